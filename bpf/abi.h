@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* Everything that the kernel side and user space share: map keys, values, events, enums, limits. Nothing here is
+ * restated elsewhere. Fixed widths, explicit padding, sizes asserted; a test compares them with the object's BTF.
+ * Included by BPF C (types from kernel_types.h) and by C++ (types from <linux/types.h>). */
+#ifndef SBPF_ABI_H
+#define SBPF_ABI_H
+
+#ifdef __cplusplus
+#include <linux/types.h>
+#define SBPF_ASSERT(cond) static_assert(cond, #cond)
+#else
+#define SBPF_ASSERT(cond) _Static_assert(cond, #cond)
+#endif
+
+#include "hooks.h"
+
+#define SBPF_ABI_VERSION 1
+
+/* Limits. */
+#define SBPF_MAX_SANDBOXES 4096
+#define SBPF_MAX_RULES 262144   /* keys of one policy */
+#define SBPF_MAX_PREFIXES 48    /* distinct prefix lengths of one policy and operation */
+#define SBPF_MAX_RANGES 8       /* port ranges of one destination prefix and protocol */
+#define SBPF_EXPAND_PORTS 16    /* a range of at most this many ports becomes single-port keys */
+#define SBPF_MAX_HOOKS 64       /* room for the other domains */
+#define SBPF_MAX_LEVELS 32      /* deepest cgroup level that can carry a sandbox */
+#define SBPF_NAME_LEN 64        /* sandbox and policy names, NUL included */
+#define SBPF_RING_BYTES 65536   /* events of one sandbox */
+#define SBPF_EVENTS_PER_SECOND 500
+
+enum sbpf_hook {
+#define X(id, name, kind, domain) SBPF_HOOK_##name = id,
+	SBPF_HOOKS(X)
+#undef X
+	SBPF_HOOK_COUNT
+};
+SBPF_ASSERT(SBPF_HOOK_COUNT <= SBPF_MAX_HOOKS);
+
+enum sbpf_domain {
+	SBPF_DOMAIN_NETWORK = 0,
+	SBPF_DOMAIN_GUARD = 1, /* keeps a task inside its sandbox and sbpf's own objects out of its reach */
+	SBPF_DOMAIN_FILESYSTEM = 2,
+	SBPF_DOMAIN_PROCESS = 3,
+	SBPF_DOMAIN_MAX
+};
+
+enum sbpf_verdict {
+	SBPF_ALLOW = 0,
+	SBPF_DENY = 1,
+	SBPF_AUDIT = 2, /* would have been denied; mode: audit */
+	SBPF_VERDICT_MAX
+};
+
+/* ---- policy: one hash map per generation of a sandbox's policy ----
+ * The whole policy is one inner map, so that one update of the outer map swaps all of it (I2). It is frozen after it
+ * was filled: no bpf(2) call of anyone can edit it again. */
+enum sbpf_rule_kind {
+	SBPF_RULE_HEADER = 0,   /* port 0: struct sbpf_policy_header; port 1: struct sbpf_policy_id */
+	SBPF_RULE_CONNECT = 1,  /* destinations, of connect and send */
+	SBPF_RULE_BIND = 2,     /* local addresses, of bind and listen */
+	SBPF_RULE_KIND_MAX
+};
+
+/* Wildcard of sbpf_rule_key.port: the value's ranges decide. No single-port key has it, as its exact flag differs. */
+enum sbpf_port_match {
+	SBPF_PORT_RANGES = 0, /* key.port is 0; the value holds ranges */
+	SBPF_PORT_EXACT = 1,  /* key.port is the port */
+	SBPF_PORT_MATCH_MAX
+};
+
+/* Protocols as rules know them; MPTCP is judged as TCP, UDP-Lite as UDP. "any" in a policy becomes two keys. */
+enum sbpf_proto {
+	SBPF_PROTO_NONE = 0,
+	SBPF_PROTO_TCP = 6,
+	SBPF_PROTO_UDP = 17
+};
+
+struct sbpf_rule_key {
+	__u8 kind;       /* enum sbpf_rule_kind */
+	__u8 proto;      /* enum sbpf_proto */
+	__u8 prefix_len; /* 0..128, of the v6 or v4-mapped address: 10.0.0.0/8 is 104 */
+	__u8 match;      /* enum sbpf_port_match */
+	__u16 port;      /* host byte order */
+	__u16 pad;
+	__u8 addr[16]; /* network byte order, v4 as ::ffff:a.b.c.d, host bits zero */
+};
+SBPF_ASSERT(sizeof(struct sbpf_rule_key) == 24);
+
+struct sbpf_port_range {
+	__u16 first; /* host byte order, both ends included */
+	__u16 last;
+	__u32 rule; /* index of the policy's rule, for explain */
+};
+
+/* Unused ranges are empty: first 1, last 0. An exact key has one, of its port. */
+struct sbpf_rule {
+	__u32 n_ranges;
+	__u32 pad;
+	struct sbpf_port_range range[SBPF_MAX_RANGES];
+};
+
+enum sbpf_policy_flags {
+	SBPF_POLICY_AUDIT = 1u << 0,
+	SBPF_POLICY_NET_ALLOW_ALL = 1u << 1 /* dangerously_allow_all */
+};
+
+/* Socket classes that are denied unless `dangerously_allow_sockets` names them: bits of policy_header.sockets. */
+enum sbpf_socket_class {
+	SBPF_SOCKET_NORMAL = 0, /* TCP, UDP, AF_UNIX, NETLINK_ROUTE: judged by address, peer and rules */
+	SBPF_SOCKET_MPTCP = 1,
+	SBPF_SOCKET_UDPLITE = 2,
+	SBPF_SOCKET_SCTP = 3,
+	SBPF_SOCKET_PING = 4,
+	SBPF_SOCKET_RAW = 5,
+	SBPF_SOCKET_PACKET = 6,
+	SBPF_SOCKET_VSOCK = 7,
+	SBPF_SOCKET_ALG = 8,
+	SBPF_SOCKET_NETLINK = 9, /* every netlink protocol but NETLINK_ROUTE */
+	SBPF_SOCKET_SMC = 10,
+	SBPF_SOCKET_OTHER = 11, /* never allowed by name; only dangerously_allow_all */
+	SBPF_SOCKET_CLASS_MAX
+};
+
+/* Header, in the bytes of a struct sbpf_rule. */
+struct sbpf_policy_header {
+	__u32 flags;   /* enum sbpf_policy_flags */
+	__u32 sockets; /* 1 << enum sbpf_socket_class */
+	__u8 n_connect_prefixes;
+	__u8 n_bind_prefixes;
+	__u8 pad[2];
+	__u32 generation;
+	__u32 n_rules;
+	__u32 pad2;
+	__u8 image_sha256[32]; /* of every other entry: what verify reads back */
+	__u8 pad3[16];
+};
+SBPF_ASSERT(sizeof(struct sbpf_policy_header) == sizeof(struct sbpf_rule));
+
+/* Distinct prefix lengths, longest first: header keys with port 2 (connect) and 3 (bind). */
+struct sbpf_prefixes {
+	__u8 len[SBPF_MAX_PREFIXES];
+	__u8 pad[24];
+};
+SBPF_ASSERT(sizeof(struct sbpf_prefixes) == sizeof(struct sbpf_rule));
+
+/* Names, for status: header keys with port 1 (identity) and 4 (name). */
+struct sbpf_policy_id {
+	__u8 policy_sha256[32]; /* of the canonical text */
+	__u8 on_loss;           /* enum sbpf_on_loss */
+	__u8 pad[39];
+};
+SBPF_ASSERT(sizeof(struct sbpf_policy_id) == sizeof(struct sbpf_rule));
+
+struct sbpf_policy_name {
+	char name[SBPF_NAME_LEN];
+	__u8 pad[8];
+};
+SBPF_ASSERT(sizeof(struct sbpf_policy_name) == sizeof(struct sbpf_rule));
+
+enum sbpf_header_slot {
+	SBPF_SLOT_HEADER = 0,
+	SBPF_SLOT_ID = 1,
+	SBPF_SLOT_CONNECT_PREFIXES = 2,
+	SBPF_SLOT_BIND_PREFIXES = 3,
+	SBPF_SLOT_NAME = 4,
+	SBPF_SLOT_MAX
+};
+
+enum sbpf_on_loss {
+	SBPF_ON_LOSS_FREEZE = 0,
+	SBPF_ON_LOSS_KILL = 1,
+	SBPF_ON_LOSS_ALERT = 2,
+	SBPF_ON_LOSS_MAX
+};
+
+/* ---- sandbox records ---- */
+enum sbpf_sandbox_flags {
+	SBPF_SANDBOX_ATTACHED = 1u << 0,    /* by `attach`: its cgroup is another's and stays on detach */
+	SBPF_SANDBOX_KEPT_SOCKETS = 1u << 1 /* attached with forbidden sockets open, on the operator's word */
+};
+
+/* Keyed by cgroup id. Written by the agent once; the counters are the kernel side's. */
+struct sbpf_sandbox {
+	__u64 cgroup_id;
+	__u32 level; /* of the cgroup */
+	__u32 flags; /* enum sbpf_sandbox_flags */
+	char name[SBPF_NAME_LEN];
+	__u64 stdio_inode[3]; /* sockfs inodes of AF_UNIX stdio that the operator handed over; 0 if none */
+	__u64 created_ns;     /* CLOCK_BOOTTIME */
+	/* Events: a window of one second and what was lost. */
+	__u64 window_start_ns;
+	__u64 window_events;
+	__u64 lost_full;
+	__u64 lost_rate;
+	__u64 events;
+	__u64 denied[SBPF_MAX_HOOKS];
+};
+SBPF_ASSERT(sizeof(struct sbpf_sandbox) == 152 + 8 * SBPF_MAX_HOOKS);
+
+/* Per-cgroup storage of the cgroup programs: which sandbox the program instance serves. */
+struct sbpf_cgroup_ref {
+	__u64 cgroup_id; /* 0: not set up yet, deny */
+};
+
+/* Gate, in the BPF object's .bss: read first by every LSM program. */
+struct sbpf_gate {
+	__u32 root_level;   /* level of sbpf's own root cgroup */
+	__u32 other_levels; /* 1 << level, of sandboxes outside our root */
+	__u64 root_id;      /* its cgroup id; 0: none yet */
+};
+
+/* Canary, in .bss beside the gate: the task of a running verification (host pid namespace; 0 outside one) and the hook
+ * that must deny it whatever the policy. Can only ever turn an allow into a denial; `hit` tells which hook denied, so
+ * that an EPERM of the kernel's own is not taken for ours. */
+struct sbpf_canary {
+	__u32 tgid;
+	__u32 hook;
+	__u32 hit; /* hook + 1 of the last denial of the canary; 0: none */
+	__u32 pad;
+};
+
+/* What the agent recorded when it loaded the programs: map `meta`, one entry a hook, frozen. */
+struct sbpf_meta {
+	__u32 prog_id;
+	__u32 link_id;       /* LSM only */
+	__u32 target_btf_id; /* LSM only */
+	__u32 pad;
+	__u8 tag[8];
+	__u8 object_sha256[32]; /* of the BPF object; the same in every entry */
+};
+SBPF_ASSERT(sizeof(struct sbpf_meta) == 56);
+
+/* The canary endpoint is never reachable from a sandbox, whatever its policy: the LSM layer leaves it, for the sandbox's
+ * own sockets, to the cgroup layer, which always denies it; so each layer can be proven alone. */
+#define SBPF_CANARY_PORT 21328
+#define SBPF_CANARY_V4 0x00534250u /* 0.83.66.80, host order: "this network", never a destination */
+/* v6: 100::5342:5046, of the discard-only prefix */
+
+/* ---- events ---- */
+struct sbpf_event_net {
+	__u16 family;
+	__u16 type;
+	__u16 protocol;
+	__u16 port; /* host byte order */
+	__u8 addr[16];
+	__u32 level; /* setsockopt */
+	__u32 option;
+};
+
+struct sbpf_event_task {
+	__u32 target_pid;
+	__u32 detail; /* signal, capability, bpf command */
+};
+
+struct sbpf_event {
+	__u64 ts_ns; /* CLOCK_BOOTTIME */
+	__u64 cgroup_id;
+	__u32 tgid; /* host pid namespace */
+	__u32 tid;
+	__u32 uid;
+	__u32 generation;
+	__u8 hook;    /* enum sbpf_hook */
+	__u8 domain;  /* enum sbpf_domain */
+	__u8 verdict; /* enum sbpf_verdict */
+	__u8 reason;  /* enum sbpf_reason */
+	__u32 sys_errno;
+	char comm[16];
+	union {
+		struct sbpf_event_net net;
+		struct sbpf_event_task task;
+	};
+};
+SBPF_ASSERT(sizeof(struct sbpf_event) == 56 + 32);
+
+/* Why: append-only; texts are in policy/explain. */
+enum sbpf_reason {
+	SBPF_REASON_NONE = 0,
+	SBPF_REASON_NO_RULE = 1,          /* no rule of the policy covers the endpoint */
+	SBPF_REASON_SOCKET_CLASS = 2,     /* family, type or protocol is not allowed */
+	SBPF_REASON_SOCKET_OPTION = 3,    /* the option could re-route packets */
+	SBPF_REASON_FOREIGN_SOCKET = 4,   /* socket of another cgroup */
+	SBPF_REASON_UNIX_PEER = 5,        /* AF_UNIX peer outside the sandbox */
+	SBPF_REASON_LEAVE_CGROUP = 6,     /* would leave the sandbox's cgroup */
+	SBPF_REASON_GUARD = 7,            /* touches sbpf's own objects or a task outside */
+	SBPF_REASON_CAPABILITY = 8,
+	SBPF_REASON_NO_POLICY = 9,        /* record or policy missing: fail closed */
+	SBPF_REASON_CANARY = 10,
+	SBPF_REASON_BAD_ADDRESS = 11,     /* address unreadable or too short */
+	SBPF_REASON_MAX
+};
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* The decision functions. They use nothing but one map lookup, and compile into the BPF programs and natively into user
+ * space alike, so that every verdict has a unit test and `explain` cannot disagree with the kernel.
+ *
+ * The includer defines, before this file:
+ *   sbpf_policy_lookup(void *policy, const struct sbpf_rule_key *key)   -> const void *, NULL if absent
+ */
+#ifndef SBPF_DECIDE_H
+#define SBPF_DECIDE_H
+
+#include "abi.h"
+
+#ifndef SBPF_INLINE
+#define SBPF_INLINE static inline __attribute__((always_inline))
+#endif
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "addresses are masked as byte-swapped words: little endian only"
+#endif
+
+#define SBPF_NO_RULE (~0u)
+
+struct sbpf_net_query {
+	__u8 kind;      /* SBPF_RULE_CONNECT or SBPF_RULE_BIND */
+	__u8 proto;     /* enum sbpf_proto */
+	__u16 port;     /* host byte order */
+	__u32 rule;     /* out: number of the rule that allowed it, or SBPF_NO_RULE */
+	__u64 addr_be[2]; /* the mapped address, as it lies in memory */
+};
+
+/* v4 in network byte order, into the form that every rule has: ::ffff:a.b.c.d. */
+SBPF_INLINE void sbpf_map_v4(__u64 addr_be[2], __u32 v4_be)
+{
+	addr_be[0] = 0;
+	addr_be[1] = (__u64)v4_be << 32 | 0xffff0000u;
+}
+
+SBPF_INLINE int sbpf_is_canary(const struct sbpf_net_query *q)
+{
+	if (q->port != SBPF_CANARY_PORT)
+		return 0;
+	if (q->addr_be[0] == 0)
+		return q->addr_be[1] == ((__u64)__builtin_bswap32(SBPF_CANARY_V4) << 32 | 0xffff0000u);
+	return q->addr_be[0] == __builtin_bswap64(0x0100000000000000ull) &&
+	       q->addr_be[1] == __builtin_bswap64(0x53425046ull);
+}
+
+SBPF_INLINE void sbpf_rule_key_init(struct sbpf_rule_key *key, const struct sbpf_net_query *q, __u8 prefix_len)
+{
+	__u64 hi = ~0ull, lo = ~0ull;
+
+	if (prefix_len < 64) {
+		hi = prefix_len ? ~0ull << (64 - prefix_len) : 0;
+		lo = 0;
+	} else if (prefix_len < 128) {
+		lo = prefix_len > 64 ? ~0ull << (128 - prefix_len) : 0;
+	}
+	hi = __builtin_bswap64(__builtin_bswap64(q->addr_be[0]) & hi);
+	lo = __builtin_bswap64(__builtin_bswap64(q->addr_be[1]) & lo);
+	key->kind = q->kind;
+	key->proto = q->proto;
+	key->prefix_len = prefix_len;
+	key->pad = 0;
+	__builtin_memcpy(key->addr, &hi, 8);
+	__builtin_memcpy(key->addr + 8, &lo, 8);
+}
+
+SBPF_INLINE const void *sbpf_header_slot(void *policy, __u16 slot)
+{
+	struct sbpf_rule_key key;
+
+	__builtin_memset(&key, 0, sizeof(key));
+	key.kind = SBPF_RULE_HEADER;
+	key.port = slot;
+	return sbpf_policy_lookup(policy, &key);
+}
+
+/* One prefix length: a single-port key first, then the ranges. */
+SBPF_INLINE int sbpf_match_prefix(void *policy, struct sbpf_net_query *q, __u8 prefix_len)
+{
+	struct sbpf_rule_key key;
+	const struct sbpf_rule *rule;
+	__u32 number = 0;
+	__u64 hit = 0;
+
+	sbpf_rule_key_init(&key, q, prefix_len);
+	key.match = SBPF_PORT_EXACT;
+	key.port = q->port;
+	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
+	if (rule) {
+		q->rule = rule->range[0].rule;
+		return 1;
+	}
+	key.match = SBPF_PORT_RANGES;
+	key.port = 0;
+	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
+	if (!rule)
+		return 0;
+	/* Without branches: the verifier would walk each of them for each prefix. Unused ranges are empty (first > last),
+	 * the others do not overlap, so at most one contributes its number. */
+	for (__u32 i = 0; i < SBPF_MAX_RANGES; i++) {
+		__s64 above = (__s64)q->port - rule->range[i].first;
+		__s64 below = (__s64)rule->range[i].last - q->port;
+		__u64 inside = ~((__u64)(above | below) >> 63) & 1;
+
+		hit |= inside;
+		number |= rule->range[i].rule & (__u32)-inside;
+	}
+	if (!hit)
+		return 0;
+	q->rule = number;
+	return 1;
+}
+
+/* May the sandbox connect or send to (kind CONNECT), or bind or listen on (kind BIND), this endpoint?
+ * The common case, a single address and port of the list, is one lookup; the number of entries costs nothing, each
+ * distinct prefix length of the policy two lookups. SBPF_ALLOW or SBPF_DENY; whatever is missing denies (I3). */
+SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
+{
+	const struct sbpf_policy_header *header;
+	const struct sbpf_prefixes *prefixes;
+	struct sbpf_rule_key key;
+	const struct sbpf_rule *rule;
+	__u32 n;
+
+	q->rule = SBPF_NO_RULE;
+	if (sbpf_is_canary(q))
+		return SBPF_DENY;
+
+	sbpf_rule_key_init(&key, q, 128);
+	key.match = SBPF_PORT_EXACT;
+	key.port = q->port;
+	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
+	if (rule) {
+		q->rule = rule->range[0].rule;
+		return SBPF_ALLOW;
+	}
+
+	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
+	if (!header)
+		return SBPF_DENY;
+	if (header->flags & SBPF_POLICY_NET_ALLOW_ALL)
+		return SBPF_ALLOW;
+
+	n = q->kind == SBPF_RULE_BIND ? header->n_bind_prefixes : header->n_connect_prefixes;
+	if (!n)
+		return SBPF_DENY;
+	prefixes = (const struct sbpf_prefixes *)sbpf_header_slot(
+		policy, q->kind == SBPF_RULE_BIND ? SBPF_SLOT_BIND_PREFIXES : SBPF_SLOT_CONNECT_PREFIXES);
+	if (!prefixes)
+		return SBPF_DENY;
+	for (__u32 i = 0; i < SBPF_MAX_PREFIXES; i++) {
+		if (i >= n)
+			break;
+		if (sbpf_match_prefix(policy, q, prefixes->len[i]))
+			return SBPF_ALLOW;
+	}
+	return SBPF_DENY;
+}
+
+/* The class of a socket that is about to be created; anything unknown is OTHER, which only dangerously_allow_all lets
+ * through. Numbers are the kernel's, the same on every architecture we build for. */
+SBPF_INLINE int sbpf_classify_socket(int family, int type, int protocol)
+{
+	type &= 0xf; /* SOCK_NONBLOCK and SOCK_CLOEXEC are flags above the type */
+	switch (family) {
+	case 1: /* AF_UNIX */
+		return SBPF_SOCKET_NORMAL;
+	case 2: /* AF_INET */
+	case 10: /* AF_INET6 */
+		if (type == 3) /* SOCK_RAW */
+			return SBPF_SOCKET_RAW;
+		if (type == 1 && (protocol == 0 || protocol == 6))
+			return SBPF_SOCKET_NORMAL;
+		if (type == 2 && (protocol == 0 || protocol == 17))
+			return SBPF_SOCKET_NORMAL;
+		if (protocol == 262)
+			return SBPF_SOCKET_MPTCP;
+		if (protocol == 136)
+			return SBPF_SOCKET_UDPLITE;
+		if (protocol == 132)
+			return SBPF_SOCKET_SCTP;
+		if (protocol == 256) /* AF_INET may name SMC since 6.11 */
+			return SBPF_SOCKET_SMC;
+		if (type == 2 && (protocol == 1 || protocol == 58))
+			return SBPF_SOCKET_PING;
+		return SBPF_SOCKET_OTHER;
+	case 16: /* AF_NETLINK */
+		return protocol == 0 ? SBPF_SOCKET_NORMAL : SBPF_SOCKET_NETLINK;
+	case 17:
+		return SBPF_SOCKET_PACKET;
+	case 38:
+		return SBPF_SOCKET_ALG;
+	case 40:
+		return SBPF_SOCKET_VSOCK;
+	case 43:
+		return SBPF_SOCKET_SMC;
+	}
+	return SBPF_SOCKET_OTHER;
+}
+
+SBPF_INLINE int sbpf_decide_socket(void *policy, int socket_class)
+{
+	const struct sbpf_policy_header *header;
+
+	if (socket_class == SBPF_SOCKET_NORMAL)
+		return SBPF_ALLOW;
+	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
+	if (!header)
+		return SBPF_DENY;
+	if (header->flags & SBPF_POLICY_NET_ALLOW_ALL)
+		return SBPF_ALLOW;
+	if (socket_class > SBPF_SOCKET_NORMAL && socket_class < SBPF_SOCKET_OTHER && header->sockets & 1u << socket_class)
+		return SBPF_ALLOW;
+	return SBPF_DENY;
+}
+
+/* Options that change where packets go, or who may: source routes and extension headers, transparent proxying,
+ * raw header inclusion, IPsec policies, multicast routing, and the netfilter and IPVS control interfaces. */
+SBPF_INLINE int sbpf_decide_sockopt(void *policy, int level, int option)
+{
+	const struct sbpf_policy_header *header;
+	int risky = 0;
+
+	if (level == 1) { /* SOL_SOCKET */
+		risky = option == 36; /* SO_MARK: policy routing */
+	} else if (level == 0) { /* IPPROTO_IP */
+		risky = option < 0 || option >= 64 /* iptables, arptables, ebtables, multicast routing, IPVS */ ||
+			option == 3 /* HDRINCL */ || option == 4 /* OPTIONS */ || option == 5 /* ROUTER_ALERT */ ||
+			option == 7 /* RETOPTS */ || option == 16 /* IPSEC_POLICY */ || option == 17 /* XFRM_POLICY */ ||
+			option == 19 /* TRANSPARENT */;
+	} else if (level == 41) { /* IPPROTO_IPV6 */
+		risky = option < 0 || option >= 200 /* multicast routing */ || option == 64 || option == 65 /* ip6tables */ ||
+			(option >= 3 && option <= 6) /* RFC 2292 headers and PKTOPTIONS */ || option == 22 /* ROUTER_ALERT */ ||
+			(option >= 34 && option <= 36) /* IPsec, XFRM, HDRINCL */ ||
+			(option >= 54 && option <= 59 && option != 56 && option != 58) /* HOPOPTS, RTHDR, DSTOPTS */ ||
+			option == 75 /* TRANSPARENT */;
+	} else if (level == 132) { /* SCTP: bindx, connectx, peeloff carry addresses past the address hooks */
+		risky = option == 100 || option == 101 || option == 107 || option == 110 || option == 111;
+	} else if (level == 6) { /* TCP */
+		risky = option == 19 /* REPAIR */;
+	}
+	if (!risky)
+		return SBPF_ALLOW;
+	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
+	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL ? SBPF_ALLOW : SBPF_DENY;
+}
+
+/* Ancillary data of a send: the same headers by another door. */
+SBPF_INLINE int sbpf_risky_cmsg(int level, int type)
+{
+	if (level == 0)
+		return type == 7; /* IP_RETOPTS */
+	if (level == 41)
+		return (type >= 3 && type <= 5) || type == 54 || type == 55 || type == 57 || type == 59;
+	if (level == 1)
+		return type == 36; /* SO_MARK */
+	if (level == 132)
+		return type == 7 || type == 8; /* SCTP_DSTADDRV4 and 6: more destinations for the association */
+	return 0;
+}
+
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which sandbox does a task, a socket, another task belong to; and how a denial is counted, reported and returned. */
+#ifndef SBPF_GATE_H
+#define SBPF_GATE_H
+
+#include "maps.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* Inlined into decide.h. */
+static __always_inline const void *sbpf_policy_lookup(void *policy, const struct sbpf_rule_key *key)
+{
+	return bpf_map_lookup_elem(policy, key);
+}
+#include "decide.h"
+
+/* The sandboxes that hold the current task: the outermost and the innermost; both must allow. Equal in the usual case. */
+struct boxes {
+	struct sbpf_sandbox *outer;
+	struct sbpf_sandbox *inner;
+};
+
+enum gate_result {
+	GATE_OUTSIDE = 0, /* in no sandbox: not our business (I8) */
+	GATE_INSIDE = 1,
+	GATE_LOST = 2 /* under our root but in no known sandbox: deny (I3) */
+};
+
+/* What a hook wants to deny; becomes an event. */
+struct denial {
+	__u8 hook;
+	__u8 domain;
+	__u8 reason;
+	__u8 quiet; /* count it, but make no event: the kernel only asks */
+	union {
+		struct sbpf_event_net net;
+		struct sbpf_event_task task;
+	};
+};
+
+static __always_inline int is_sandbox_level(int level)
+{
+	__u64 id;
+
+	if (!(sbpf_gate.other_levels >> level & 1))
+		return 0;
+	id = bpf_get_current_ancestor_cgroup_id(level);
+	return id && bpf_map_lookup_elem(&sandboxes, &id);
+}
+
+/* Sandboxes in cgroups that another runtime owns: only the levels in use are looked at. 0: none above the current task.
+ * Global functions, without branches on what was found before: the verifier walks each loop once and prunes it. */
+__weak __noinline int outermost_level(void)
+{
+	for (int level = 1; level < SBPF_MAX_LEVELS; level++)
+		if (is_sandbox_level(level))
+			return level;
+	return 0;
+}
+
+__weak __noinline int innermost_level(void)
+{
+	int found = 0;
+
+	for (int level = 1; level < SBPF_MAX_LEVELS; level++)
+		if (is_sandbox_level(level))
+			found = level;
+	return found;
+}
+
+static __always_inline struct sbpf_sandbox *box_at_level(__u32 level)
+{
+	__u64 id = bpf_get_current_ancestor_cgroup_id(level & (SBPF_MAX_LEVELS - 1));
+
+	return bpf_map_lookup_elem(&sandboxes, &id);
+}
+
+static __noinline int gate_other_levels(struct boxes *boxes)
+{
+	__u32 outer = outermost_level(), inner = innermost_level();
+	__u32 own = boxes->outer ? boxes->outer->level : SBPF_MAX_LEVELS;
+
+	if (!inner)
+		return 0;
+	if (inner > own || !boxes->inner)
+		boxes->inner = box_at_level(inner);
+	if (outer < own)
+		boxes->outer = box_at_level(outer);
+	return 0;
+}
+
+/* First thing in every LSM program. A task of no sandbox pays one helper call. */
+static __always_inline enum gate_result gate(struct boxes *boxes)
+{
+	__u64 root_id = sbpf_gate.root_id;
+
+	boxes->outer = NULL;
+	boxes->inner = NULL;
+	if (root_id && bpf_get_current_ancestor_cgroup_id(sbpf_gate.root_level) == root_id) {
+		__u64 id = bpf_get_current_ancestor_cgroup_id(sbpf_gate.root_level + 1);
+
+		boxes->outer = bpf_map_lookup_elem(&sandboxes, &id);
+		if (!boxes->outer)
+			return GATE_LOST;
+		boxes->inner = boxes->outer;
+	}
+	if (unlikely(sbpf_gate.other_levels)) {
+		gate_other_levels(boxes);
+		if (!boxes->outer != !boxes->inner)
+			return GATE_LOST; /* a record vanished between two looks: being taken down */
+	}
+	return boxes->outer ? GATE_INSIDE : GATE_OUTSIDE;
+}
+
+/* Does this cgroup lie in the sandbox? Reads nothing but ids on the common path. */
+static __always_inline int cgroup_in_box(struct cgroup *cgrp, const struct sbpf_sandbox *box)
+{
+	struct cgroup *ancestor = NULL;
+	__u32 level = box->level;
+
+	if (!cgrp)
+		return 0;
+	if (cgrp->kn->id == box->cgroup_id)
+		return 1;
+	if (cgrp->level <= (int)level || level >= SBPF_MAX_LEVELS)
+		return 0;
+	bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
+			      (void *)__builtin_preserve_access_index(&cgrp->ancestors) + level * sizeof(ancestor));
+	return ancestor && BPF_CORE_READ(ancestor, kn, id) == box->cgroup_id;
+}
+
+/* Foreign: made outside the sandbox, so the cgroup hooks of this sandbox do not see what it does. */
+static __always_inline int sock_in_box(struct sock *sk, const struct sbpf_sandbox *box)
+{
+	return sk && cgroup_in_box(sk->sk_cgrp_data.cgroup, box);
+}
+
+static __always_inline int task_in_box(struct task_struct *task, const struct sbpf_sandbox *box)
+{
+	return cgroup_in_box(task->cgroups->dfl_cgrp, box);
+}
+
+static __always_inline void *box_policy(const struct sbpf_sandbox *box)
+{
+	__u64 id = box->cgroup_id;
+
+	return bpf_map_lookup_elem(&policies, &id);
+}
+
+static __always_inline const struct sbpf_policy_header *box_header(const struct sbpf_sandbox *box)
+{
+	void *policy = box_policy(box);
+
+	return policy ? sbpf_header_slot(policy, SBPF_SLOT_HEADER) : NULL;
+}
+
+static __noinline int box_allows_all_network(const struct sbpf_sandbox *box)
+{
+	const struct sbpf_policy_header *header = box_header(box);
+
+	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL;
+}
+
+static __always_inline int is_canary_task(void)
+{
+	return unlikely(sbpf_canary.tgid) && sbpf_canary.tgid == bpf_get_current_pid_tgid() >> 32;
+}
+
+/* Must this hook deny the current task because it is the canary of a verification? Only ever adds a denial. */
+static __always_inline int is_canary(__u32 hook)
+{
+	return is_canary_task() && sbpf_canary.hook == hook;
+}
+
+static __noinline int emit(struct sbpf_sandbox *box, const struct denial *denial, __u32 generation, __u32 verdict)
+{
+	__u64 now = bpf_ktime_get_boot_ns(), id = box->cgroup_id;
+	struct sbpf_event *event;
+	void *ring;
+
+	if (now - box->window_start_ns > 1000000000ull) {
+		box->window_start_ns = now;
+		box->window_events = 0;
+	}
+	if (__sync_fetch_and_add(&box->window_events, 1) >= SBPF_EVENTS_PER_SECOND) {
+		__sync_fetch_and_add(&box->lost_rate, 1);
+		return 0;
+	}
+	ring = bpf_map_lookup_elem(&rings, &id);
+	event = ring ? bpf_ringbuf_reserve(ring, sizeof(*event), 0) : NULL;
+	if (!event) {
+		__sync_fetch_and_add(&box->lost_full, 1);
+		return 0;
+	}
+	event->ts_ns = now;
+	event->cgroup_id = id;
+	id = bpf_get_current_pid_tgid();
+	event->tgid = id >> 32;
+	event->tid = id;
+	event->uid = bpf_get_current_uid_gid();
+	event->generation = generation;
+	event->hook = denial->hook;
+	event->domain = denial->domain;
+	event->verdict = verdict;
+	event->reason = denial->reason;
+	event->sys_errno = EPERM;
+	bpf_get_current_comm(event->comm, sizeof(event->comm));
+	event->net = denial->net;
+	bpf_ringbuf_submit(event, 0);
+	__sync_fetch_and_add(&box->events, 1);
+	return 0;
+}
+
+/* Turns a decision to deny into what the mode says: 1 = deny, 0 = audit only. Emission never changes it. */
+static __noinline int refuse(struct sbpf_sandbox *box, const struct denial *denial)
+{
+	const struct sbpf_policy_header *header = box_header(box);
+	__u32 generation = 0, verdict = SBPF_DENY;
+
+	if (header) {
+		generation = header->generation;
+		if (header->flags & SBPF_POLICY_AUDIT)
+			verdict = SBPF_AUDIT;
+	}
+	if (is_canary_task()) { /* a proof, not an event */
+		sbpf_canary.hit = denial->hook + 1;
+		return 1;
+	}
+	if (denial->hook < SBPF_MAX_HOOKS)
+		__sync_fetch_and_add(&box->denied[denial->hook], 1);
+	if (!denial->quiet)
+		emit(box, denial, generation, verdict);
+	return verdict == SBPF_DENY;
+}
+
+#define DENIAL(name, why) \
+	{ \
+		.hook = SBPF_HOOK_##name, .domain = SBPF_HOOK_DOMAIN_##name, .reason = why \
+	}
+
+enum hook_domain {
+#define X(id, name, kind, domain) SBPF_HOOK_DOMAIN_##name = SBPF_DOMAIN_##domain,
+	SBPF_HOOKS(X)
+#undef X
+};
+
+/* Opens an LSM hook: returns for tasks that are not ours and for lost ones, else leaves `boxes` set. */
+#define LSM_GATE(boxes) \
+	struct boxes boxes; \
+	switch (gate(&boxes)) { \
+	case GATE_OUTSIDE: \
+		return 0; \
+	case GATE_LOST: \
+		return -EPERM; \
+	case GATE_INSIDE: \
+		break; \
+	}
+
+/* Asks the outer sandbox, then the inner if it is another; `judge` is nonzero to deny. Written as branches to constants:
+ * 6.12's verifier wants a provable return range. */
+#define LSM_JUDGE(boxes, judge, ...) \
+	do { \
+		if (judge(boxes.outer, ##__VA_ARGS__)) \
+			return -EPERM; \
+		if (unlikely(boxes.inner != boxes.outer) && judge(boxes.inner, ##__VA_ARGS__)) \
+			return -EPERM; \
+		return 0; \
+	} while (0)
+
+#endif

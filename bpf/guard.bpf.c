@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Guard domain: a task stays in its sandbox, and sbpf's own programs, maps, links and pins stay out of its reach.
+ *
+ * hook                 kernel                            refuses                               does not see
+ * task_alloc           copy_process                      clone3(CLONE_INTO_CGROUP)
+ * file_open            do_dentry_open                    cgroupfs files for writing            files opened before joining
+ *                                                                                              (`run` closes them, `attach` looks)
+ * capable              cap_capable's callers             NET_ADMIN, NET_RAW, BPF, PERFMON,     file capabilities over a child
+ *                                                        SYS_MODULE over the host              user namespace (harmless there)
+ * bpf                  __sys_bpf                         every bpf(2) command                  -
+ * path_unlink, _rmdir, do_unlinkat, do_rmdir,            bpffs entries, cgroup directories     mkdir of child cgroups (they are
+ * path_rename          do_renameat2                                                            confined too)
+ * sb_mount, move_mount path_mount, do_move_mount,        mounts over and unmounts of bpffs,    mounts elsewhere
+ * sb_umount            do_umount                         cgroupfs, sysfs, securityfs
+ * task_kill            check_kill_permission             signals to tasks outside              the kernel's own signals (tty)
+ * ptrace_access_check  ptrace_may_access                 ptrace, /proc/P/mem, process_vm_*,    -
+ *                                                        pidfd_getfd of tasks outside
+ * ptrace_traceme       ptrace_traceme                    a parent outside as tracer            -
+ */
+#include "gate.h"
+
+/* Guards have no allowing policy: dangerously_allow_all opens the network, not the way out. */
+static __noinline int refuse_guard(struct sbpf_sandbox *box, __u32 hook, __u32 reason, __u32 target_pid, __u32 detail)
+{
+	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_GUARD, .reason = reason};
+
+	d.task.target_pid = target_pid;
+	d.task.detail = detail;
+	return refuse(box, &d);
+}
+
+static __always_inline int canary_or(struct sbpf_sandbox *box, __u32 hook, int denied, __u32 reason, __u32 target,
+				     __u32 detail)
+{
+	if (is_canary(hook))
+		return refuse_guard(box, hook, SBPF_REASON_CANARY, 0, 0);
+	if (!denied)
+		return 0;
+	return refuse_guard(box, hook, reason, target, detail);
+}
+
+static __noinline int judge_flag(struct sbpf_sandbox *box, __u32 hook, int denied, __u32 reason, __u32 detail)
+{
+	return canary_or(box, hook, denied, reason, 0, detail);
+}
+
+SEC("lsm/task_alloc")
+int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_task_alloc, !!(clone_flags & CLONE_INTO_CGROUP),
+		  SBPF_REASON_LEAVE_CGROUP, 0);
+}
+
+static __always_inline int is_cgroupfs(unsigned long magic)
+{
+	return magic == CGROUP2_MAGIC || magic == CGROUP_MAGIC;
+}
+
+SEC("lsm/file_open")
+int BPF_PROG(hook_file_open, struct file *file)
+{
+	int denied;
+
+	LSM_GATE(boxes);
+	denied = file->f_mode & FMODE_WRITE && is_cgroupfs(file->f_inode->i_sb->s_magic);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_file_open, denied, SBPF_REASON_LEAVE_CGROUP, 0);
+}
+
+enum {
+	CAP_NET_ADMIN = 12,
+	CAP_NET_RAW = 13,
+	CAP_SYS_MODULE = 16,
+	CAP_PERFMON = 38,
+	CAP_BPF = 39,
+	CAP_OPT_NOAUDIT = 2
+};
+
+#define SOCKETS_NEED_RAW (1u << SBPF_SOCKET_RAW | 1u << SBPF_SOCKET_PACKET)
+
+/* With NET_ADMIN an allowed address can be made to mean another host (an address on lo, a DNAT rule); with the others
+ * the programs themselves can be reached. What a policy opened, it opened: raw sockets need NET_RAW. */
+static __noinline int judge_capable(struct sbpf_sandbox *box, int cap, int level, unsigned int opts)
+{
+	struct denial d = DENIAL(capable, SBPF_REASON_CAPABILITY);
+	const struct sbpf_policy_header *header;
+
+	d.task.detail = cap;
+	d.quiet = !!(opts & CAP_OPT_NOAUDIT);
+	if (is_canary(SBPF_HOOK_capable)) {
+		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	if (level)
+		return 0;
+	if (cap != CAP_NET_ADMIN && cap != CAP_NET_RAW && cap != CAP_SYS_MODULE && cap != CAP_PERFMON && cap != CAP_BPF)
+		return 0;
+	header = box_header(box);
+	if (header && (cap == CAP_NET_ADMIN || cap == CAP_NET_RAW)) {
+		if (header->flags & SBPF_POLICY_NET_ALLOW_ALL)
+			return 0;
+		if (cap == CAP_NET_RAW && header->sockets & SOCKETS_NEED_RAW)
+			return 0;
+	}
+	return refuse(box, &d);
+}
+
+SEC("lsm/capable")
+int BPF_PROG(hook_capable, void *cred, struct user_namespace *ns, int cap, unsigned int opts)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_capable, cap, ns->level, opts);
+}
+
+SEC("lsm/bpf")
+int BPF_PROG(hook_bpf, int cmd)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_bpf, 1, SBPF_REASON_GUARD, cmd);
+}
+
+/* Pins and cgroup directories: what a sandbox could take away from the agent or from another sandbox. */
+static __always_inline int is_guarded_dir(struct dentry *dentry)
+{
+	unsigned long magic = dentry->d_sb->s_magic;
+
+	return magic == BPF_FS_MAGIC || is_cgroupfs(magic);
+}
+
+SEC("lsm/path_unlink")
+int BPF_PROG(hook_path_unlink, struct path *dir, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_path_unlink, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+}
+
+SEC("lsm/path_rename")
+int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, struct path *new_dir)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded_dir(old_dir->dentry), SBPF_REASON_GUARD, 0);
+}
+
+SEC("lsm/path_rmdir")
+int BPF_PROG(hook_path_rmdir, struct path *dir, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_path_rmdir, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+}
+
+static __always_inline int is_guarded_mount(unsigned long magic)
+{
+	return magic == BPF_FS_MAGIC || is_cgroupfs(magic) || magic == SYSFS_MAGIC || magic == SECURITYFS_MAGIC;
+}
+
+SEC("lsm/sb_mount")
+int BPF_PROG(hook_sb_mount, const char *dev_name, struct path *path)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_sb_mount, is_guarded_mount(path->dentry->d_sb->s_magic),
+		  SBPF_REASON_GUARD, 0);
+}
+
+SEC("lsm/move_mount")
+int BPF_PROG(hook_move_mount, struct path *from_path, struct path *to_path)
+{
+	int denied;
+
+	LSM_GATE(boxes);
+	denied = is_guarded_mount(from_path->dentry->d_sb->s_magic) ||
+		 is_guarded_mount(to_path->dentry->d_sb->s_magic);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_move_mount, denied, SBPF_REASON_GUARD, 0);
+}
+
+SEC("lsm/sb_umount")
+int BPF_PROG(hook_sb_umount, struct vfsmount *mnt, int flags)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_sb_umount, is_guarded_mount(mnt->mnt_sb->s_magic), SBPF_REASON_GUARD, 0);
+}
+
+static __noinline int judge_task(struct sbpf_sandbox *box, __u32 hook, struct task_struct *target, __u32 detail,
+				 int quiet)
+{
+	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_GUARD, .reason = SBPF_REASON_GUARD, .quiet = quiet};
+
+	d.task.target_pid = target->tgid;
+	d.task.detail = detail;
+	if (is_canary(hook)) {
+		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	if (task_in_box(target, box))
+		return 0;
+	return refuse(box, &d);
+}
+
+SEC("lsm/task_kill")
+int BPF_PROG(hook_task_kill, struct task_struct *target, void *info, int sig)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_task_kill, target, sig, 0);
+}
+
+#define PTRACE_MODE_NOAUDIT 0x04
+
+SEC("lsm/ptrace_access_check")
+int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int mode)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_ptrace_access_check, child, mode, !!(mode & PTRACE_MODE_NOAUDIT));
+}
+
+SEC("lsm/ptrace_traceme")
+int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_ptrace_traceme, parent, 0, 0);
+}

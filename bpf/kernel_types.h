@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The few kernel types that the programs read, hand-kept: only the members used, found in the running kernel's BTF when
+ * the object is loaded (CO-RE), so neither member order nor the build host's kernel matters. */
+#ifndef SBPF_KERNEL_TYPES_H
+#define SBPF_KERNEL_TYPES_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#define EPERM 1
+#define NULL ((void *)0)
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup {
+	int level;
+	struct kernfs_node *kn;
+	struct cgroup *ancestors[];
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+	struct css_set *cgroups;
+};
+
+struct user_namespace {
+	int level;
+};
+
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	struct super_block *i_sb;
+	unsigned long i_ino;
+};
+
+struct dentry {
+	struct super_block *d_sb;
+};
+
+struct vfsmount {
+	struct super_block *mnt_sb;
+};
+
+struct path {
+	struct vfsmount *mnt;
+	struct dentry *dentry;
+};
+
+struct file {
+	unsigned int f_mode;
+	struct inode *f_inode;
+};
+
+struct in6_addr {
+	union {
+		__u8 u6_addr8[16];
+	} in6_u;
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+struct sock_cgroup_data {
+	struct cgroup *cgroup;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	__u16 sk_type;
+	__u16 sk_protocol;
+	struct sock_cgroup_data sk_cgrp_data;
+};
+
+struct socket {
+	struct file *file;
+	struct sock *sk;
+};
+
+struct msghdr {
+	void *msg_name;
+	int msg_namelen;
+	union {
+		void *msg_control;
+	};
+	unsigned long msg_controllen;
+};
+
+#pragma clang attribute pop
+
+/* User-visible layouts, fixed forever: no relocation. */
+struct sockaddr {
+	__u16 sa_family;
+	char sa_data[14];
+};
+
+struct any_sockaddr {
+	__u16 family;
+	__be16 port;
+	union {
+		__be32 v4;
+		struct {
+			__u32 flowinfo;
+			__u32 v6[4];
+		};
+	};
+} __attribute__((packed));
+
+struct cmsg_header {
+	__u64 len;
+	__s32 level;
+	__s32 type;
+};
+
+enum { AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_NETLINK = 16 };
+
+#define FMODE_WRITE 0x2
+#define CLONE_INTO_CGROUP 0x200000000ULL
+
+#define CGROUP_MAGIC 0x27e0eb
+#define CGROUP2_MAGIC 0x63677270
+#define BPF_FS_MAGIC 0xcafe4a11
+#define SYSFS_MAGIC 0x62656572
+#define SECURITYFS_MAGIC 0x73636673
+
+#endif

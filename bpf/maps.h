@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The maps of the linked object. maps.bpf.c defines them; every other file refers to them. */
+#ifndef SBPF_MAPS_H
+#define SBPF_MAPS_H
+
+#include "kernel_types.h"
+#include "abi.h"
+
+#ifndef SBPF_MAP
+#define SBPF_MAP extern
+#endif
+
+/* Templates of the inner maps, by size and not by type: 6.1 takes no inner map whose BTF is not the template's. */
+#define POLICY_MAP \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_HASH); \
+		__uint(map_flags, BPF_F_NO_PREALLOC); \
+		__uint(max_entries, 8); \
+		__uint(key_size, sizeof(struct sbpf_rule_key)); \
+		__uint(value_size, sizeof(struct sbpf_rule)); \
+	}
+
+#define RING_MAP \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_RINGBUF); \
+		__uint(max_entries, SBPF_RING_BYTES); \
+	}
+
+/* cgroup id -> sandbox record. Present means: tasks of this cgroup are ours to judge. */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, SBPF_MAX_SANDBOXES);
+	__type(key, __u64);
+	__type(value, struct sbpf_sandbox);
+} sandboxes SEC(".maps");
+
+/* cgroup id -> its policy; the one entry that a swap flips (I2). */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, SBPF_MAX_SANDBOXES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__array(values, POLICY_MAP);
+} policies SEC(".maps");
+
+/* cgroup id -> its ring of events. */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, SBPF_MAX_SANDBOXES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__array(values, RING_MAP);
+} rings SEC(".maps");
+
+/* Storage that the kernel hands to a cgroup program for the cgroup it is attached to: no lookup by current, so a kernel
+ * thread that acts for a sandbox's socket is judged too. Shared by all cgroup hooks of one cgroup. */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
+	__type(key, __u64);
+	__type(value, struct sbpf_cgroup_ref);
+} cgroup_refs SEC(".maps");
+
+/* .bss, written by the agent through its mapping. The gate is read first by every LSM program. */
+extern struct sbpf_gate sbpf_gate;
+extern struct sbpf_canary sbpf_canary;
+
+#endif

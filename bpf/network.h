@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From a socket and an address to the one network decision. */
+#ifndef SBPF_NETWORK_H
+#define SBPF_NETWORK_H
+
+#include "gate.h"
+
+/* What a network operation is about. */
+struct endpoint {
+	__u8 kind; /* SBPF_RULE_CONNECT or SBPF_RULE_BIND */
+	__u8 class; /* enum sbpf_socket_class */
+	__u16 family;
+	__u16 type;
+	__u16 protocol;
+	__u16 port; /* host byte order */
+	__u64 addr_be[2];
+};
+
+static __always_inline void endpoint_init(struct endpoint *ep, __u8 kind, __u16 family, __u16 type, __u16 protocol)
+{
+	ep->kind = kind;
+	ep->class = sbpf_classify_socket(family, type, protocol);
+	ep->family = family;
+	ep->type = type;
+	ep->protocol = protocol;
+	ep->port = 0;
+	ep->addr_be[0] = 0;
+	ep->addr_be[1] = 0;
+}
+
+static __always_inline void endpoint_v6(struct endpoint *ep, const __u32 words[4], __u16 port)
+{
+	__builtin_memcpy(ep->addr_be, words, 16);
+	ep->port = port;
+}
+
+static __always_inline void endpoint_v4(struct endpoint *ep, __be32 v4, __u16 port)
+{
+	sbpf_map_v4(ep->addr_be, v4);
+	ep->port = port;
+}
+
+enum address_result {
+	ADDRESS_NONE = 0, /* AF_UNSPEC: dissolves an association, names no one */
+	ADDRESS_OK = 1,
+	ADDRESS_BAD = 2
+};
+
+/* Reads a sockaddr that the kernel has copied in. What an address means follows from the socket's family first: a v4
+ * socket takes AF_UNSPEC in sendto and bind as AF_INET, a v6 socket takes v4 addresses. */
+static __always_inline enum address_result endpoint_from_sockaddr(struct endpoint *ep, const void *address, int len,
+								  int unspec_is_v4)
+{
+	struct any_sockaddr sa = {};
+
+	if (len >= 24) /* sockaddr_in6 without its scope id, as the kernel accepts it */
+		bpf_probe_read_kernel(&sa, 24, address);
+	else if (len >= 8)
+		bpf_probe_read_kernel(&sa, 8, address);
+	else if (len >= 2)
+		bpf_probe_read_kernel(&sa, 2, address);
+	else
+		return ADDRESS_BAD;
+
+	if (sa.family == AF_UNSPEC && (ep->family != AF_INET || !unspec_is_v4))
+		return ADDRESS_NONE;
+	if (sa.family == AF_INET || sa.family == AF_UNSPEC) {
+		if (len < 8)
+			return ADDRESS_BAD;
+		endpoint_v4(ep, sa.v4, bpf_ntohs(sa.port));
+		return ADDRESS_OK;
+	}
+	if (sa.family == AF_INET6 && len >= 24) {
+		__u32 words[4];
+
+		__builtin_memcpy(words, sa.v6, 16);
+		endpoint_v6(ep, words, bpf_ntohs(sa.port));
+		return ADDRESS_OK;
+	}
+	return ADDRESS_BAD;
+}
+
+static __always_inline void denial_fill_net(struct denial *d, const struct endpoint *ep)
+{
+	d->net.family = ep->family;
+	d->net.type = ep->type;
+	d->net.protocol = ep->protocol;
+	d->net.port = ep->port;
+	__builtin_memcpy(d->net.addr, ep->addr_be, 16);
+	d->net.level = 0;
+	d->net.option = 0;
+}
+
+/* The one network decision (bpf/decide.h) on an endpoint, for the sandbox of this cgroup: the reason of a denial, or
+ * SBPF_REASON_NONE. A global function: verified once, not at each of its callers. */
+__weak __noinline int decide_endpoint(__u64 cgroup_id, const struct endpoint *ep)
+{
+	struct sbpf_net_query q = {};
+	void *policy;
+
+	if (!ep)
+		return SBPF_REASON_NO_POLICY;
+	policy = bpf_map_lookup_elem(&policies, &cgroup_id);
+	if (!policy)
+		return SBPF_REASON_NO_POLICY;
+	if (ep->class != SBPF_SOCKET_NORMAL) {
+		if (sbpf_decide_socket(policy, ep->class) != SBPF_ALLOW)
+			return SBPF_REASON_SOCKET_CLASS;
+		/* Allowed by name, and then not by address: the name says dangerously. */
+		if (ep->class != SBPF_SOCKET_MPTCP && ep->class != SBPF_SOCKET_UDPLITE)
+			return SBPF_REASON_NONE;
+	}
+	q.kind = ep->kind;
+	q.port = ep->port;
+	q.proto = ep->type == 1 ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
+	q.addr_be[0] = ep->addr_be[0];
+	q.addr_be[1] = ep->addr_be[1];
+	return sbpf_decide_net(policy, &q) == SBPF_ALLOW ? SBPF_REASON_NONE : SBPF_REASON_NO_RULE;
+}
+
+#endif

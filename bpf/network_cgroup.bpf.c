@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Network domain, cgroup layer: attached to each sandbox's cgroup, follows the *socket's* cgroup.
+ *
+ * hook         kernel                                   refuses                          does not see
+ * connect4/6   inet_dgram_connect, tcp_v4/6_connect,    TCP and UDP connects, FASTOPEN,  SCTP, raw sends, AF_PACKET, VSOCK,
+ *              udp_pre_connect, ping_pre_connect        mapped v4 on v6                  AF_UNIX; sockets of other cgroups
+ * sendmsg4/6   udp_sendmsg, udpv6_sendmsg               UDP to an address, mapped v4     connected sends (connect judged them),
+ *                                                       arrives at sendmsg4              source routes in IP options
+ * bind4/6      __inet_bind, inet6_bind                  binds                            autobind by listen (socket_listen)
+ * sock_create  inet_create, inet6_create                every protocol but TCP and UDP   AF_PACKET and other families
+ *                                                                                        (socket_create)
+ * What this layer does not see, network_lsm.bpf.c does; neither is enough alone.
+ */
+#include "network.h"
+
+/* 1 = allow, 0 = deny with EPERM, as cgroup programs answer. */
+static __noinline int cgroup_deny(__u64 cgroup_id, struct denial *denial, const struct endpoint *ep, int reason)
+{
+	struct sbpf_sandbox *box = bpf_map_lookup_elem(&sandboxes, &cgroup_id);
+
+	if (!box)
+		return 0;
+	denial->reason = reason;
+	denial_fill_net(denial, ep);
+	if (refuse(box, denial))
+		return 0;
+	return 1;
+}
+
+static __always_inline int cgroup_judge(struct denial *denial, const struct endpoint *ep)
+{
+	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&cgroup_refs, 0);
+	__u64 id = ref->cgroup_id;
+	int reason;
+
+	reason = decide_endpoint(id, ep);
+	if (reason == SBPF_REASON_NONE)
+		return 1;
+	if (cgroup_deny(id, denial, ep, reason))
+		return 1;
+	return 0;
+}
+
+static __always_inline int judge_v4(struct bpf_sock_addr *ctx, struct denial *denial, __u8 kind)
+{
+	struct endpoint ep;
+
+	endpoint_init(&ep, kind, AF_INET, ctx->type, ctx->protocol);
+	endpoint_v4(&ep, ctx->user_ip4, bpf_ntohs((__u16)ctx->user_port));
+	return cgroup_judge(denial, &ep);
+}
+
+static __always_inline int judge_v6(struct bpf_sock_addr *ctx, struct denial *denial, __u8 kind)
+{
+	__u32 words[4];
+	struct endpoint ep;
+
+	words[0] = ctx->user_ip6[0];
+	words[1] = ctx->user_ip6[1];
+	words[2] = ctx->user_ip6[2];
+	words[3] = ctx->user_ip6[3];
+	endpoint_init(&ep, kind, AF_INET6, ctx->type, ctx->protocol);
+	endpoint_v6(&ep, words, bpf_ntohs((__u16)ctx->user_port));
+	return cgroup_judge(denial, &ep);
+}
+
+#define ADDRESS_HOOK(name, version, kind) \
+	SEC("cgroup/" #name) \
+	int hook_##name(struct bpf_sock_addr *ctx) \
+	{ \
+		struct denial denial = DENIAL(name, SBPF_REASON_NO_RULE); \
+\
+		if (judge_v##version(ctx, &denial, kind)) \
+			return 1; \
+		return 0; \
+	}
+
+ADDRESS_HOOK(connect4, 4, SBPF_RULE_CONNECT)
+ADDRESS_HOOK(connect6, 6, SBPF_RULE_CONNECT)
+ADDRESS_HOOK(sendmsg4, 4, SBPF_RULE_CONNECT)
+ADDRESS_HOOK(sendmsg6, 6, SBPF_RULE_CONNECT)
+ADDRESS_HOOK(bind4, 4, SBPF_RULE_BIND)
+ADDRESS_HOOK(bind6, 6, SBPF_RULE_BIND)
+
+SEC("cgroup/sock_create")
+int hook_sock_create(struct bpf_sock *ctx)
+{
+	struct denial denial = DENIAL(sock_create, SBPF_REASON_SOCKET_CLASS);
+	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&cgroup_refs, 0);
+	__u64 id = ref->cgroup_id;
+	int reason = SBPF_REASON_NONE;
+	struct endpoint ep;
+	void *policy;
+
+	endpoint_init(&ep, SBPF_RULE_CONNECT, ctx->family, ctx->type, ctx->protocol);
+	policy = bpf_map_lookup_elem(&policies, &id);
+	if (!policy)
+		reason = SBPF_REASON_NO_POLICY;
+	else if (is_canary(SBPF_HOOK_sock_create))
+		reason = SBPF_REASON_CANARY;
+	else if (sbpf_decide_socket(policy, ep.class) != SBPF_ALLOW)
+		reason = SBPF_REASON_SOCKET_CLASS;
+	if (reason == SBPF_REASON_NONE)
+		return 1;
+	if (cgroup_deny(id, &denial, &ep, reason))
+		return 1;
+	return 0;
+}

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Network domain, LSM layer: follows the *current task*, whatever socket it uses.
+ *
+ * hook                 kernel (security/security.c)     refuses                               does not see
+ * socket_create        __sock_create                    families, types, protocols not        sockets made elsewhere
+ *                                                       allowed: raw, packet, vsock, alg…
+ * socket_connect       __sys_connect, io_uring          as connect4/6, foreign sockets too    implicit connects (FASTOPEN)
+ * socket_sendmsg       sock_sendmsg: send, write,       addresses of sends, foreign sockets,  sendfile and splice into an
+ *                      io_uring, splice from 6.5 on     source routes in ancillary data       inherited socket before 6.5
+ * socket_bind          __sys_bind                       as bind4/6                            autobind
+ * socket_listen        __sys_listen                     listeners on addresses not allowed,   UDP (bind judged it)
+ *                                                       autobind
+ * socket_setsockopt    __sys_setsockopt                 IP options, routing headers, netfilter options set before joining
+ * unix_stream_connect  unix_stream_connect              peers outside the sandbox             socketpairs (have no outside)
+ * unix_may_send        unix_dgram_sendmsg, _connect     peers outside the sandbox
+ * file_receive         receive_fd, pidfd_getfd          foreign sockets, cgroup files         descriptors inherited over exec
+ */
+#include "network.h"
+
+#define S_PROTOCOL(sk) ((sk)->sk_protocol)
+
+static __always_inline void endpoint_of_sock(struct endpoint *ep, __u8 kind, struct sock *sk)
+{
+	endpoint_init(ep, kind, sk->__sk_common.skc_family, sk->sk_type, S_PROTOCOL(sk));
+}
+
+static __always_inline int refuse_endpoint(struct sbpf_sandbox *box, struct denial *d, const struct endpoint *ep, int reason)
+{
+	d->reason = reason;
+	denial_fill_net(d, ep);
+	return refuse(box, d);
+}
+
+static __always_inline int refuse_endpoint_if(struct sbpf_sandbox *box, struct denial *d, const struct endpoint *ep,
+					 int reason)
+{
+	if (reason == SBPF_REASON_NONE)
+		return 0;
+	return refuse_endpoint(box, d, ep, reason);
+}
+
+/* The canary endpoint of a socket of the sandbox is the cgroup layer's to deny: so each layer is proven alone. */
+static __always_inline int leave_to_cgroup_layer(const struct endpoint *ep, int own)
+{
+	struct sbpf_net_query q = {.port = ep->port, .addr_be = {ep->addr_be[0], ep->addr_be[1]}};
+
+	return own && ep->port == SBPF_CANARY_PORT && sbpf_is_canary(&q);
+}
+
+/* ---- socket_create ---- */
+
+static __noinline int judge_create(struct sbpf_sandbox *box, int family, int type, int protocol)
+{
+	struct denial d = DENIAL(socket_create, SBPF_REASON_SOCKET_CLASS);
+	struct endpoint ep;
+	void *policy;
+
+	endpoint_init(&ep, SBPF_RULE_CONNECT, family, type & 0xf, protocol);
+	if (is_canary(SBPF_HOOK_socket_create))
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_CANARY);
+	policy = box_policy(box);
+	if (!policy)
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_NO_POLICY);
+	if (sbpf_decide_socket(policy, ep.class) == SBPF_ALLOW)
+		return 0;
+	return refuse_endpoint(box, &d, &ep, SBPF_REASON_SOCKET_CLASS);
+}
+
+SEC("lsm/socket_create")
+int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
+{
+	if (kern) /* the kernel's own: a subflow, a network filesystem */
+		return 0;
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_create, family, type, protocol);
+}
+
+/* ---- socket_connect, socket_bind ---- */
+
+static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, struct socket *sock,
+				    struct sockaddr *address, int len)
+{
+	int kind = d->hook == SBPF_HOOK_socket_bind ? SBPF_RULE_BIND : SBPF_RULE_CONNECT;
+	struct sock *sk = sock->sk;
+	struct endpoint ep;
+
+	endpoint_init(&ep, kind, 0, 0, 0);
+	if (is_canary(d->hook))
+		return refuse_endpoint(box, d, &ep, SBPF_REASON_CANARY);
+	if (!sk)
+		return refuse_endpoint(box, d, &ep, SBPF_REASON_BAD_ADDRESS);
+	endpoint_of_sock(&ep, kind, sk);
+	if (ep.family == AF_INET || ep.family == AF_INET6) {
+		switch (endpoint_from_sockaddr(&ep, address, len, kind == SBPF_RULE_BIND)) {
+		case ADDRESS_NONE:
+			return 0;
+		case ADDRESS_BAD:
+			return refuse_endpoint(box, d, &ep, SBPF_REASON_BAD_ADDRESS);
+		case ADDRESS_OK:
+			break;
+		}
+		if (leave_to_cgroup_layer(&ep, sock_in_box(sk, box)))
+			return 0;
+	} else if (ep.family == AF_UNIX || (ep.family == AF_NETLINK && ep.class == SBPF_SOCKET_NORMAL)) {
+		return 0; /* AF_UNIX is judged by its peer, in its own hooks */
+	}
+	return refuse_endpoint_if(box, d, &ep, decide_endpoint(box->cgroup_id, &ep));
+}
+
+SEC("lsm/socket_connect")
+int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address, int addrlen)
+{
+	struct denial d = DENIAL(socket_connect, SBPF_REASON_NO_RULE);
+
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
+}
+
+SEC("lsm/socket_bind")
+int BPF_PROG(hook_socket_bind, struct socket *sock, struct sockaddr *address, int addrlen)
+{
+	struct denial d = DENIAL(socket_bind, SBPF_REASON_NO_RULE);
+
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
+}
+
+/* ---- socket_sendmsg ---- */
+
+#define CMSG_LIMIT 16
+
+/* Walks ancillary data (the kernel's copy, native layout) for headers that re-route. Nonzero: risky, or too long to
+ * tell. Global, and so walked once by the verifier. */
+__weak __noinline int risky_control(__u64 control, __u64 len)
+{
+	__u64 offset = 0;
+
+	for (int i = 0; i < CMSG_LIMIT; i++) {
+		struct cmsg_header header;
+
+		if (offset + sizeof(header) > len)
+			return 0;
+		if (bpf_probe_read_kernel(&header, sizeof(header), (void *)(control + offset)))
+			return 1;
+		if (header.len < sizeof(header) || header.len > len - offset)
+			return 0; /* malformed: the kernel refuses it with EINVAL */
+		if (sbpf_risky_cmsg(header.level, header.type))
+			return 1;
+		offset += (header.len + 7) & ~7ull;
+	}
+	return 1;
+}
+
+static __always_inline int has_risky_control(struct msghdr *msg)
+{
+	__u64 control = 0;
+
+	/* By probe: since 7.2 a void pointer read directly is a memory region, which a global function does not take. */
+	bpf_core_read(&control, sizeof(control), &msg->msg_control);
+	return risky_control(control, msg->msg_controllen);
+}
+
+/* stdio that the operator handed to `sbpf run`: an AF_UNIX socket of the outside that may be written to. */
+static __always_inline int is_handed_stdio(const struct sbpf_sandbox *box, struct socket *sock)
+{
+	struct file *file = sock->file;
+	__u64 ino;
+
+	if (!file || !file->f_inode)
+		return 0;
+	ino = file->f_inode->i_ino;
+	return ino && (ino == box->stdio_inode[0] || ino == box->stdio_inode[1] || ino == box->stdio_inode[2]);
+}
+
+static __always_inline void endpoint_of_peer(struct endpoint *ep, struct sock *sk)
+{
+	if (ep->family == AF_INET6) {
+		__u32 words[4];
+
+		__builtin_memcpy(words, sk->__sk_common.skc_v6_daddr.in6_u.u6_addr8, 16);
+		endpoint_v6(ep, words, bpf_ntohs(sk->__sk_common.skc_dport));
+	} else {
+		endpoint_v4(ep, sk->__sk_common.skc_daddr, bpf_ntohs(sk->__sk_common.skc_dport));
+	}
+}
+
+static __always_inline void endpoint_of_local(struct endpoint *ep, struct sock *sk)
+{
+	if (ep->family == AF_INET6) {
+		__u32 words[4];
+
+		__builtin_memcpy(words, sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8, 16);
+		endpoint_v6(ep, words, sk->__sk_common.skc_num);
+	} else {
+		endpoint_v4(ep, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_num);
+	}
+}
+
+static __noinline int judge_send(struct sbpf_sandbox *box, struct socket *sock, struct msghdr *msg)
+{
+	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_NO_RULE);
+	enum address_result named = ADDRESS_NONE;
+	struct sock *sk = sock->sk;
+	struct endpoint ep;
+	int own, reason;
+	void *name;
+
+	endpoint_init(&ep, SBPF_RULE_CONNECT, 0, 0, 0);
+	if (is_canary(SBPF_HOOK_socket_sendmsg))
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_CANARY);
+	if (!sk)
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
+	own = sock_in_box(sk, box);
+	endpoint_of_sock(&ep, SBPF_RULE_CONNECT, sk);
+
+	if (ep.family != AF_INET && ep.family != AF_INET6) {
+		/* Its own sockets passed socket_create; AF_UNIX ones also their peer's hooks. */
+		if (own || (ep.family == AF_UNIX && is_handed_stdio(box, sock)))
+			return 0;
+		if (box_allows_all_network(box))
+			return 0;
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_FOREIGN_SOCKET);
+	}
+
+	name = msg->msg_name;
+	if (name && msg->msg_namelen)
+		named = endpoint_from_sockaddr(&ep, name, msg->msg_namelen, 1);
+	if (named == ADDRESS_BAD)
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
+	if (msg->msg_controllen && has_risky_control(msg) && !box_allows_all_network(box))
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_SOCKET_OPTION);
+	if (named == ADDRESS_NONE) {
+		/* Connected: judged when it connected, unless that was before the sandbox was. */
+		if (own && !(box->flags & SBPF_SANDBOX_ATTACHED))
+			return 0;
+		endpoint_of_peer(&ep, sk);
+	}
+	if (leave_to_cgroup_layer(&ep, own))
+		return 0;
+	reason = decide_endpoint(box->cgroup_id, &ep);
+	if (reason == SBPF_REASON_NO_RULE && named == ADDRESS_NONE) {
+		/* The reply of a server: its listener's address is the one that a rule must allow. */
+		struct endpoint local;
+
+		endpoint_of_sock(&local, SBPF_RULE_BIND, sk);
+		endpoint_of_local(&local, sk);
+		if (decide_endpoint(box->cgroup_id, &local) == SBPF_REASON_NONE)
+			return 0;
+	}
+	return refuse_endpoint_if(box, &d, &ep, reason);
+}
+
+SEC("lsm/socket_sendmsg")
+int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int size)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_send, sock, msg);
+}
+
+/* ---- socket_listen ---- */
+
+static __noinline int judge_listen(struct sbpf_sandbox *box, struct socket *sock)
+{
+	struct denial d = DENIAL(socket_listen, SBPF_REASON_NO_RULE);
+	struct sock *sk = sock->sk;
+	struct endpoint ep;
+	__u16 port;
+	int reason;
+
+	endpoint_init(&ep, SBPF_RULE_BIND, 0, 0, 0);
+	if (is_canary(SBPF_HOOK_socket_listen))
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_CANARY);
+	if (!sk)
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
+	endpoint_of_sock(&ep, SBPF_RULE_BIND, sk);
+	if (ep.family == AF_UNIX)
+		return 0;
+	endpoint_of_local(&ep, sk);
+	port = ep.port;
+	reason = decide_endpoint(box->cgroup_id, &ep);
+	if (reason == SBPF_REASON_NO_RULE && port) {
+		/* A port that the kernel picked: bind judged it as port 0. An explicit port was judged by bind itself. */
+		ep.port = 0;
+		reason = decide_endpoint(box->cgroup_id, &ep);
+		ep.port = port;
+	}
+	return refuse_endpoint_if(box, &d, &ep, reason);
+}
+
+SEC("lsm/socket_listen")
+int BPF_PROG(hook_socket_listen, struct socket *sock, int backlog)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_listen, sock);
+}
+
+/* ---- socket_setsockopt ---- */
+
+static __noinline int judge_option(struct sbpf_sandbox *box, struct socket *sock, int level, int option)
+{
+	struct denial d = DENIAL(socket_setsockopt, SBPF_REASON_SOCKET_OPTION);
+	struct sock *sk = sock->sk;
+	void *policy;
+
+	d.net.level = level;
+	d.net.option = option;
+	if (is_canary(SBPF_HOOK_socket_setsockopt)) {
+		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	if (sk) {
+		d.net.family = sk->__sk_common.skc_family;
+		d.net.type = sk->sk_type;
+		d.net.protocol = S_PROTOCOL(sk);
+		if (d.net.family != AF_INET && d.net.family != AF_INET6)
+			return 0;
+	}
+	policy = box_policy(box);
+	if (policy && sbpf_decide_sockopt(policy, level, option) == SBPF_ALLOW)
+		return 0;
+	return refuse(box, &d);
+}
+
+SEC("lsm/socket_setsockopt")
+int BPF_PROG(hook_socket_setsockopt, struct socket *sock, int level, int option)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_option, sock, level, option);
+}
+
+/* ---- AF_UNIX ---- */
+
+static __noinline int judge_unix_peer(struct sbpf_sandbox *box, struct denial *d, struct sock *peer)
+{
+	d->net.family = AF_UNIX;
+	if (is_canary(d->hook)) {
+		d->reason = SBPF_REASON_CANARY;
+		return refuse(box, d);
+	}
+	if (sock_in_box(peer, box))
+		return 0;
+	if (box_allows_all_network(box))
+		return 0;
+	d->reason = SBPF_REASON_UNIX_PEER;
+	return refuse(box, d);
+}
+
+SEC("lsm/unix_stream_connect")
+int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
+{
+	struct denial d = DENIAL(unix_stream_connect, SBPF_REASON_UNIX_PEER);
+
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_unix_peer, &d, other);
+}
+
+static __noinline int judge_unix_send(struct sbpf_sandbox *box, struct socket *sock, struct socket *other)
+{
+	struct denial d = DENIAL(unix_may_send, SBPF_REASON_UNIX_PEER);
+
+	if (is_handed_stdio(box, sock) && !is_canary(SBPF_HOOK_unix_may_send))
+		return 0;
+	return judge_unix_peer(box, &d, other->sk);
+}
+
+SEC("lsm/unix_may_send")
+int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_unix_send, sock, other);
+}
+
+/* ---- file_receive ---- */
+
+static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
+{
+	struct denial d = DENIAL(file_receive, SBPF_REASON_FOREIGN_SOCKET);
+	struct socket *sock = bpf_sock_from_file(file);
+	unsigned long magic;
+
+	if (is_canary(SBPF_HOOK_file_receive)) {
+		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	if (sock) {
+		struct sock *sk = sock->sk;
+
+		if (sock_in_box(sk, box))
+			return 0;
+		if (box_allows_all_network(box))
+			return 0;
+		if (sk) {
+			d.net.family = sk->__sk_common.skc_family;
+			d.net.type = sk->sk_type;
+			d.net.protocol = S_PROTOCOL(sk);
+		}
+		return refuse(box, &d);
+	}
+	magic = file->f_inode->i_sb->s_magic;
+	if ((magic == CGROUP2_MAGIC || magic == CGROUP_MAGIC) && file->f_mode & FMODE_WRITE) {
+		d.reason = SBPF_REASON_LEAVE_CGROUP;
+		return refuse(box, &d);
+	}
+	return 0;
+}
+
+SEC("lsm/file_receive")
+int BPF_PROG(hook_file_receive, struct file *file)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_receive, file);
+}
