@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy -> its one spelling. Everything is written out, in one order; parse() gives the same policy back.
+#include <openssl/sha.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "policy/entry_text.h"
+#include "policy/values.h"
+
+namespace sbpf::policy {
+namespace internal {
+namespace {
+
+// Words that some YAML version takes for something else than a text.
+bool reserved(std::string_view text) {
+  static constexpr std::string_view kWords[] = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"};
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return std::find(std::begin(kWords), std::end(kWords), lower) != std::end(kWords);
+}
+
+bool plain(std::string_view text) {
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && letter(text[0]) && !reserved(text) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9') || c == '-'; });
+}
+
+}  // namespace
+
+std::string scalar_text(std::string_view text) {
+  if (plain(text)) return std::string(text);
+  std::string quoted = "\"";
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    constexpr char kHex[] = "0123456789abcdef";
+    if (c == '"' || c == '\\') {
+      quoted += {'\\', text[i]};
+    } else if (c < 0x20 || c == 0x7f) {
+      quoted += {'\\', 'x', kHex[c >> 4], kHex[c & 0xf]};
+    } else if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) {
+      // U+0080 to U+009f are control characters too, which parse() refuses when they are not escaped.
+      const auto c2 = static_cast<unsigned char>(text[++i]);
+      quoted += {'\\', 'x', kHex[c2 >> 4], kHex[c2 & 0xf]};
+    } else if (text.substr(i, 3) == "\xef\xbf\xbe" || text.substr(i, 3) == "\xef\xbf\xbf") {
+      quoted += text[i + 2] == '\xbe' ? "\\ufffe" : "\\uffff";  // no characters, and refused likewise
+      i += 2;
+    } else {
+      quoted += text[i];
+    }
+  }
+  return quoted + "\"";
+}
+
+std::string entry_text(const Endpoint& endpoint) {
+  // IPv6 in quotes: "::1" is a text, but a plain ::1 within {} is where YAML readers differ.
+  const char* quote = is_v4(endpoint.address) ? "" : "\"";
+  std::string text = endpoint.prefix == 128 ? "{address: " : "{cidr: ";
+  text += quote + (endpoint.prefix == 128 ? policy::to_string(endpoint.address)
+                                          : cidr_text(endpoint.address, endpoint.prefix)) + quote;
+  text += ", ports: [";
+  for (std::size_t i = 0; i < endpoint.ports.size(); ++i) text += (i == 0 ? "" : ", ") + to_string(endpoint.ports[i]);
+  return text + "], protocol: " + std::string(policy::to_string(endpoint.protocol)) + "}";
+}
+
+}  // namespace internal
+
+namespace {
+
+using internal::entry_text;
+using internal::scalar_text;
+
+std::string entries_text(std::string_view key, const std::vector<Endpoint>& entries) {
+  std::string text = "  " + std::string(key) + ":" + (entries.empty() ? " []" : "") + "\n";
+  for (const Endpoint& entry : entries) text += "    - " + entry_text(entry) + "\n";
+  return text;
+}
+
+std::string network_text(const Network& network) {
+  std::string text = "network:\n";
+  text += entries_text("connect", network.connect);
+  text += entries_text("bind", network.bind);
+  text += std::string("  dangerously_allow_all: ") + (network.dangerously_allow_all ? "true" : "false") + "\n";
+  text += "  dangerously_allow_sockets: [";
+  for (std::size_t i = 0; i < network.dangerously_allow_sockets.size(); ++i)
+    text += (i == 0 ? "" : ", ") + std::string(to_string(network.dangerously_allow_sockets[i]));
+  return text + "]\n";
+}
+
+std::string env_text(const Env& env) {
+  std::string text = "  env:\n    allow: [";
+  for (std::size_t i = 0; i < env.allow.size(); ++i) text += (i == 0 ? "" : ", ") + scalar_text(env.allow[i]);
+  text += "]\n    set:";
+  if (env.set.empty()) return text + " {}\n";
+  text += "\n";
+  for (const auto& [name, value] : env.set) {
+    std::string value_text = scalar_text(value);
+    if (value_text[0] != '"') value_text = "\"" + value_text + "\"";
+    text += "      " + scalar_text(name) + ": " + value_text + "\n";
+  }
+  return text;
+}
+
+std::string limits_text(const Limits& limits) {
+  std::string text;
+  if (limits.processes) text += "    processes: " + std::to_string(*limits.processes) + "\n";
+  if (limits.memory_bytes) text += "    memory: " + internal::memory_text(*limits.memory_bytes) + "\n";
+  if (limits.cpu_millis) text += "    cpu: " + internal::cpu_text(*limits.cpu_millis) + "\n";
+  if (limits.timeout) text += "    timeout: " + internal::timeout_text(*limits.timeout) + "\n";
+  return text.empty() ? "  limits: {}\n" : "  limits:\n" + text;
+}
+
+}  // namespace
+
+std::string canonical(const Policy& policy) {
+  std::string text = "version: 1\nname: " + scalar_text(policy.name) + "\n";
+  text += "mode: " + std::string(to_string(policy.mode)) + "\n";
+  text += "on_loss: " + std::string(to_string(policy.on_loss)) + "\n";
+  text += network_text(policy.network);
+  return text + "process:\n" + env_text(policy.env) + limits_text(policy.limits);
+}
+
+std::array<std::uint8_t, 32> sha256(const Policy& policy) {
+  const std::string text = canonical(policy);
+  std::array<std::uint8_t, 32> digest{};
+  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
+  return digest;
+}
+
+std::string hex(const std::array<std::uint8_t, 32>& digest) {
+  constexpr char kHex[] = "0123456789abcdef";
+  std::string text;
+  for (const std::uint8_t byte : digest) text += {kHex[byte >> 4], kHex[byte & 0xf]};
+  return text;
+}
+
+}  // namespace sbpf::policy

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy -> Image. What each entry becomes is said in bpf/abi.h; how it is looked up, in bpf/decide.h.
+#include "policy/image.h"
+
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <set>
+#include <tuple>
+
+#include "policy/entry_text.h"
+
+namespace sbpf::policy {
+namespace {
+
+using Entries = std::map<sbpf_rule_key, sbpf_rule, KeyLess>;
+using Ranges = std::map<sbpf_rule_key, std::vector<sbpf_port_range>, KeyLess>;
+
+// Header slots and rules share one value size; the bytes are copied as the kernel will read them.
+template <typename Slot>
+sbpf_rule as_value(const Slot& slot) {
+  static_assert(sizeof(Slot) == sizeof(sbpf_rule));
+  sbpf_rule value;
+  std::memcpy(&value, &slot, sizeof value);
+  return value;
+}
+
+sbpf_rule_key slot_key(sbpf_header_slot slot) {
+  sbpf_rule_key key{};
+  key.kind = SBPF_RULE_HEADER;
+  key.port = static_cast<__u16>(slot);
+  return key;
+}
+
+// Ranges that are not used match no port.
+sbpf_rule empty_rule() {
+  sbpf_rule rule{};
+  for (sbpf_port_range& range : rule.range) range = sbpf_port_range{1, 0, 0};
+  return rule;
+}
+
+std::string describe(const Endpoint& entry) {
+  std::string text = internal::entry_text(entry);
+  constexpr std::size_t kLongest = 160;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
+  if (entry.where.line == 0) return text;
+  return entry.where.file + ":" + std::to_string(entry.where.line) + ":" + std::to_string(entry.where.column) + ": " + text;
+}
+
+class Compiler {
+ public:
+  // Adds the keys of one list of entries. Rules are numbered on from where the last list ended.
+  Result<void> add_all(sbpf_rule_kind kind, const std::vector<Endpoint>& entries) {
+    ranges_.clear();
+    for (const Endpoint& entry : entries) {
+      for (const sbpf_proto proto : {SBPF_PROTO_TCP, SBPF_PROTO_UDP}) {
+        if (entry.protocol == Protocol::tcp && proto != SBPF_PROTO_TCP) continue;
+        if (entry.protocol == Protocol::udp && proto != SBPF_PROTO_UDP) continue;
+        if (!add(kind, proto, entry))
+          return fail("too_many_rules",
+                      describe(entry) + ": the policy needs more than " + std::to_string(SBPF_MAX_RULES) + " rules",
+                      "use wider prefixes, or ranges of more than " + std::to_string(SBPF_EXPAND_PORTS) + " ports");
+      }
+      ++next_rule_;
+    }
+    return add_ranges(entries);
+  }
+
+  // Distinct prefix lengths of `kind`, longest first. A length that only exact /128 keys have is left out:
+  // sbpf_decide_net looks those up before it reads this list, so that the commonest policies have an empty one.
+  std::vector<std::uint8_t> prefixes(sbpf_rule_kind kind) const {
+    std::set<std::uint8_t, std::greater<>> lengths;
+    for (const auto& [key, value] : entries_)
+      if (key.kind == kind && (key.prefix_len != 128 || key.match == SBPF_PORT_RANGES)) lengths.insert(key.prefix_len);
+    return {lengths.begin(), lengths.end()};
+  }
+
+  Entries take() { return std::move(entries_); }
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  bool add(sbpf_rule_kind kind, sbpf_proto proto, const Endpoint& entry) {
+    sbpf_rule_key key{};
+    key.kind = static_cast<__u8>(kind);
+    key.proto = static_cast<__u8>(proto);
+    key.prefix_len = entry.prefix;
+    std::memcpy(key.addr, entry.address.data(), sizeof key.addr);
+    for (const PortRange& ports : entry.ports) {
+      if (ports.last - ports.first >= SBPF_EXPAND_PORTS) {
+        key.match = SBPF_PORT_RANGES;
+        key.port = 0;
+        ranges_[key].push_back(sbpf_port_range{ports.first, ports.last, next_rule_});
+        continue;
+      }
+      key.match = SBPF_PORT_EXACT;
+      for (std::uint32_t port = ports.first; port <= ports.last; ++port) {
+        key.port = static_cast<__u16>(port);
+        sbpf_rule rule = empty_rule();
+        rule.n_ranges = 1;
+        rule.range[0] = sbpf_port_range{key.port, key.port, next_rule_};
+        entries_.try_emplace(key, rule);  // of two rules that say the same, the first is the one that explains
+      }
+    }
+    return entries_.size() + ranges_.size() <= SBPF_MAX_RULES;
+  }
+
+  // Sorted, without overlap; a port that two rules allow stays with the one whose range begins first.
+  static std::vector<sbpf_port_range> disjoint(std::vector<sbpf_port_range> all) {
+    std::sort(all.begin(), all.end(), [](const sbpf_port_range& a, const sbpf_port_range& b) {
+      return std::tie(a.first, a.rule) < std::tie(b.first, b.rule);
+    });
+    std::vector<sbpf_port_range> result;
+    for (sbpf_port_range range : all) {
+      if (!result.empty() && range.last <= result.back().last) continue;
+      if (!result.empty() && range.first <= result.back().last) range.first = static_cast<__u16>(result.back().last + 1);
+      result.push_back(range);
+    }
+    return result;
+  }
+
+  // Ports that only touch, of different rules, become one range when there is no room for two; explain() then finds the
+  // rule by itself.
+  static void join_touching(std::vector<sbpf_port_range>& ranges) {
+    std::vector<sbpf_port_range> result;
+    for (const sbpf_port_range& range : ranges) {
+      if (!result.empty() && range.first == result.back().last + 1)
+        result.back().last = range.last;
+      else
+        result.push_back(range);
+    }
+    ranges = std::move(result);
+  }
+
+  Result<void> add_ranges(const std::vector<Endpoint>& entries) {
+    const std::uint32_t first_rule = next_rule_ - static_cast<std::uint32_t>(entries.size());
+    for (const auto& [key, all] : ranges_) {
+      std::vector<sbpf_port_range> ranges = disjoint(all);
+      if (ranges.size() > SBPF_MAX_RANGES) join_touching(ranges);
+      if (ranges.size() > SBPF_MAX_RANGES)
+        return fail("too_many_ranges",
+                    describe(entries[ranges[SBPF_MAX_RANGES].rule - first_rule]) + ": more than " +
+                        std::to_string(SBPF_MAX_RANGES) + " port ranges for this destination and protocol",
+                    "join ranges; ranges of up to " + std::to_string(SBPF_EXPAND_PORTS) + " ports do not count");
+      sbpf_rule rule = empty_rule();
+      rule.n_ranges = static_cast<__u32>(ranges.size());
+      std::copy(ranges.begin(), ranges.end(), rule.range);
+      entries_.emplace(key, rule);
+    }
+    return {};
+  }
+
+  Entries entries_;
+  Ranges ranges_;
+  std::uint32_t next_rule_ = 0;
+};
+
+Result<sbpf_prefixes> prefix_slot(const std::vector<std::uint8_t>& lengths, const std::vector<Endpoint>& entries) {
+  sbpf_prefixes slot{};
+  if (lengths.size() <= SBPF_MAX_PREFIXES) {
+    std::copy(lengths.begin(), lengths.end(), slot.len);
+    return slot;
+  }
+  const auto has_length = [&](const Endpoint& e) { return e.prefix == lengths[SBPF_MAX_PREFIXES]; };
+  const auto entry = std::find_if(entries.begin(), entries.end(), has_length);
+  return fail("too_many_prefixes",
+              (entry == entries.end() ? "" : describe(*entry) + ": ") + "more than " + std::to_string(SBPF_MAX_PREFIXES) +
+                  " different prefix lengths",
+              "use fewer different lengths, for example by splitting a network into longer ones");
+}
+
+sbpf_policy_id id_slot(const Policy& policy) {
+  sbpf_policy_id id{};
+  const auto digest = sha256(policy);
+  std::memcpy(id.policy_sha256, digest.data(), digest.size());
+  switch (policy.on_loss) {
+    case OnLoss::freeze:
+      id.on_loss = SBPF_ON_LOSS_FREEZE;
+      break;
+    case OnLoss::kill:
+      id.on_loss = SBPF_ON_LOSS_KILL;
+      break;
+    case OnLoss::alert:
+      id.on_loss = SBPF_ON_LOSS_ALERT;
+      break;
+  }
+  return id;
+}
+
+}  // namespace
+
+Result<Image> compile(const Policy& policy, std::uint32_t generation) {
+  Compiler compiler;
+  if (auto added = compiler.add_all(SBPF_RULE_CONNECT, policy.network.connect); !added)
+    return tl::unexpected(added.error());
+  if (auto added = compiler.add_all(SBPF_RULE_BIND, policy.network.bind); !added) return tl::unexpected(added.error());
+  const auto connect_lengths = compiler.prefixes(SBPF_RULE_CONNECT);
+  const auto bind_lengths = compiler.prefixes(SBPF_RULE_BIND);
+  const auto connect_slot = prefix_slot(connect_lengths, policy.network.connect);
+  if (!connect_slot) return fail(connect_slot.error(), "network.connect");
+  const auto bind_slot = prefix_slot(bind_lengths, policy.network.bind);
+  if (!bind_slot) return fail(bind_slot.error(), "network.bind");
+
+  sbpf_policy_header header{};
+  if (policy.mode == Mode::audit) header.flags |= SBPF_POLICY_AUDIT;
+  if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
+  for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
+  header.n_connect_prefixes = static_cast<__u8>(connect_lengths.size());
+  header.n_bind_prefixes = static_cast<__u8>(bind_lengths.size());
+  header.generation = generation;
+  header.n_rules = static_cast<__u32>(compiler.size());
+
+  sbpf_policy_name name{};
+  std::memcpy(name.name, policy.name.data(), std::min<std::size_t>(policy.name.size(), SBPF_NAME_LEN - 1));
+
+  Image image;
+  image.entries = compiler.take();
+  image.entries[slot_key(SBPF_SLOT_ID)] = as_value(id_slot(policy));
+  image.entries[slot_key(SBPF_SLOT_CONNECT_PREFIXES)] = as_value(*connect_slot);
+  image.entries[slot_key(SBPF_SLOT_BIND_PREFIXES)] = as_value(*bind_slot);
+  image.entries[slot_key(SBPF_SLOT_NAME)] = as_value(name);
+  const auto digest = image_sha256(image.entries);
+  std::memcpy(header.image_sha256, digest.data(), digest.size());
+  image.entries[slot_key(SBPF_SLOT_HEADER)] = as_value(header);
+  return image;
+}
+
+std::array<std::uint8_t, 32> image_sha256(const Entries& entries) {
+  const sbpf_rule_key header = slot_key(SBPF_SLOT_HEADER);
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  std::array<std::uint8_t, 32> digest{};
+  bool ok = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+  for (const auto& [key, value] : entries) {
+    if (std::memcmp(&key, &header, sizeof key) == 0) continue;  // it holds the digest
+    ok = ok && EVP_DigestUpdate(context.get(), &key, sizeof key) == 1 &&
+         EVP_DigestUpdate(context.get(), &value, sizeof value) == 1;
+  }
+  ok = ok && EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1;
+  if (!ok) std::abort();  // out of memory, or a libcrypto without SHA-256: no digest is better than a wrong one
+  return digest;
+}
+
+sbpf_policy_header Image::header() const {
+  sbpf_policy_header header{};
+  const auto found = entries.find(slot_key(SBPF_SLOT_HEADER));
+  if (found != entries.end()) std::memcpy(&header, &found->second, sizeof header);
+  return header;
+}
+
+}  // namespace sbpf::policy

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why an endpoint is allowed or not, and what would allow it.
+#include <algorithm>
+
+#include "policy/entry_text.h"
+#include "policy/image.h"
+
+namespace sbpf::policy {
+namespace {
+
+bool covers(const Endpoint& entry, const NetQuery& query) {
+  if (entry.protocol == Protocol::tcp && query.proto != SBPF_PROTO_TCP) return false;
+  if (entry.protocol == Protocol::udp && query.proto != SBPF_PROTO_UDP) return false;
+  for (unsigned bit = 0; bit < entry.prefix; ++bit) {
+    const unsigned mask = 0x80u >> (bit % 8);
+    if ((entry.address[bit / 8] & mask) != (query.address[bit / 8] & mask)) return false;
+  }
+  return std::any_of(entry.ports.begin(), entry.ports.end(), [&query](const PortRange& range) {
+    return query.port >= range.first && query.port <= range.last;
+  });
+}
+
+const Endpoint* numbered(const Policy& policy, std::uint32_t rule) {
+  const auto& connect = policy.network.connect;
+  const auto& bind = policy.network.bind;
+  if (rule < connect.size()) return &connect[rule];
+  if (rule - connect.size() < bind.size()) return &bind[rule - connect.size()];
+  return nullptr;
+}
+
+// The entry that allowed the query. The image's number is right but for ranges that compile() had to join: then the
+// first entry that covers the query is it.
+const Endpoint* deciding(const Policy& policy, const NetQuery& query, std::uint32_t rule) {
+  const Endpoint* entry = numbered(policy, rule);
+  if (entry && covers(*entry, query)) return entry;
+  const auto& list = query.kind == SBPF_RULE_BIND ? policy.network.bind : policy.network.connect;
+  const auto found = std::find_if(list.begin(), list.end(), [&](const Endpoint& e) { return covers(e, query); });
+  return found == list.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::string rule_text(const Policy& policy, std::uint32_t rule) {
+  const Endpoint* entry = numbered(policy, rule);
+  if (!entry) return "";
+  const char* list = rule < policy.network.connect.size() ? "network.connect: " : "network.bind: ";
+  return list + internal::entry_text(*entry);
+}
+
+std::string suggestion(const NetQuery& query) {
+  Endpoint entry;
+  entry.address = query.address;
+  entry.ports = {PortRange{query.port, query.port}};
+  const char* list = nullptr;
+  switch (query.kind) {
+    case SBPF_RULE_CONNECT:
+      list = "connect";
+      break;
+    case SBPF_RULE_BIND:
+      list = "bind";
+      break;
+    case SBPF_RULE_HEADER:
+    case SBPF_RULE_KIND_MAX:
+      return "";
+  }
+  switch (query.proto) {
+    case SBPF_PROTO_TCP:
+      entry.protocol = Protocol::tcp;
+      break;
+    case SBPF_PROTO_UDP:
+      entry.protocol = Protocol::udp;
+      break;
+    case SBPF_PROTO_NONE:
+      return "";
+  }
+  // No entry can name port 0 as a destination, or the endpoint that every policy denies.
+  if (query.kind == SBPF_RULE_CONNECT && query.port == 0) return "";
+  if (is_canary(query)) return "";
+  return std::string("network: {") + list + ": [" + internal::entry_text(entry) + "]}";
+}
+
+Explanation explain(const Policy& policy, const Image& image, const NetQuery& query) {
+  Explanation answer;
+  answer.audit_only = policy.mode == Mode::audit;
+  std::uint32_t rule = 0;
+  answer.allowed = allows(image, query, &rule);
+  if (!answer.allowed) {
+    answer.suggestion = suggestion(query);
+  } else if (policy.network.dangerously_allow_all) {
+    answer.rule = "dangerously_allow_all";
+  } else if (const Endpoint* entry = deciding(policy, query, rule)) {
+    answer.rule = internal::entry_text(*entry);
+    answer.where = entry->where;
+  }
+  return answer;
+}
+
+}  // namespace sbpf::policy

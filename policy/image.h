@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy -> Image: the exact contents of the policy's kernel map (bpf/abi.h). Pure.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <map>
+#include <span>
+
+#include "policy/policy.h"
+
+namespace sbpf::policy {
+
+// Orders keys by their bytes, so that an image has one serial form.
+struct KeyLess {
+  bool operator()(const sbpf_rule_key& a, const sbpf_rule_key& b) const {
+    return std::memcmp(&a, &b, sizeof a) < 0;
+  }
+};
+
+// The map contents of one policy. Header entries (SBPF_RULE_HEADER) are made by compile() too, all five slots.
+struct Image {
+  std::map<sbpf_rule_key, sbpf_rule, KeyLess> entries;
+
+  // The header entry, typed. Precondition: made by compile().
+  sbpf_policy_header header() const;
+};
+
+// Compiles a policy. `generation` numbers the publication. Rules are numbered in order: network.connect first, then
+// network.bind (rule_text() gives a number's text back).
+// Errors: "too_many_rules", "too_many_prefixes", "too_many_ranges", with the offending entry's location in the message.
+Result<Image> compile(const Policy& policy, std::uint32_t generation);
+
+// SHA-256 over all entries in their order, but for the header (port 0), which holds it: what the agent recomputes from
+// the kernel's map.
+std::array<std::uint8_t, 32> image_sha256(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& entries);
+
+// The endpoint a question is about.
+struct NetQuery {
+  sbpf_rule_kind kind = SBPF_RULE_CONNECT;  // or SBPF_RULE_BIND
+  sbpf_proto proto = SBPF_PROTO_TCP;
+  Address address{};
+  std::uint16_t port = 0;
+};
+
+// The kernel's verdict on the endpoint under this image (mode aside): decide_net() of bpf/decide.h. `rule`, if given,
+// receives the number of the rule that allowed it, or SBPF_NO_RULE.
+bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule = nullptr);
+
+// Is it the endpoint that every policy denies (SBPF_CANARY_PORT)?
+bool is_canary(const NetQuery& query);
+
+// sbpf_classify_socket() of bpf/decide.h.
+sbpf_socket_class classify_socket(int family, int type, int protocol);
+
+// The answer of `sbpf explain`: decided by decide_net() of bpf/decide.h on the image, as in the kernel.
+struct Explanation {
+  bool allowed = false;
+  bool audit_only = false;    // mode: audit
+  std::string rule;           // the deciding entry as YAML: "{address: 1.2.3.4, …}", or "dangerously_allow_all"; empty if none
+  std::optional<Location> where;
+  std::string suggestion;     // on denial: the smallest YAML that would allow it
+};
+Explanation explain(const Policy& policy, const Image& image, const NetQuery& query);
+
+// The text of a rule number: "network.connect: {address: 1.2.3.4, ports: [443], protocol: tcp}"; empty if there is none.
+std::string rule_text(const Policy& policy, std::uint32_t rule);
+
+// The smallest YAML that would allow the endpoint, to be pasted into a policy:
+// "network: {connect: [{address: 1.2.3.4, ports: [443], protocol: tcp}]}". Empty if nothing can allow it.
+std::string suggestion(const NetQuery& query);
+
+}  // namespace sbpf::policy

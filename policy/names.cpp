@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of the policy language, and diagnostics as people read them.
+#include "policy/policy.h"
+
+namespace sbpf::policy {
+
+std::string_view to_string(sbpf_socket_class c) {
+  switch (c) {
+    case SBPF_SOCKET_NORMAL:
+      return "normal";
+    case SBPF_SOCKET_MPTCP:
+      return "mptcp";
+    case SBPF_SOCKET_UDPLITE:
+      return "udplite";
+    case SBPF_SOCKET_SCTP:
+      return "sctp";
+    case SBPF_SOCKET_PING:
+      return "ping";
+    case SBPF_SOCKET_RAW:
+      return "raw";
+    case SBPF_SOCKET_PACKET:
+      return "packet";
+    case SBPF_SOCKET_VSOCK:
+      return "vsock";
+    case SBPF_SOCKET_ALG:
+      return "alg";
+    case SBPF_SOCKET_NETLINK:
+      return "netlink";
+    case SBPF_SOCKET_SMC:
+      return "smc";
+    case SBPF_SOCKET_OTHER:
+      return "other";
+    case SBPF_SOCKET_CLASS_MAX:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Mode mode) {
+  switch (mode) {
+    case Mode::enforce:
+      return "enforce";
+    case Mode::audit:
+      return "audit";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(OnLoss on_loss) {
+  switch (on_loss) {
+    case OnLoss::freeze:
+      return "freeze";
+    case OnLoss::kill:
+      return "kill";
+    case OnLoss::alert:
+      return "alert";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::any:
+      return "any";
+    case Protocol::tcp:
+      return "tcp";
+    case Protocol::udp:
+      return "udp";
+  }
+  return "unknown";
+}
+
+std::string format(const std::vector<Diagnostic>& diagnostics) {
+  std::string text;
+  for (const Diagnostic& d : diagnostics) {
+    text += d.where.file + ":" + std::to_string(d.where.line) + ":" + std::to_string(d.where.column) + ": ";
+    if (!d.key.empty()) text += d.key + ": ";
+    text += d.message + "\n";
+    if (!d.hint.empty()) text += "  hint: " + d.hint + "\n";
+  }
+  return text;
+}
+
+}  // namespace sbpf::policy

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+// Policy files -> Policy: reads the file and all that it extends, merges, and checks the whole.
+//
+// What `extends` means. The profiles are taken in the order in which they are named, each with what it extends in turn,
+// and the policy itself comes last:
+//   - a single value (mode, on_loss, dangerously_allow_all, each of the limits) that is written later replaces the
+//     earlier one; one that is not written leaves it;
+//   - lists (connect, bind, dangerously_allow_sockets, env.allow) are united; a profile's entry cannot be taken back
+//     one by one, but
+//   - `network: none` drops all of the network part that came before it, dangerously_* included;
+//   - env.set is merged name by name, the later value replaces the earlier one;
+//   - name and version are the policy's own.
+// Defaults stand for what nobody wrote: mode enforce, on_loss freeze, no network, env.allow [HOME, LANG, PATH, TERM],
+// no limits.
+#include <algorithm>
+#include <tuple>
+
+#include "policy/reader.h"
+
+namespace sbpf::policy {
+namespace {
+
+using internal::Draft;
+using internal::Placed;
+
+// One spelling for each set, so that a policy equals what is read back from its canonical text.
+template <typename T>
+void sort_unique(std::vector<T>& values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+}
+
+void normalise(std::vector<Endpoint>& entries) {
+  const auto content = [](const Endpoint& e) { return std::tie(e.address, e.prefix, e.protocol, e.ports); };
+  std::stable_sort(entries.begin(), entries.end(),
+                   [&](const Endpoint& a, const Endpoint& b) { return content(a) < content(b); });
+  const auto same = [&](const Endpoint& a, const Endpoint& b) { return content(a) == content(b); };
+  entries.erase(std::unique(entries.begin(), entries.end(), same), entries.end());
+}
+
+template <typename T>
+void append(std::vector<T>& to, std::vector<T> from) {
+  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+}
+
+template <typename T>
+void replace(std::optional<T>& value, const std::optional<T>& later) {
+  if (later) value = later;
+}
+
+// Puts `later` over `base`, as said above.
+void merge(Draft& base, Draft later) {
+  base.name = later.name;
+  replace(base.mode, later.mode);
+  replace(base.on_loss, later.on_loss);
+  if (later.network_none) {
+    base.network_none = true;  // for whoever merges the result of this merge over something else
+    base.dangerously_allow_all.reset();
+    base.connect.clear();
+    base.bind.clear();
+    base.dangerously_allow_sockets.clear();
+  }
+  replace(base.dangerously_allow_all, later.dangerously_allow_all);
+  append(base.connect, std::move(later.connect));
+  append(base.bind, std::move(later.bind));
+  append(base.dangerously_allow_sockets, std::move(later.dangerously_allow_sockets));
+  if (later.env_allow) {
+    if (!base.env_allow) base.env_allow.emplace();
+    append(*base.env_allow, std::move(*later.env_allow));
+  }
+  for (auto& [name, value] : later.env_set) base.env_set[name] = std::move(value);
+  replace(base.limits.processes, later.limits.processes);
+  replace(base.limits.memory_bytes, later.limits.memory_bytes);
+  replace(base.limits.cpu_millis, later.limits.cpu_millis);
+  replace(base.limits.timeout, later.limits.timeout);
+}
+
+class Loader {
+ public:
+  Loader(const ProfileSource& profiles, std::vector<Diagnostic>& diagnostics)
+      : profiles_(profiles), diagnostics_(diagnostics) {}
+
+  // Reads a file, and under it what it extends.
+  Draft load(std::string_view text, std::string_view file) {
+    ++files_;
+    const auto tree = internal::load_yaml(text, file);
+    if (!tree) {
+      internal::report(diagnostics_, tree.error());
+      return {};
+    }
+    internal::Reader reader(file, diagnostics_);
+    Draft own = internal::read_document(*tree, reader);
+    Draft merged;
+    for (std::size_t i = 0; i < own.extends.size(); ++i)
+      load_profile(own.extends[i], "extends[" + std::to_string(i) + "]", merged);
+    merge(merged, std::move(own));
+    return merged;
+  }
+
+ private:
+  void load_profile(const Placed<std::string>& profile, const std::string& key, Draft& merged) {
+    const auto error = [&](const char* code, std::string message, std::string hint) {
+      internal::report(diagnostics_, Diagnostic{profile.where, code, key, std::move(message), std::move(hint)});
+    };
+    if (std::find(chain_.begin(), chain_.end(), profile.value) != chain_.end()) {
+      std::string way;
+      for (const std::string& name : chain_) way += name + " -> ";
+      error("extends_cycle", "the profile \"" + profile.value + "\" extends itself: " + way + profile.value,
+            "remove one of these extends");
+      return;
+    }
+    if (files_ > internal::kMaxFiles) {
+      error("too_many_profiles", "more than " + std::to_string(internal::kMaxFiles) + " profiles are extended in all", "join some of them");
+      return;
+    }
+    const auto text = profiles_ ? profiles_(profile.value) : std::nullopt;
+    if (!text) {
+      const std::vector<std::string> names = built_in_profile_names();
+      const auto near = internal::nearest(profile.value, {names.begin(), names.end()});
+      error("unknown_profile", "there is no profile \"" + profile.value + "\"",
+            near.empty() ? "name a built-in profile such as runtime-base, or install this one"
+                         : "did you mean \"" + std::string(near) + "\"?");
+      return;
+    }
+    chain_.push_back(profile.value);
+    merge(merged, load(*text, "profile " + profile.value));
+    chain_.pop_back();
+  }
+
+  const ProfileSource& profiles_;
+  std::vector<Diagnostic>& diagnostics_;
+  std::vector<std::string> chain_;  // the profiles that are being read, outermost first
+  std::size_t files_ = 0;
+};
+
+Policy finish(Draft draft) {
+  Policy policy;
+  policy.name = std::move(draft.name);
+  policy.mode = draft.mode.value_or(Mode::enforce);
+  policy.on_loss = draft.on_loss.value_or(OnLoss::freeze);
+  policy.network.dangerously_allow_all = draft.dangerously_allow_all && draft.dangerously_allow_all->value;
+  policy.network.connect = std::move(draft.connect);
+  policy.network.bind = std::move(draft.bind);
+  policy.network.dangerously_allow_sockets = std::move(draft.dangerously_allow_sockets);
+  normalise(policy.network.connect);
+  normalise(policy.network.bind);
+  sort_unique(policy.network.dangerously_allow_sockets);
+  policy.env.allow = draft.env_allow.value_or(std::vector<std::string>{"HOME", "LANG", "PATH", "TERM"});
+  sort_unique(policy.env.allow);
+  policy.env.set = std::move(draft.env_set);
+  policy.limits = draft.limits;
+  return policy;
+}
+
+// A list beside dangerously_allow_all looks as if it limited something.
+void check_contradiction(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
+  if (!draft.dangerously_allow_all || !draft.dangerously_allow_all->value) return;
+  const char* list = !draft.connect.empty()                     ? "connect"
+                     : !draft.bind.empty()                      ? "bind"
+                     : !draft.dangerously_allow_sockets.empty() ? "dangerously_allow_sockets"
+                                                                : nullptr;
+  if (!list) return;
+  internal::report(diagnostics,
+                   Diagnostic{draft.dangerously_allow_all->where, "contradiction", "network.dangerously_allow_all",
+                              std::string("dangerously_allow_all lets everything through, so that ") + list +
+                                  " would limit nothing",
+                              std::string("remove dangerously_allow_all, or all entries of ") + list +
+                                  ", those of extended profiles too (network: none in between drops them)"});
+}
+
+// In the order of the files, and in each from top to bottom.
+void sort_by_place(std::vector<Diagnostic>& diagnostics) {
+  std::map<std::string, std::size_t> rank;
+  for (const Diagnostic& d : diagnostics) rank.try_emplace(d.where.file, rank.size());
+  std::stable_sort(diagnostics.begin(), diagnostics.end(), [&rank](const Diagnostic& a, const Diagnostic& b) {
+    return std::make_tuple(rank[a.where.file], a.where.line, a.where.column) <
+           std::make_tuple(rank[b.where.file], b.where.line, b.where.column);
+  });
+}
+
+}  // namespace
+
+tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::string_view file,
+                                                   const ProfileSource& profiles) {
+  std::vector<Diagnostic> diagnostics;
+  Draft draft = Loader(profiles, diagnostics).load(text, file);
+  check_contradiction(draft, diagnostics);
+  if (!diagnostics.empty()) {
+    sort_by_place(diagnostics);
+    return tl::unexpected(std::move(diagnostics));
+  }
+  Policy policy = finish(std::move(draft));
+  // What cannot be read back is refused here, not when somebody tries.
+  if (canonical(policy).size() > internal::kMaxTextBytes)
+    return tl::unexpected(std::vector<Diagnostic>{Diagnostic{Location{std::string(file), 1, 1}, "too_large", "",
+                                                            "the policy, with all that it extends, is larger than 1 MiB",
+                                                            "use wider prefixes or port ranges"}});
+  return policy;
+}
+
+}  // namespace sbpf::policy

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A policy as written: YAML -> Policy. Pure: no libbpf, no root, no clock, no environment.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "bpf/abi.h"
+
+namespace sbpf::policy {
+
+// A place in a policy's text; line and column count from 1.
+struct Location {
+  std::string file;
+  int line = 0;
+  int column = 0;
+};
+
+// One thing wrong with a policy. Prints as "file:line:column: key: message" and, on the next line, "  hint: …".
+struct Diagnostic {
+  Location where;
+  std::string code;  // "unknown_key", "duplicate_key", "bad_port", "host_bits", "unsupported", …
+  std::string key;   // dotted path: "network.connect[2].ports"
+  std::string message;
+  std::string hint;
+};
+
+std::string format(const std::vector<Diagnostic>& diagnostics);
+
+enum class Mode { enforce, audit };
+enum class OnLoss { freeze, kill, alert };
+enum class Protocol { any, tcp, udp };
+
+struct PortRange {  // both ends included; host byte order; first <= last
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+  auto operator<=>(const PortRange&) const = default;
+};
+
+// A 16-byte address, network byte order; v4 as ::ffff:a.b.c.d.
+using Address = std::array<std::uint8_t, 16>;
+
+// One entry of network.connect or network.bind.
+struct Endpoint {
+  Address address{};
+  std::uint8_t prefix = 128;  // of the mapped address: 10.0.0.0/8 has 104
+  std::vector<PortRange> ports;
+  Protocol protocol = Protocol::any;
+  Location where;
+};
+
+struct Network {
+  bool dangerously_allow_all = false;
+  std::vector<Endpoint> connect;
+  std::vector<Endpoint> bind;                        // port 0: the kernel picks
+  std::vector<sbpf_socket_class> dangerously_allow_sockets;  // sorted, unique
+};
+
+struct Env {
+  std::vector<std::string> allow;  // names taken over from the caller's environment, when set there
+  std::map<std::string, std::string> set;
+};
+
+struct Limits {
+  std::optional<std::uint64_t> processes;
+  std::optional<std::uint64_t> memory_bytes;
+  std::optional<std::uint32_t> cpu_millis;  // 1500 is one and a half CPUs
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+struct Policy {
+  std::string name;
+  Mode mode = Mode::enforce;
+  OnLoss on_loss = OnLoss::freeze;
+  Network network;
+  Env env;  // of process.env; parse() defaults to HOME, LANG, PATH, TERM
+  Limits limits;
+};
+
+// Gives the text of a profile for `extends`; nullopt if there is none of that name.
+using ProfileSource = std::function<std::optional<std::string>(std::string_view name)>;
+
+// The profiles that ship with sbpf, compiled in (policy/profiles/*.yaml).
+std::optional<std::string> built_in_profile(std::string_view name);
+std::vector<std::string> built_in_profile_names();
+
+// Parses one policy and merges what it extends (in order, the policy itself last). All errors are found in one pass.
+// `file` is for diagnostics only.
+tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::string_view file,
+                                                   const ProfileSource& profiles);
+
+// The one spelling of a policy: YAML with sorted, merged, explicit content. parse(canonical(p)) == p up to locations,
+// canonical(parse(canonical(p))) == canonical(p).
+std::string canonical(const Policy& policy);
+
+// SHA-256 of the canonical text.
+std::array<std::uint8_t, 32> sha256(const Policy& policy);
+std::string hex(const std::array<std::uint8_t, 32>& digest);
+
+// JSON Schema (draft 2020-12) of a policy file, for editors.
+std::string json_schema();
+
+// Prints a mapped address as people write it: v4 dotted, v6 compressed. `parse_address` reads both.
+std::string to_string(const Address& address);
+std::optional<Address> parse_address(std::string_view text);
+std::string_view to_string(sbpf_socket_class c);  // "raw", "packet", …
+std::string_view to_string(Mode mode);
+std::string_view to_string(OnLoss on_loss);
+std::string_view to_string(Protocol protocol);
+
+}  // namespace sbpf::policy

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/values.h"
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+namespace sbpf::policy::internal {
+namespace {
+
+using std::chrono::milliseconds;
+
+struct Unit {
+  std::string_view name;
+  std::uint64_t size;
+};
+constexpr Unit kMemoryUnits[] = {{"TiB", 1ull << 40}, {"GiB", 1ull << 30}, {"MiB", 1ull << 20}, {"KiB", 1ull << 10}};
+constexpr Unit kTimeUnits[] = {{"h", 3'600'000}, {"m", 60'000}, {"s", 1'000}, {"ms", 1}};
+constexpr std::uint64_t kMaxMemory = 1ull << 62;
+constexpr std::uint64_t kMaxTimeoutMs = 366ull * 24 * 3'600'000;
+constexpr std::uint32_t kMinCpuMillis = 10;  // the kernel's smallest quota: 1 ms of 100 ms
+constexpr std::uint32_t kMaxCpuMillis = 8192 * 1000;
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Length of the run of digits that `text` starts with.
+std::size_t digits_of(std::string_view text) {
+  return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), digit) - text.begin());
+}
+
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::string shown(std::string_view text) {
+  constexpr std::size_t kLongest = 80;
+  std::size_t end = std::min(text.size(), kLongest);
+  while (end > 0 && end < text.size() && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+  std::string out;
+  for (std::size_t i = 0; i < end; ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    const bool c1 = c == 0xc2 && i + 1 < end && static_cast<unsigned char>(text[i + 1]) < 0xa0;  // U+0080 to U+009f
+    constexpr char kHex[] = "0123456789abcdef";
+    const unsigned shown_byte = c1 ? static_cast<unsigned char>(text[++i]) : c;
+    if (c1 || c < 0x20 || c == 0x7f)
+      out += {'\\', 'x', kHex[shown_byte >> 4], kHex[shown_byte & 0xf]};
+    else
+      out += text[i];
+  }
+  return end < text.size() ? out + "…" : out;
+}
+
+std::string quoted(std::string_view text) { return "\"" + shown(text) + "\""; }
+
+std::optional<std::uint64_t> parse_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [at, error] = std::from_chars(text.data(), end, value);
+  if (text.empty() || !digit(text[0]) || error != std::errc() || at != end) return std::nullopt;
+  return value;
+}
+
+Value<PortRange> parse_ports(std::string_view text, std::uint16_t lowest) {
+  const std::string bounds = std::to_string(lowest) + " to 65535";
+  const auto dash = text.find('-', 1);
+  const auto first = parse_number(text.substr(0, dash));
+  const auto last = dash == std::string_view::npos ? first : parse_number(text.substr(dash + 1));
+  if (!first || !last)
+    return tl::unexpected(BadValue{"bad_port", quoted(text) + " is not a port",
+                                   "write numbers from " + bounds + ", or ranges as in 6000-6010"});
+  if (*first > 65535 || *last > 65535 || *first < lowest || *last < lowest)
+    return tl::unexpected(BadValue{"bad_port", "port " + shown(text) + " is out of range",
+                                   lowest == 0 ? "ports go from " + bounds + "; 0 lets the kernel pick"
+                                               : "ports go from " + bounds});
+  if (*first > *last)
+    return tl::unexpected(BadValue{"reversed_range", "the port range " + shown(text) + " is reversed",
+                                   "write " + std::to_string(*last) + "-" + std::to_string(*first)});
+  return PortRange{static_cast<std::uint16_t>(*first), static_cast<std::uint16_t>(*last)};
+}
+
+Value<std::uint64_t> parse_memory(std::string_view text) {
+  const BadValue bad{"bad_memory", quoted(text) + " is not an amount of memory",
+                     "write a whole number and KiB, MiB, GiB or TiB, as in 512MiB, or bytes alone"};
+  const std::size_t digits = digits_of(text);
+  const auto number = parse_number(text.substr(0, digits));
+  const std::string_view suffix = text.substr(digits);
+  if (!number) return tl::unexpected(bad);
+  std::uint64_t unit = suffix.empty() ? 1 : 0;
+  for (const Unit& u : kMemoryUnits)
+    if (suffix == u.name) unit = u.size;
+  if (unit == 0) return tl::unexpected(bad);
+  if (*number == 0 || *number > kMaxMemory / unit)
+    return tl::unexpected(BadValue{"bad_memory", quoted(text) + " is out of range", "write more than 0 and up to 4194304TiB"});
+  return *number * unit;
+}
+
+Value<std::uint32_t> parse_cpu(std::string_view text) {
+  const BadValue bad{"bad_cpu", quoted(text) + " is not a number of CPUs",
+                     "write a number from 0.01 to 8192 with at most three decimals, as in 1.5"};
+  const std::size_t whole_digits = digits_of(text);
+  const auto whole = parse_number(text.substr(0, whole_digits));
+  if (!whole || *whole > kMaxCpuMillis / 1000) return tl::unexpected(bad);
+  std::uint32_t millis = static_cast<std::uint32_t>(*whole) * 1000;
+  if (whole_digits < text.size()) {
+    const std::string_view decimals = text.substr(whole_digits + 1);
+    if (text[whole_digits] != '.' || decimals.empty() || decimals.size() > 3 || digits_of(decimals) != decimals.size())
+      return tl::unexpected(bad);
+    std::uint32_t scale = 100;
+    for (const char c : decimals) {
+      millis += static_cast<std::uint32_t>(c - '0') * scale;
+      scale /= 10;
+    }
+  }
+  if (millis < kMinCpuMillis || millis > kMaxCpuMillis) return tl::unexpected(bad);
+  return millis;
+}
+
+Value<milliseconds> parse_timeout(std::string_view text) {
+  const BadValue bad{"bad_timeout", quoted(text) + " is not a time", "write h, m, s and ms, largest first, as in 10m or 1h30m"};
+  std::uint64_t total = 0;
+  std::size_t next_unit = 0;  // units go down, each at most once
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::size_t digits = digits_of(rest);
+    const auto number = parse_number(rest.substr(0, digits));
+    rest.remove_prefix(digits);
+    const auto letters = static_cast<std::size_t>(std::find_if_not(rest.begin(), rest.end(), letter) - rest.begin());
+    const std::string_view name = rest.substr(0, letters);
+    rest.remove_prefix(letters);
+    while (next_unit < std::size(kTimeUnits) && kTimeUnits[next_unit].name != name) ++next_unit;
+    if (!number || next_unit == std::size(kTimeUnits)) return tl::unexpected(bad);
+    if (*number > kMaxTimeoutMs / kTimeUnits[next_unit].size)
+      return tl::unexpected(BadValue{"bad_timeout", quoted(text) + " is out of range", "the longest is 8784h (366 days)"});
+    total += *number * kTimeUnits[next_unit++].size;
+  }
+  if (text.empty()) return tl::unexpected(bad);
+  if (total == 0 || total > kMaxTimeoutMs)
+    return tl::unexpected(BadValue{"bad_timeout", quoted(text) + " is out of range",
+                                   "write more than 0 and up to 8784h (366 days); leave the key out for no limit"});
+  return milliseconds(total);
+}
+
+bool valid_policy_name(std::string_view text) {
+  return !text.empty() && text.size() < SBPF_NAME_LEN && std::all_of(text.begin(), text.end(), [](char c) {
+    return letter(c) || digit(c) || c == '.' || c == '_' || c == '-';
+  });
+}
+
+bool valid_env_name(std::string_view text) {
+  return !text.empty() && !digit(text[0]) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return letter(c) || digit(c) || c == '_'; });
+}
+
+std::string to_string(const PortRange& range) {
+  const std::string first = std::to_string(range.first);
+  return range.first == range.last ? first : first + "-" + std::to_string(range.last);
+}
+
+std::string memory_text(std::uint64_t bytes) {
+  for (const Unit& unit : kMemoryUnits)
+    if (bytes != 0 && bytes % unit.size == 0) return std::to_string(bytes / unit.size) + std::string(unit.name);
+  return std::to_string(bytes);
+}
+
+std::string cpu_text(std::uint32_t millis) {
+  std::string text = std::to_string(millis / 1000);
+  if (millis % 1000 != 0) {
+    text += "." + std::to_string(1000 + millis % 1000).substr(1);
+    text.erase(text.find_last_not_of('0') + 1);
+  }
+  return text;
+}
+
+std::string timeout_text(milliseconds timeout) {
+  auto rest = static_cast<std::uint64_t>(timeout.count());
+  std::string text;
+  for (const Unit& unit : kTimeUnits) {
+    if (rest >= unit.size) text += std::to_string(rest / unit.size) + std::string(unit.name);
+    rest %= unit.size;
+  }
+  return text;
+}
+
+std::vector<PortRange> normal_ports(std::vector<PortRange> ports) {
+  std::sort(ports.begin(), ports.end());
+  std::vector<PortRange> joined;
+  for (const PortRange& range : ports) {
+    if (!joined.empty() && range.first <= joined.back().last + 1)
+      joined.back().last = std::max(joined.back().last, range.last);
+    else
+      joined.push_back(range);
+  }
+  return joined;
+}
+
+std::string_view nearest(std::string_view text, const std::vector<std::string_view>& candidates) {
+  constexpr std::size_t kLongest = 64;  // nothing of ours is longer, and the distance costs length times length
+  if (text.size() > kLongest) return {};
+  std::string_view best;
+  std::size_t best_distance = std::max<std::size_t>(1, std::min<std::size_t>(3, text.size() / 3)) + 1;
+  for (const std::string_view candidate : candidates) {
+    const std::size_t d = distance(text, candidate);
+    if (d < best_distance) {
+      best = candidate;
+      best_distance = d;
+    }
+  }
+  return best;
+}
+
+}  // namespace sbpf::policy::internal
