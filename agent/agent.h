@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// The agent: brings sbpf's programs up in the kernel, makes sandboxes, asks the kernel how they stand.
+// Everything that must outlive the process is pinned under kPinRoot; no function trusts a memory of its own (I4).
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "bpf/abi.h"
+#include "policy/image.h"
+#include "policy/policy.h"
+
+namespace sbpf::agent {
+
+inline constexpr std::string_view kPinRoot = "/sys/fs/bpf/sbpf";
+inline constexpr std::string_view kLockFile = "/run/sbpf.lock";
+inline constexpr std::string_view kRootCgroupName = "sbpf";
+
+// ---- the hook table --------------------------------------------------------------------------------------------
+
+enum class HookKind { cgroup, lsm };
+
+struct Hook {
+  sbpf_hook id;
+  const char* name;
+  HookKind kind;
+  sbpf_domain domain;
+};
+
+// All hooks of this version, in id order: from SBPF_HOOKS (bpf/hooks.h).
+const std::vector<Hook>& hooks();
+const char* domain_name(sbpf_domain domain);  // "network", "guard"
+
+// ---- status ----------------------------------------------------------------------------------------------------
+
+struct HookStatus {
+  const Hook* hook = nullptr;
+  std::uint32_t prog_id = 0;
+  std::string prog_tag;       // 16 hex digits
+  std::uint32_t link_id = 0;
+  bool attached = false;      // link read back: right target, right program, right cgroup
+  std::string canary;         // "denied", "not denied", "not run"
+  std::string reason;         // why attached is false; empty otherwise
+};
+
+struct Degradation {
+  std::string what, requested, effective, reason;
+};
+
+enum class Isolation { active, degraded, inactive };
+const char* to_string(Isolation isolation);
+
+struct Status {
+  std::string sandbox;
+  std::string cgroup;            // absolute path; empty if the cgroup is gone
+  std::uint64_t cgroup_id = 0;
+  Isolation isolation = Isolation::inactive;
+  std::vector<HookStatus> hooks;
+  std::vector<Degradation> degraded;
+  std::string policy_name;
+  std::string policy_sha256;     // hex
+  std::uint32_t generation = 0;
+  std::uint32_t n_rules = 0;
+  policy::Mode mode = policy::Mode::enforce;
+  policy::OnLoss on_loss = policy::OnLoss::freeze;
+  bool attached_cgroup = false;  // made by attach, not by run
+  std::uint64_t processes = 0;
+  bool frozen = false;
+  std::uint64_t events = 0, lost_full = 0, lost_rate = 0;
+  std::array<std::uint64_t, SBPF_MAX_HOOKS> denied{};
+
+  std::size_t hooks_attached() const;
+};
+
+// ---- events ----------------------------------------------------------------------------------------------------
+
+// One typed event with its explanation; `text` is one line for a terminal, `allow` the policy line that would allow it
+// (empty where no policy can).
+struct Event {
+  sbpf_event raw{};
+  std::string sandbox;
+  std::string text;
+  std::string allow;
+};
+
+// ---- host ------------------------------------------------------------------------------------------------------
+
+struct Check {
+  std::string name;    // "cgroup2", "bpffs", "btf", "lsm", "lockdown", "capabilities", "seccomp", "programs", "canary"
+  std::string domain;  // the domain that falls with it: "network", "guard", or "all"
+  bool ok = false;
+  std::string probe;   // what was tried
+  std::string reason;  // why it failed; empty when ok
+  std::string fix;     // how to mend it; empty when ok
+};
+
+struct Preflight {
+  std::string kernel;  // uname -r
+  std::vector<Check> checks;
+  bool ok() const;
+};
+
+// Tries, without side effects, everything that strict needs: loads and attaches all programs in a cgroup of its own and
+// has a canary denied by each hook; nothing is pinned and nothing is left behind.
+Preflight preflight();
+
+// ---- sandboxes -------------------------------------------------------------------------------------------------
+
+struct RunOptions {
+  std::string name;                     // "" = made up
+  std::vector<std::string> argv;        // argv[0] is looked up in the PATH of `env`
+  std::vector<std::string> env;         // complete: "NAME=value"
+  std::optional<std::chrono::milliseconds> timeout;  // already merged with the policy's
+  // Called once, when the sandbox is verified and before the first instruction runs.
+  std::function<void(const Status&)> on_active;
+  // Called for a hook that was found missing while the program runs (after on_loss was carried out).
+  std::function<void(const Status&)> on_loss;
+  // Called for each event as it is read; unset = events stay in the ring for `sbpf events`.
+  std::function<void(const Event&)> on_event;
+};
+
+struct RunResult {
+  int exit_code = 0;      // the program's, 128+n for signal n, 124 for a timeout
+  bool timed_out = false;
+  std::vector<Event> denials;  // what was left in the ring at the end
+  std::uint64_t lost_events = 0;
+};
+
+// Runs a program in a new sandbox and waits for it: flat steps, any failure undoes all before it and nothing ran.
+// Errors: any of preflight's; "sandbox_exists"; "command_not_found" (127), "command_not_executable" (126): exit_code_of().
+Result<RunResult> run(const policy::Policy& policy, const RunOptions& options);
+
+struct AttachOptions {
+  std::string cgroup;               // path of a cgroup2 directory
+  std::string name;                 // "" = derived from the path
+  bool keep_open_sockets = false;   // accept sockets that were open before and that the policy forbids (degraded)
+};
+
+// Puts a policy on an existing cgroup and all below it; running tasks are frozen while it attaches.
+// Errors: "not_a_cgroup", "already_attached", "open_sockets" (lists them), and any of preflight's.
+Result<Status> attach(const policy::Policy& policy, const AttachOptions& options);
+
+// Takes a sandbox down. For a sandbox made by run: kills what runs in it and removes the cgroup.
+// For an attached cgroup: the tasks go on, unconfined. Errors: "no_such_sandbox".
+Result<void> detach(const std::string& name);
+
+// Kills every process of the sandbox and takes it down, whoever made its cgroup.
+Result<void> kill(const std::string& name);
+
+// Puts another policy on a live sandbox: one flip, or the old one stands. Errors: "no_such_sandbox", "publish_failed".
+Result<Status> swap(const std::string& name, const policy::Policy& policy);
+
+// The kernel's answer, now. `canary`: also has each hook deny a canary (needs room for one process in the sandbox).
+Result<Status> status(const std::string& name, bool canary);
+
+// Names of the sandboxes that are pinned; removes what is empty and unowned first.
+Result<std::vector<std::string>> list();
+
+// Removes programs, maps and pins when no sandbox is left. Errors: "busy".
+Result<void> unload();
+
+// Reads what is in a sandbox's ring, oldest first, calling `sink` for each; with `follow`, goes on until `sink` returns
+// false or the sandbox is gone. Errors: "no_such_sandbox", "busy" (another reader).
+Result<void> events(const std::string& name, bool follow, const std::function<bool(const Event&)>& sink);
+
+}  // namespace sbpf::agent

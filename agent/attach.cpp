@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf attach`: a policy for a cgroup that exists, with what runs in it.
+#include <fcntl.h>
+
+#include <cctype>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "agent/agent.h"
+#include "agent/host.h"
+#include "agent/verify.h"
+
+namespace sbpf::agent {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kTcpEstablished = 1, kTcpListen = 10;
+
+// One line of /proc/PID/net/{tcp,udp,raw}[6].
+struct InetSocket {
+  policy::Address local{}, remote{};
+  std::uint16_t local_port = 0, remote_port = 0;
+  int state = 0;
+};
+
+// The address is printed as 32-bit words in the machine's byte order.
+bool parse_endpoint(const std::string& text, policy::Address& address, std::uint16_t& port) {
+  const auto colon = text.find(':');
+  if (colon == std::string::npos || (colon != 8 && colon != 32)) return false;
+  std::array<std::uint32_t, 4> words{};
+  for (std::size_t i = 0; i < colon / 8; i++)
+    words[i] = static_cast<std::uint32_t>(std::stoul(text.substr(i * 8, 8), nullptr, 16));
+  if (colon == 8) {
+    address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    std::memcpy(address.data() + 12, words.data(), 4);
+  } else {
+    std::memcpy(address.data(), words.data(), 16);
+  }
+  port = static_cast<std::uint16_t>(std::stoul(text.substr(colon + 1), nullptr, 16));
+  return true;
+}
+
+std::map<std::uint64_t, InetSocket> read_table(pid_t pid, const std::string& name) {
+  std::map<std::uint64_t, InetSocket> sockets;
+  std::ifstream table("/proc/" + std::to_string(pid) + "/net/" + name);
+  std::string line;
+  std::getline(table, line);
+  while (std::getline(table, line)) {
+    std::istringstream fields(line);
+    std::string slot, local, remote, state, queues, timer, retransmits, uid, timeout;
+    std::uint64_t inode = 0;
+    InetSocket s;
+    if (!(fields >> slot >> local >> remote >> state >> queues >> timer >> retransmits >> uid >> timeout >> inode))
+      continue;
+    if (!parse_endpoint(local, s.local, s.local_port) || !parse_endpoint(remote, s.remote, s.remote_port)) continue;
+    s.state = static_cast<int>(std::stoul(state, nullptr, 16));
+    sockets[inode] = s;
+  }
+  return sockets;
+}
+
+std::string endpoint_text(const policy::Address& address, std::uint16_t port) {
+  return policy::to_string(address) + ":" + std::to_string(port);
+}
+
+// What the policy forbids of an open inet socket; empty if nothing.
+std::string forbidden_part(const InetSocket& s, const std::string& table, const policy::Image& image) {
+  const bool all = (image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0;
+  if (all) return "";
+  if (table.rfind("raw", 0) == 0)
+    return (image.header().sockets >> SBPF_SOCKET_RAW & 1) != 0 ? "" : "a raw socket";
+  const bool tcp = table.rfind("tcp", 0) == 0;
+  policy::NetQuery query;
+  query.proto = tcp ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
+  query.kind = SBPF_RULE_BIND;
+  query.address = s.local;
+  query.port = s.local_port;
+  const bool local_allowed = policy::allows(image, query);
+  if (tcp && s.state == kTcpListen)
+    return local_allowed ? "" : "listens on tcp " + endpoint_text(s.local, s.local_port);
+  if (s.remote_port == 0) return "";  // unconnected: each send is judged
+  query.kind = SBPF_RULE_CONNECT;
+  query.address = s.remote;
+  query.port = s.remote_port;
+  if (local_allowed || policy::allows(image, query)) return "";
+  return std::string(tcp ? "tcp" : "udp") + " connection to " + endpoint_text(s.remote, s.remote_port);
+}
+
+bool is_writable(pid_t pid, const std::string& fd) {
+  std::ifstream info("/proc/" + std::to_string(pid) + "/fdinfo/" + fd);
+  for (std::string word; info >> word;)
+    if (word == "flags:") {
+      unsigned flags = 0;
+      info >> std::oct >> flags;
+      return (flags & O_ACCMODE) != O_RDONLY;
+    }
+  return false;
+}
+
+// Descriptors of one task that the policy would not have let it make.
+std::vector<std::string> forbidden_descriptors(pid_t pid, const policy::Image& image, const std::string& cgroup_mount) {
+  std::vector<std::string> found;
+  std::set<std::uint64_t> inodes;
+  std::error_code ec;
+  const std::string proc = "/proc/" + std::to_string(pid);
+  for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
+    const std::string target = fs::read_symlink(entry.path(), ec).string();
+    if (target.rfind("socket:[", 0) == 0) inodes.insert(std::stoull(target.substr(8)));
+    if (target.rfind(cgroup_mount + "/", 0) == 0 && is_writable(pid, entry.path().filename()))
+      found.push_back("pid " + std::to_string(pid) + ": " + target + " open for writing");
+  }
+  if (inodes.empty()) return found;
+  for (const char* table : {"tcp", "tcp6", "udp", "udp6", "raw", "raw6"})
+    for (const auto& [inode, socket] : read_table(pid, table)) {
+      if (inodes.count(inode) == 0) continue;
+      const std::string what = forbidden_part(socket, table, image);
+      if (!what.empty()) found.push_back("pid " + std::to_string(pid) + ": " + what);
+    }
+  return found;
+}
+
+Result<std::vector<std::string>> scan(const Cgroup& cgroup, const policy::Image& image) {
+  auto mount = cgroup2_mount();
+  if (!mount) return tl::unexpected<Error>(mount.error());
+  auto pids = cgroup.processes();
+  if (!pids) return tl::unexpected<Error>(pids.error());
+  std::vector<std::string> found;
+  for (pid_t pid : *pids) {
+    auto more = forbidden_descriptors(pid, image, *mount);
+    found.insert(found.end(), more.begin(), more.end());
+  }
+  return found;
+}
+
+// bpffs reserves dots.
+std::string derive_name(const std::string& path) {
+  std::string name = fs::path(path).filename().string();
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '-';
+  return name.substr(0, SBPF_NAME_LEN - 1);
+}
+
+// Frozen from construction to destruction, if it was not frozen by its owner.
+class Freeze {
+ public:
+  explicit Freeze(const Cgroup& cgroup) : cgroup_(cgroup), was_frozen_(cgroup.frozen()) {}
+  Freeze(const Freeze&) = delete;
+  Freeze& operator=(const Freeze&) = delete;
+  ~Freeze() { thaw(); }
+  Result<void> freeze() {
+    if (was_frozen_ || !cgroup_.populated()) return {};
+    frozen_ = true;
+    return cgroup_.freeze(true);
+  }
+  void thaw() {
+    if (frozen_) (void)cgroup_.freeze(false);
+    frozen_ = false;
+  }
+
+ private:
+  const Cgroup& cgroup_;
+  bool was_frozen_;
+  bool frozen_ = false;
+};
+
+Result<void> check_place(const Cgroup& cgroup, const Kernel& kernel, const std::string& name) {
+  if (cgroup.level() == 0)
+    return fail("not_a_cgroup", "the root cgroup holds the whole host", "give a cgroup below it");
+  if (cgroup.level() >= SBPF_MAX_LEVELS)
+    return fail("not_a_cgroup", "the cgroup is nested too deep", "at most level " + std::to_string(SBPF_MAX_LEVELS - 1));
+  std::ifstream own("/proc/self/cgroup");
+  for (std::string line; std::getline(own, line);)
+    if (auto mount = cgroup2_mount(); mount && line.rfind("0::", 0) == 0 &&
+                                      (*mount + line.substr(3) + "/").rfind(cgroup.path() + "/", 0) == 0)
+      return fail("not_a_cgroup", "sbpf itself runs in " + cgroup.path(), "attach from outside of the cgroup");
+  for (const sbpf_sandbox& record : records(kernel)) {
+    if (record.cgroup_id == cgroup.id())
+      return fail("already_attached", cgroup.path() + " is sandbox " + record.name,
+                  "change its policy with `sbpf swap`, or `sbpf detach " + std::string(record.name) + "` first");
+    if (name == record.name)
+      return fail("sandbox_exists", "a sandbox named " + name + " exists", "choose another --name");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Status> attach(const policy::Policy& policy, const AttachOptions& options) {
+  auto cgroup = Cgroup::open(options.cgroup);
+  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+  const std::string name = options.name.empty() ? derive_name(cgroup->path()) : options.name;
+  auto image = policy::compile(policy, 1);
+  if (!image) return tl::unexpected<Error>(image.error());
+  auto lock = lock_host();
+  if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
+  const bool loaded_before = Kernel::is_pinned();
+  auto kernel = Kernel::ensure();
+  if (!kernel) return tl::unexpected<Error>(explain_failure(kernel.error()));
+  const auto steps = [&]() -> Result<Status> {
+    collect_garbage(*kernel);
+    if (auto placed = check_place(*cgroup, *kernel, name); !placed) return tl::unexpected<Error>(placed.error());
+    if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+    Freeze freeze(*cgroup);
+    if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
+    auto open_before = scan(*cgroup, *image);
+    if (!open_before) return tl::unexpected<Error>(open_before.error());
+    if (!open_before->empty() && !options.keep_open_sockets) {
+      std::string all;
+      for (const std::string& one : *open_before) all += (all.empty() ? "" : "; ") + one;
+      return fail("open_sockets", "the policy forbids what is open already: " + all,
+                  "restart the workload in the cgroup, or accept it with --keep-open-sockets (reported as degraded)");
+    }
+    SandboxSpec spec;
+    spec.name = name;
+    spec.flags = SBPF_SANDBOX_ATTACHED;
+    if (!open_before->empty()) spec.flags |= SBPF_SANDBOX_KEPT_SOCKETS;
+    std::vector<Fd> links;
+    if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up)
+      return tl::unexpected<Error>(explain_failure(up.error()));
+    links.clear();
+    auto record = find_record(*kernel, name);
+    freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
+    Status status = record ? read_status(*kernel, *record, true) : Status{};
+    if (status.isolation == Isolation::inactive) {
+      take_down(*kernel, cgroup->id(), name);
+      const std::string reason = status.degraded.empty() ? "unknown" : status.degraded.front().reason;
+      return tl::unexpected<Error>(explain_failure(
+          {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
+    }
+    return status;
+  };
+  auto done = steps();
+  if (!done && !loaded_before) Kernel::remove_all();
+  return done;
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The canary: a process of ours in the sandbox, whom each hook in turn must deny. Only it tells whether anything is
+// enforced: without `bpf` in the kernel's LSM list, load and attach succeed and no program ever runs.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "agent/cgroup.h"
+#include "agent/kernel.h"
+#include "policy/image.h"
+
+namespace sbpf::agent {
+
+enum class CanaryVerdict : unsigned char { not_run, denied, not_denied, unreachable };
+
+struct CanaryReport {
+  std::array<CanaryVerdict, SBPF_HOOK_COUNT> hooks{};  // unreachable: the kernel lacks the protocol (IPv6 off)
+  bool allowed_ok = false;  // what every policy allows was allowed
+  bool policy_ok = false;   // an endpoint got the verdict that the published policy gives it
+  std::string detail;       // what went wrong, for a person; empty if nothing
+  bool ok() const;
+};
+
+const char* to_string(CanaryVerdict verdict);
+
+// Runs one canary in the cgroup. `image` is the policy read back from the kernel. The caller holds the host lock: there is
+// one canary at a time. Errors: "canary" (could not be started), "pid_namespace".
+Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image);
+
+}  // namespace sbpf::agent

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/cgroup.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "agent/agent.h"
+
+namespace sbpf::agent {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kWaitSteps = 10000;  // of 1 ms
+
+std::string errno_text(int error) { return std::strerror(error); }
+
+bool on_cgroup2(int fd) {
+  struct statfs info {};
+  return ::fstatfs(fd, &info) == 0 && info.f_type == CGROUP2_SUPER_MAGIC;
+}
+
+template <typename Condition>
+bool wait_for(Condition&& condition) {
+  for (int i = 0; i < kWaitSteps; i++) {
+    if (condition()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return false;
+}
+
+// The fields of /proc/self/mountinfo up to " - " are counted, those after it are type, source, options.
+bool parse_cgroup2_mount(const std::string& line, std::string& root, std::string& mount_point) {
+  const auto separator = line.find(" - cgroup2 ");
+  if (separator == std::string::npos) return false;
+  std::istringstream fields(line);
+  std::string id, parent, device;
+  return static_cast<bool>(fields >> id >> parent >> device >> root >> mount_point);
+}
+
+std::uint32_t level_of(const std::string& path, const std::string& mount) {
+  const std::string below = path.size() > mount.size() ? path.substr(mount.size()) : "";
+  std::uint32_t level = 0;
+  for (const auto& part : fs::path(below))
+    if (!part.empty() && part != "/") level++;
+  return level;
+}
+
+void collect_pids(const std::string& path, std::vector<pid_t>& pids) {
+  std::ifstream procs(path + "/cgroup.procs");
+  for (pid_t pid; procs >> pid;) pids.push_back(pid);
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(path, ec))
+    if (entry.is_directory(ec)) collect_pids(entry.path(), pids);
+}
+
+Result<void> set_limit(const Cgroup& cgroup, const char* file, const std::string& value, const char* key) {
+  auto done = cgroup.write(file, value);
+  if (done) return {};
+  return fail("limit_unenforceable",
+              std::string("process.limits.") + key + " cannot be enforced: " + done.error().message,
+              std::string("the controller of ") + file +
+                  " is not available to sbpf's cgroup: enable it in cgroup.subtree_control of the "
+                  "cgroup2 root, or remove the limit from the policy",
+              done.error().sys_errno);
+}
+
+}  // namespace
+
+Result<std::string> cgroup2_mount() {
+  std::ifstream mounts("/proc/self/mountinfo");
+  std::string line, root, mount_point;
+  bool seen = false;
+  while (std::getline(mounts, line)) {
+    if (!parse_cgroup2_mount(line, root, mount_point)) continue;
+    seen = true;
+    // Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
+    if (root == "/" && !fs::exists(mount_point + "/cgroup.events")) return mount_point;
+  }
+  if (seen)
+    return fail("cgroup_namespace", "the cgroup2 mount does not show the host's root cgroup",
+                "run sbpf in the host's cgroup namespace (containers: cgroupns=host)");
+  return fail("no_cgroup2", "no cgroup2 filesystem is mounted",
+              "mount -t cgroup2 none /sys/fs/cgroup, or boot with systemd.unified_cgroup_hierarchy=1");
+}
+
+Result<Cgroup> Cgroup::open(const std::string& path) {
+  auto mount = cgroup2_mount();
+  if (!mount) return fail(std::move(mount.error()), "cannot open a cgroup");
+  Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd)
+    return fail("cgroup_not_found", "cannot open cgroup " + path + ": " + errno_text(errno),
+                "give the path of a directory below " + *mount, errno);
+  if (!on_cgroup2(fd.get()))
+    return fail("not_a_cgroup", path + " is not on a cgroup2 filesystem",
+                "give the path of a directory below " + *mount);
+  struct stat info {};
+  if (::fstat(fd.get(), &info) != 0) return fail("cgroup_io", "fstat " + path, "", errno);
+  std::array<char, 4096> real{};
+  const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
+  const ssize_t n = ::readlink(link.c_str(), real.data(), real.size());
+  Cgroup cgroup;
+  cgroup.path_ = n > 0 ? std::string(real.data(), static_cast<std::size_t>(n)) : path;
+  cgroup.fd_ = std::move(fd);
+  cgroup.id_ = info.st_ino;
+  cgroup.level_ = level_of(cgroup.path_, *mount);
+  return cgroup;
+}
+
+Result<Cgroup> Cgroup::open_by_id(std::uint64_t id) {
+  auto mount = cgroup2_mount();
+  if (!mount) return fail(std::move(mount.error()), "cannot open a cgroup");
+  Fd mount_fd(::open(mount->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // A kernfs file handle is the node's 64-bit id.
+  struct {
+    file_handle head;
+    std::uint64_t id;
+  } handle{};
+  handle.head.handle_bytes = sizeof handle.id;
+  handle.head.handle_type = 0xfe;  // FILEID_KERNFS
+  std::memcpy(handle.head.f_handle, &id, sizeof id);
+  Fd fd(::open_by_handle_at(mount_fd.get(), &handle.head, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return fail("cgroup_not_found", "no cgroup has id " + std::to_string(id), "", errno);
+  return Cgroup::open("/proc/self/fd/" + std::to_string(fd.get()) + "/.");
+}
+
+Result<Cgroup> Cgroup::create(const std::string& path) {
+  if (::mkdir(path.c_str(), 0755) != 0) {
+    if (errno == EEXIST)
+      return fail("cgroup_exists", "cgroup " + path + " exists", "choose another --name", EEXIST);
+    return fail("cgroup_create", "cannot make cgroup " + path + ": " + errno_text(errno),
+                "sbpf needs write access to the cgroup2 hierarchy (root on the host)", errno);
+  }
+  return Cgroup::open(path);
+}
+
+Result<std::string> Cgroup::read(const char* file) const {
+  Fd fd(::openat(fd_.get(), file, O_RDONLY | O_CLOEXEC));
+  if (!fd) return fail("cgroup_io", path_ + "/" + file + ": " + errno_text(errno), "", errno);
+  std::string text;
+  std::array<char, 4096> buffer{};
+  for (ssize_t n; (n = ::read(fd.get(), buffer.data(), buffer.size())) > 0;)
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  return text;
+}
+
+Result<void> Cgroup::write(const char* file, const std::string& value) const {
+  Fd fd(::openat(fd_.get(), file, O_WRONLY | O_CLOEXEC));
+  if (!fd || ::write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
+    return fail("cgroup_io", path_ + "/" + file + ": " + errno_text(errno), "", errno);
+  return {};
+}
+
+Result<std::vector<pid_t>> Cgroup::processes() const {
+  std::vector<pid_t> pids;
+  collect_pids(path_, pids);
+  return pids;
+}
+
+bool Cgroup::populated() const {
+  auto events = read("cgroup.events");
+  return events && events->find("populated 1") != std::string::npos;
+}
+
+bool Cgroup::frozen() const {
+  auto events = read("cgroup.events");
+  return events && events->find("frozen 1") != std::string::npos;
+}
+
+Result<void> Cgroup::freeze(bool on) const {
+  auto written = write("cgroup.freeze", on ? "1" : "0");
+  if (!written) return written;
+  if (!wait_for([&] { return frozen() == on; }))
+    return fail("cgroup_freeze", path_ + (on ? " does not freeze" : " does not thaw"),
+                "a process in uninterruptible sleep holds it", ETIMEDOUT);
+  return {};
+}
+
+Result<void> Cgroup::kill() const {
+  auto written = write("cgroup.kill", "1");
+  if (!written) return written;
+  if (!wait_for([&] { return !populated(); }))
+    return fail("cgroup_kill", path_ + " still has processes after SIGKILL",
+                "a process in uninterruptible sleep holds it", ETIMEDOUT);
+  return {};
+}
+
+Result<Cgroup> root_cgroup() {
+  auto mount = cgroup2_mount();
+  if (!mount) return fail(std::move(mount.error()), "cannot make sbpf's root cgroup");
+  const std::string path = *mount + "/" + std::string(kRootCgroupName);
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
+    return fail("cgroup_create", "cannot make cgroup " + path + ": " + errno_text(errno),
+                "sbpf needs write access to the cgroup2 hierarchy (root on the host)", errno);
+  auto host_root = Cgroup::open(*mount);
+  auto root = Cgroup::open(path);
+  if (!host_root || !root) return fail("cgroup_not_found", "cannot open cgroup " + path);
+  // Best effort here: a limit that needs a missing controller is refused by apply_limits, when it is asked for.
+  for (const char* controller : {"+pids", "+memory", "+cpu"}) {
+    (void)host_root->write("cgroup.subtree_control", controller);
+    (void)root->write("cgroup.subtree_control", controller);
+  }
+  return root;
+}
+
+Result<void> remove_cgroup(const std::string& path) {
+  std::error_code ec;
+  std::vector<std::string> below;
+  for (const auto& entry : fs::directory_iterator(path, ec))
+    if (entry.is_directory(ec)) below.push_back(entry.path());
+  for (const std::string& child : below)
+    if (auto removed = remove_cgroup(child); !removed) return removed;
+  // The last exiting task leaves its cgroup shortly after its parent saw it die.
+  if (!wait_for([&] { return ::rmdir(path.c_str()) == 0 || errno != EBUSY; }) ||
+      (fs::exists(path, ec) && ::rmdir(path.c_str()) != 0 && errno != ENOENT))
+    return fail("cgroup_remove", "cannot remove cgroup " + path + ": " + errno_text(errno), "", errno);
+  return {};
+}
+
+Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits) {
+  constexpr std::uint32_t kPeriodUs = 100000;
+  if (limits.processes)
+    if (auto r = set_limit(cgroup, "pids.max", std::to_string(*limits.processes), "processes"); !r) return r;
+  if (limits.memory_bytes) {
+    if (auto r = set_limit(cgroup, "memory.max", std::to_string(*limits.memory_bytes), "memory"); !r) return r;
+    // Memory is no limit when the rest goes to swap; kernels without swap accounting have no such file.
+    (void)cgroup.write("memory.swap.max", "0");
+  }
+  if (limits.cpu_millis) {
+    const std::uint64_t quota = static_cast<std::uint64_t>(*limits.cpu_millis) * kPeriodUs / 1000;
+    const std::string value = std::to_string(std::max<std::uint64_t>(quota, 1000)) + " " + std::to_string(kPeriodUs);
+    if (auto r = set_limit(cgroup, "cpu.max", value, "cpu"); !r) return r;
+  }
+  return {};
+}
+
+Result<pid_t> clone_into(const Cgroup& cgroup, Fd& pidfd) {
+  int pidfd_number = -1;
+  struct clone_args args {};
+  args.flags = CLONE_INTO_CGROUP | CLONE_PIDFD;
+  args.exit_signal = SIGCHLD;
+  args.cgroup = static_cast<std::uint64_t>(cgroup.fd());
+  args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd_number);
+  const long pid = ::syscall(SYS_clone3, &args, sizeof args);
+  if (pid < 0)
+    return fail("spawn", "cannot start a process in " + cgroup.path() + ": " + errno_text(errno), "", errno);
+  if (pid > 0) pidfd = Fd(pidfd_number);
+  return static_cast<pid_t>(pid);
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// cgroup v2: found by its mount, held by descriptors, spawned into by clone3.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "policy/policy.h"
+
+namespace sbpf::agent {
+
+// A directory of the cgroup2 filesystem, held open: a later cgroup of the same path is another one.
+class Cgroup {
+ public:
+  // Opens an existing cgroup. Errors: "cgroup_not_found", "not_a_cgroup" (a v1 or plain directory).
+  static Result<Cgroup> open(const std::string& path);
+  // Opens the cgroup of this id. Errors: "cgroup_not_found".
+  static Result<Cgroup> open_by_id(std::uint64_t id);
+  // Makes a directory and opens it. Errors: "cgroup_exists", "cgroup_create".
+  static Result<Cgroup> create(const std::string& path);
+
+  int fd() const { return fd_.get(); }
+  std::uint64_t id() const { return id_; }
+  // Depth below the hierarchy's root, which has level 0.
+  std::uint32_t level() const { return level_; }
+  const std::string& path() const { return path_; }
+
+  // Reads or writes one of its files, e.g. "cgroup.kill". Errors: "cgroup_io" with errno.
+  Result<std::string> read(const char* file) const;
+  Result<void> write(const char* file, const std::string& value) const;
+
+  // Pids of this cgroup and all below it.
+  Result<std::vector<pid_t>> processes() const;
+  bool populated() const;
+  bool frozen() const;
+  // Freezes or thaws; returns when the kernel reports it done. Errors: "cgroup_freeze" after 10 s.
+  Result<void> freeze(bool frozen) const;
+  // Kills all processes and waits until they are gone. Errors: "cgroup_kill" after 10 s.
+  Result<void> kill() const;
+
+ private:
+  Fd fd_;
+  std::uint64_t id_ = 0;
+  std::uint32_t level_ = 0;
+  std::string path_;
+};
+
+// Mount point of the cgroup2 hierarchy (on hybrid hosts too). Errors: "no_cgroup2", "cgroup_namespace".
+Result<std::string> cgroup2_mount();
+
+// sbpf's own root cgroup, made if it is not there, with pids, memory and cpu handed down.
+Result<Cgroup> root_cgroup();
+
+// Removes an empty cgroup with all (empty) cgroups below it. Gone already is success.
+Result<void> remove_cgroup(const std::string& path);
+
+// Sets pids.max, memory.max and cpu.max. Errors: "limit_unenforceable" (a controller is missing), with the key.
+Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits);
+
+// clone3 straight into the cgroup; the child returns with pid 0. `pidfd` receives the child's pidfd in the parent.
+// Errors: "spawn" with errno (EBUSY: the cgroup has controllers on and takes no processes itself).
+Result<pid_t> clone_into(const Cgroup& cgroup, Fd& pidfd);
+
+}  // namespace sbpf::agent

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/host.h"
+
+#include <linux/capability.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "agent/canary.h"
+#include "agent/kernel.h"
+#include "agent/sandbox.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr long kBpfFsMagic = 0xcafe4a11;
+
+std::string read_file(const char* path) {
+  std::ifstream file(path);
+  std::string text;
+  std::getline(file, text, '\0');
+  return text;
+}
+
+Check check(std::string name, std::string domain, std::string probe) {
+  Check c;
+  c.name = std::move(name);
+  c.domain = std::move(domain);
+  c.probe = std::move(probe);
+  c.ok = true;
+  return c;
+}
+
+Check& broken(Check& c, std::string reason, std::string fix) {
+  c.ok = false;
+  c.reason = std::move(reason);
+  c.fix = std::move(fix);
+  return c;
+}
+
+Check check_cgroup2() {
+  Check c = check("cgroup2", "all", "find the cgroup2 mount of the host's hierarchy");
+  if (auto mount = cgroup2_mount(); !mount) broken(c, mount.error().message, mount.error().hint);
+  return c;
+}
+
+Check check_bpffs() {
+  Check c = check("bpffs", "all", "statfs /sys/fs/bpf");
+  struct statfs info {};
+  if (::statfs("/sys/fs/bpf", &info) != 0 || info.f_type != kBpfFsMagic)
+    broken(c, "no bpffs is mounted at /sys/fs/bpf", "mount -t bpf bpf /sys/fs/bpf");
+  return c;
+}
+
+Check check_btf() {
+  Check c = check("btf", "all", "read /sys/kernel/btf/vmlinux");
+  if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0)
+    broken(c, std::string("/sys/kernel/btf/vmlinux cannot be read: ") + std::strerror(errno),
+           "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y (Debian 12's are), and do not hide /sys/kernel/btf");
+  return c;
+}
+
+Check check_lsm() {
+  Check c = check("lsm", "all", "look for bpf in /sys/kernel/security/lsm");
+  const std::string list = read_file("/sys/kernel/security/lsm");
+  if (bpf_lsm_active()) return c;
+  if (list.empty())
+    return broken(c, "/sys/kernel/security/lsm cannot be read", "mount -t securityfs securityfs /sys/kernel/security");
+  return broken(c, "the kernel's active LSM list is " + list + ": without bpf, LSM programs attach and never run",
+                "add to the kernel command line: lsm=" + list + ",bpf");
+}
+
+Check check_lockdown() {
+  Check c = check("lockdown", "network", "read /sys/kernel/security/lockdown");
+  const std::string modes = read_file("/sys/kernel/security/lockdown");
+  if (modes.find("[confidentiality]") != std::string::npos)
+    broken(c, "kernel lockdown is in confidentiality mode: programs may not read socket addresses from kernel memory",
+           "boot with lockdown=integrity or none");
+  return c;
+}
+
+Check check_capabilities() {
+  Check c = check("capabilities", "all", "read the effective capabilities");
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, 2> data{};
+  ::syscall(SYS_capget, &header, data.data());
+  const std::uint64_t have = data[0].effective | static_cast<std::uint64_t>(data[1].effective) << 32;
+  const auto has = [&](int cap) { return (have >> cap & 1) != 0; };
+  std::string missing;
+  const auto need = [&](int cap, const char* name) {
+    if (!has(cap)) missing += (missing.empty() ? "" : ", ") + std::string(name);
+  };
+  // SYS_ADMIN stands in for BPF and PERFMON; the others have no stand-in.
+  need(CAP_SYS_ADMIN, "CAP_SYS_ADMIN");
+  need(CAP_NET_ADMIN, "CAP_NET_ADMIN");
+  need(CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH");
+  need(CAP_KILL, "CAP_KILL");
+  if (!missing.empty()) broken(c, "missing " + missing, "run sbpf as root with " + missing);
+  return c;
+}
+
+Check check_namespaces() {
+  Check c = check("namespaces", "all", "stat /proc/self/ns/pid and /proc/self/ns/user");
+  struct stat pid {}, user {};
+  // Inode numbers of the first namespaces are fixed by the kernel (proc_ns.h).
+  if (::stat("/proc/self/ns/pid", &pid) != 0 || pid.st_ino != 0xEFFFFFFC)
+    broken(c, "not in the host's pid namespace", "run with the host's pid namespace (containers: --pid=host)");
+  else if (::stat("/proc/self/ns/user", &user) != 0 || user.st_ino != 0xEFFFFFFD)
+    broken(c, "not in the host's user namespace", "run as root of the host, not of a user namespace");
+  return c;
+}
+
+Check check_seccomp() {
+  Check c = check("seccomp", "all", "call bpf(2) with no valid command");
+  errno = 0;
+  ::syscall(SYS_bpf, 0x7fff, nullptr, 0);
+  if (errno == ENOSYS || (errno == EPERM && read_file("/proc/self/status").find("Seccomp:\t2") != std::string::npos))
+    broken(c, "a seccomp filter refuses bpf(2)", "allow bpf in the seccomp profile that sbpf runs under");
+  return c;
+}
+
+// Loads, attaches, and has a canary denied, in a cgroup that is removed again.
+void check_by_doing(std::vector<Check>& checks) {
+  Check programs = check("programs", "all", "load and attach every hook, unpinned");
+  Check canary = check("canary", "all", "have each hook deny a canary in a cgroup of its own");
+  const auto give_up = [&](Check& c, const Error& error) {
+    broken(c, error.message, error.hint);
+    if (&c == &programs) broken(canary, "not run: the programs are not in force", programs.fix);
+    checks.push_back(programs);
+    checks.push_back(canary);
+  };
+  auto lock = lock_host();
+  if (!lock) return give_up(programs, lock.error());
+  auto kernel = Kernel::is_pinned() ? Kernel::ensure() : Kernel::load();
+  if (!kernel) return give_up(programs, kernel.error());
+  auto root = root_cgroup();
+  if (!root) return give_up(programs, root.error());
+  auto cgroup = Cgroup::create(root->path() + "/preflight-" + std::to_string(::getpid()));
+  if (!cgroup) return give_up(programs, cgroup.error());
+  policy::Policy nothing;
+  nothing.name = "preflight";
+  auto image = policy::compile(nothing, 1);
+  std::vector<Fd> links;
+  SandboxSpec spec;
+  spec.name = "preflight";
+  auto up = image ? set_up(*kernel, *cgroup, spec, *image, false, links) : Result<void>(fail(image.error(), ""));
+  if (up) {
+    auto report = run_canary(*kernel, *cgroup, *image);
+    if (!report)
+      broken(canary, report.error().message, report.error().hint);
+    else if (!report->ok())
+      broken(canary, report->detail, "run sbpf where bpf is in the kernel's LSM list and no tool detaches programs");
+    take_down(*kernel, cgroup->id(), spec.name);
+  } else {
+    broken(programs, up.error().message, up.error().hint);
+    broken(canary, "not run: the programs are not in force", programs.fix);
+  }
+  links.clear();
+  (void)remove_cgroup(cgroup->path());
+  if (!Kernel::is_pinned()) Kernel::remove_all();
+  checks.push_back(programs);
+  checks.push_back(canary);
+}
+
+}  // namespace
+
+bool bpf_lsm_active() {
+  std::istringstream list(read_file("/sys/kernel/security/lsm"));
+  for (std::string name; std::getline(list, name, ',');)
+    if (name == "bpf") return true;
+  return false;
+}
+
+std::vector<Check> check_host() {
+  return {check_cgroup2(), check_bpffs(),      check_btf(),        check_lsm(),
+          check_lockdown(), check_capabilities(), check_namespaces(), check_seccomp()};
+}
+
+Error explain_failure(Error fallback) {
+  for (const Check& c : check_host()) {
+    if (c.ok) continue;
+    Error e;
+    e.code = "missing_" + c.name;
+    e.message = c.reason;
+    e.hint = c.fix;
+    e.domain = c.domain == "all" ? "" : c.domain;
+    return e;
+  }
+  return fallback;
+}
+
+Preflight preflight() {
+  Preflight result;
+  utsname name{};
+  ::uname(&name);
+  result.kernel = name.release;
+  result.checks = check_host();
+  bool plausible = true;
+  for (const Check& c : result.checks) plausible = plausible && c.ok;
+  if (plausible) {
+    check_by_doing(result.checks);
+  } else {
+    for (const char* what : {"programs", "canary"}) {
+      Check c = check(what, "all", "");
+      broken(c, "not run: see the checks above", "mend what is named above first");
+      result.checks.push_back(c);
+    }
+  }
+  return result;
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/kernel.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <openssl/sha.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "agent/bpf_info.h"
+#include "agent/cgroup.h"
+#include "bpf/sbpf.skel.h"
+
+namespace sbpf::agent {
+namespace fs = std::filesystem;
+namespace {
+
+const std::string kRoot{kPinRoot};
+const std::string kNew = kRoot + "_new";  // filled first, then renamed: pins are all there or not at all
+
+struct MapName {
+  const char* pin;
+  Fd Kernel::*member;
+};
+
+// What libbpf said last: the only place where it names the program that a load failed on.
+std::string& libbpf_log() {
+  static std::string log;
+  return log;
+}
+
+int keep_libbpf_log(libbpf_print_level level, const char* format, va_list args) {
+  if (level == LIBBPF_DEBUG) return 0;
+  std::array<char, 1024> line{};
+  const int n = std::vsnprintf(line.data(), line.size(), format, args);
+  if (n > 0 && libbpf_log().size() < 1 << 20) libbpf_log() += line.data();
+  return n;
+}
+
+std::string failed_program() {
+  const std::string& log = libbpf_log();
+  constexpr std::string_view kMark = "prog 'hook_";
+  const auto at = log.rfind(kMark);
+  if (at == std::string::npos) return "";
+  const auto begin = at + kMark.size();
+  return log.substr(begin, log.find('\'', begin) - begin);
+}
+
+std::array<std::uint8_t, 32> object_sha256() {
+  std::size_t size = 0;
+  const void* bytes = sbpf_bpf__elf_bytes(&size);
+  std::array<std::uint8_t, 32> digest{};
+  SHA256(static_cast<const unsigned char*>(bytes), size, digest.data());
+  return digest;
+}
+
+Result<Fd> open_pin(const std::string& path) {
+  Fd fd(bpf_obj_get(path.c_str()));
+  if (!fd)
+    return fail("pins_broken", "cannot open pin " + path + ": " + std::strerror(errno),
+                "a pin of sbpf was removed; end the sandboxes and run `sbpf unload`", errno);
+  return fd;
+}
+
+Result<void> pin_fd(int fd, const std::string& path) {
+  if (bpf_obj_pin(fd, path.c_str()) == 0) return {};
+  return fail("pin", "cannot pin " + path + ": " + std::strerror(errno),
+              "mount bpffs at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf", errno);
+}
+
+Error load_error(int error) {
+  const std::string hook = failed_program();
+  Error e;
+  e.code = "program_load";
+  e.sys_errno = -error;
+  e.message = "the kernel refused to load " + (hook.empty() ? "sbpf's programs" : "hook " + hook) + ": " +
+              std::strerror(-error);
+  e.hint = "run `sbpf preflight` for what this host lacks";
+  e.domain = hook.empty() ? "" : "network";
+  for (const Hook& h : hooks())
+    if (hook == h.name) e.domain = domain_name(h.domain);
+  return e;
+}
+
+}  // namespace
+
+struct Kernel::Object {
+  sbpf_bpf* skeleton = nullptr;
+  ~Object() { sbpf_bpf__destroy(skeleton); }
+};
+
+Kernel::Kernel() = default;
+Kernel::Kernel(Kernel&& other) noexcept { *this = std::move(other); }
+Kernel& Kernel::operator=(Kernel&& other) noexcept {
+  std::swap(object_, other.object_);
+  std::swap(sandboxes_, other.sandboxes_);
+  std::swap(policies_, other.policies_);
+  std::swap(rings_, other.rings_);
+  std::swap(cgroup_refs_, other.cgroup_refs_);
+  std::swap(bss_, other.bss_);
+  std::swap(meta_map_, other.meta_map_);
+  std::swap(programs_, other.programs_);
+  std::swap(links_, other.links_);
+  std::swap(meta_, other.meta_);
+  std::swap(globals_, other.globals_);
+  return *this;
+}
+Kernel::~Kernel() {
+  if (globals_) ::munmap(globals_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
+}
+
+Result<Fd> lock_host() {
+  const std::string path{kLockFile};
+  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd || ::flock(fd.get(), LOCK_EX) != 0)
+    return fail("lock", "cannot lock " + path + ": " + std::strerror(errno), "sbpf must run as root", errno);
+  return fd;
+}
+
+Result<void> Kernel::map_globals() {
+  void* memory = ::mmap(nullptr, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), PROT_READ | PROT_WRITE,
+                        MAP_SHARED, bss_.get(), 0);
+  if (memory == MAP_FAILED)
+    return fail("pins_broken", std::string("cannot map the gate: ") + std::strerror(errno), "", errno);
+  globals_ = static_cast<KernelGlobals*>(memory);
+  return {};
+}
+
+Result<Kernel> Kernel::load() {
+  libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+  libbpf_set_print(keep_libbpf_log);
+  libbpf_log().clear();
+  Kernel kernel;
+  kernel.object_ = std::make_unique<Object>();
+  sbpf_bpf* skeleton = kernel.object_->skeleton = sbpf_bpf__open();
+  if (!skeleton) return tl::unexpected<Error>(load_error(-errno));
+  if (const int error = sbpf_bpf__load(skeleton); error != 0) return tl::unexpected<Error>(load_error(error));
+
+  const auto dup_fd = [](int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); };
+  kernel.sandboxes_ = dup_fd(bpf_map__fd(skeleton->maps.sandboxes));
+  kernel.policies_ = dup_fd(bpf_map__fd(skeleton->maps.policies));
+  kernel.rings_ = dup_fd(bpf_map__fd(skeleton->maps.rings));
+  kernel.cgroup_refs_ = dup_fd(bpf_map__fd(skeleton->maps.cgroup_refs));
+  kernel.bss_ = dup_fd(bpf_map__fd(skeleton->maps.bss));
+  for (const Hook& hook : hooks()) {
+    bpf_program* program =
+        bpf_object__find_program_by_name(skeleton->obj, (std::string("hook_") + hook.name).c_str());
+    kernel.programs_[hook.id] = dup_fd(program ? bpf_program__fd(program) : -1);
+    if (hook.kind != HookKind::lsm) continue;
+    LIBBPF_OPTS(bpf_link_create_opts, options);
+    kernel.links_[hook.id] = Fd(bpf_link_create(kernel.programs_[hook.id].get(), 0, BPF_LSM_MAC, &options));
+    if (!kernel.links_[hook.id]) {
+      const int error = errno;
+      auto failure = fail("program_attach", std::string("cannot attach hook ") + hook.name + ": " + std::strerror(error),
+                          error == E2BIG ? "another LSM BPF user fills this hook; end it"
+                                         : "run `sbpf preflight` for what this host lacks",
+                          error);
+      failure.value().domain = domain_name(hook.domain);
+      return failure;
+    }
+  }
+  if (auto mapped = kernel.map_globals(); !mapped) return tl::unexpected<Error>(mapped.error());
+  auto root = root_cgroup();
+  if (!root) return tl::unexpected<Error>(root.error());
+  kernel.globals_->gate.root_level = root->level();
+  kernel.globals_->gate.root_id = root->id();
+  if (auto recorded = kernel.record_meta(); !recorded) return tl::unexpected<Error>(recorded.error());
+  return kernel;
+}
+
+Result<void> Kernel::record_meta() {
+  const auto digest = object_sha256();
+  LIBBPF_OPTS(bpf_map_create_opts, options);
+  meta_map_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "sbpf_meta", sizeof(std::uint32_t), sizeof(sbpf_meta),
+                                SBPF_HOOK_COUNT, &options));
+  if (!meta_map_) return fail("program_load", std::string("cannot make map meta: ") + std::strerror(errno), "", errno);
+  for (const Hook& hook : hooks()) {
+    sbpf_meta& meta = meta_[hook.id];
+    auto program = program_info(programs_[hook.id].get());
+    if (!program) return tl::unexpected<Error>(program.error());
+    meta.prog_id = program->id;
+    std::memcpy(meta.tag, program->tag, sizeof meta.tag);
+    if (hook.kind == HookKind::lsm) {
+      auto link = link_info(links_[hook.id].get());
+      if (!link) return tl::unexpected<Error>(link.error());
+      meta.link_id = link->id;
+      meta.target_btf_id = link->tracing.target_btf_id;
+    }
+    std::memcpy(meta.object_sha256, digest.data(), digest.size());
+    const std::uint32_t key = hook.id;
+    if (bpf_map_update_elem(meta_map_.get(), &key, &meta, BPF_ANY) != 0)
+      return fail("program_load", std::string("cannot fill map meta: ") + std::strerror(errno), "", errno);
+  }
+  if (bpf_map_freeze(meta_map_.get()) != 0)
+    return fail("program_load", std::string("cannot freeze map meta: ") + std::strerror(errno), "", errno);
+  return {};
+}
+
+bool Kernel::is_pinned() {
+  std::error_code ec;
+  return fs::exists(kRoot, ec);
+}
+
+void Kernel::remove_all() {
+  std::error_code ec;
+  fs::remove_all(kRoot, ec);
+  fs::remove_all(kNew, ec);
+  if (auto root = root_cgroup()) (void)remove_cgroup(root->path());
+}
+
+Result<void> Kernel::pin() const {
+  std::error_code ec;
+  fs::remove_all(kNew, ec);
+  for (const char* dir : {"", "/maps", "/programs", "/links", "/sandboxes", "/building"}) {
+    if (::mkdir((kNew + dir).c_str(), 0700) != 0)
+      return fail("pin", "cannot make " + kNew + dir + ": " + std::strerror(errno),
+                  "mount bpffs at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf", errno);
+  }
+  const auto pin_all = [&]() -> Result<void> {
+    for (const auto& [fd, name] : {std::pair{sandboxes_.get(), "sandboxes"}, {policies_.get(), "policies"},
+                                   {rings_.get(), "rings"}, {cgroup_refs_.get(), "cgroup_refs"},
+                                   {bss_.get(), "globals"}, {meta_map_.get(), "meta"}})
+      if (auto r = pin_fd(fd, kNew + "/maps/" + name); !r) return r;
+    for (const Hook& hook : hooks()) {
+      if (auto r = pin_fd(programs_[hook.id].get(), kNew + "/programs/" + hook.name); !r) return r;
+      if (hook.kind == HookKind::lsm)
+        if (auto r = pin_fd(links_[hook.id].get(), kNew + "/links/" + hook.name); !r) return r;
+    }
+    if (::rename(kNew.c_str(), kRoot.c_str()) != 0)
+      return fail("pin", "cannot rename " + kNew + ": " + std::strerror(errno), "", errno);
+    return {};
+  };
+  auto done = pin_all();
+  if (!done) fs::remove_all(kNew, ec);
+  return done;
+}
+
+Result<Kernel> Kernel::open() {
+  libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
+  libbpf_set_print(keep_libbpf_log);
+  if (!is_pinned())
+    return fail("not_loaded", "sbpf's programs are not loaded on this host", "start a sandbox with `sbpf run`");
+  Kernel kernel;
+  for (const auto& [fd, name] :
+       {std::pair{&kernel.sandboxes_, "sandboxes"}, {&kernel.policies_, "policies"}, {&kernel.rings_, "rings"},
+        {&kernel.cgroup_refs_, "cgroup_refs"}, {&kernel.bss_, "globals"}, {&kernel.meta_map_, "meta"}}) {
+    auto pin = open_pin(kRoot + "/maps/" + name);
+    if (!pin) return tl::unexpected<Error>(pin.error());
+    *fd = std::move(*pin);
+  }
+  for (const Hook& hook : hooks()) {
+    const std::uint32_t key = hook.id;
+    if (bpf_map_lookup_elem(kernel.meta_map_.get(), &key, &kernel.meta_[hook.id]) != 0)
+      return fail("stale_programs", "the pinned programs are of another version of sbpf",
+                  "end the sandboxes and run `sbpf unload`");
+    // A missing program or link is for status to report, not a reason to be blind.
+    kernel.programs_[hook.id] = Fd(bpf_obj_get((kRoot + "/programs/" + hook.name).c_str()));
+    if (hook.kind == HookKind::lsm)
+      kernel.links_[hook.id] = Fd(bpf_obj_get((kRoot + "/links/" + hook.name).c_str()));
+  }
+  const auto digest = object_sha256();
+  if (std::memcmp(kernel.meta_[0].object_sha256, digest.data(), digest.size()) != 0)
+    return fail("stale_programs", "the pinned programs are of another version of sbpf",
+                "end the sandboxes and run `sbpf unload`");
+  if (auto mapped = kernel.map_globals(); !mapped) return tl::unexpected<Error>(mapped.error());
+  return kernel;
+}
+
+Result<Kernel> Kernel::ensure() {
+  if (is_pinned()) {
+    auto kernel = open();
+    if (!kernel) return kernel;
+    for (const Hook& hook : hooks()) {
+      const bool missing = !kernel->programs_[hook.id] ||
+                           (hook.kind == HookKind::lsm && !kernel->lsm_status(hook).attached);
+      if (missing)
+        return fail("pins_broken", std::string("hook ") + hook.name + " is pinned but not in force: " +
+                                       (hook.kind == HookKind::lsm ? kernel->lsm_status(hook).reason : "program missing"),
+                    "end the sandboxes and run `sbpf unload`, then start again");
+    }
+    return kernel;
+  }
+  auto kernel = load();
+  if (kernel) {
+    auto pinned = kernel->pin();
+    if (pinned) return kernel;
+    kernel = tl::unexpected<Error>(pinned.error());
+  }
+  remove_all();
+  return kernel;
+}
+
+std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id) const {
+  const sbpf_meta& meta = meta_[hook.id];
+  if (prog_id != meta.prog_id) return "another program runs at this link (id " + std::to_string(prog_id) + ")";
+  Fd program(bpf_prog_get_fd_by_id(prog_id));
+  if (!program) return std::string("program cannot be read back: ") + std::strerror(errno);
+  std::vector<std::uint32_t> map_ids(64);
+  auto info = program_info(program.get(), &map_ids);
+  if (!info) return info.error().message;
+  if (std::memcmp(info->tag, meta.tag, sizeof meta.tag) != 0) return "program tag is not the one recorded at load";
+  std::set<std::uint32_t> ours;
+  for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), cgroup_refs_.get(), bss_.get()})
+    if (auto id = map_id(fd)) ours.insert(*id);
+  std::size_t known = 0;
+  for (std::uint32_t id : map_ids) known += ours.count(id);
+  // All programs use the gate or the storage; none uses fewer than two of these maps.
+  return known >= 2 ? "" : "program does not use sbpf's maps";
+}
+
+HookStatus Kernel::lsm_status(const Hook& hook) const {
+  HookStatus status;
+  status.hook = &hook;
+  status.canary = "not run";
+  if (!links_[hook.id]) {
+    status.reason = "link pin is missing";
+    return status;
+  }
+  auto link = link_info(links_[hook.id].get());
+  if (!link) {
+    status.reason = link.error().message;
+    return status;
+  }
+  const sbpf_meta& meta = meta_[hook.id];
+  status.link_id = link->id;
+  status.prog_id = link->prog_id;
+  status.prog_tag = tag_text(meta.tag);
+  if (link->type != BPF_LINK_TYPE_TRACING || link->tracing.attach_type != BPF_LSM_MAC)
+    status.reason = "pin is not an LSM link";
+  else if (link->tracing.target_btf_id != meta.target_btf_id)
+    status.reason = "link is attached to another kernel function";
+  else
+    status.reason = program_mismatch(hook, link->prog_id);
+  status.attached = status.reason.empty();
+  return status;
+}
+
+int cgroup_attach_type(const Hook& hook) {
+  switch (hook.id) {
+    case SBPF_HOOK_connect4:
+      return BPF_CGROUP_INET4_CONNECT;
+    case SBPF_HOOK_connect6:
+      return BPF_CGROUP_INET6_CONNECT;
+    case SBPF_HOOK_sendmsg4:
+      return BPF_CGROUP_UDP4_SENDMSG;
+    case SBPF_HOOK_sendmsg6:
+      return BPF_CGROUP_UDP6_SENDMSG;
+    case SBPF_HOOK_bind4:
+      return BPF_CGROUP_INET4_BIND;
+    case SBPF_HOOK_bind6:
+      return BPF_CGROUP_INET6_BIND;
+    case SBPF_HOOK_sock_create:
+      return BPF_CGROUP_INET_SOCK_CREATE;
+    default:
+      return -1;  // LSM hooks; a cgroup hook missing here fails its attach, and so every run
+  }
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// sbpf's programs and maps in the kernel: loaded and pinned once per host, opened from the pins by everyone else.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/agent.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sbpf::agent {
+
+// Shared with the programs through the mapped .bss: the gate and the canary.
+struct KernelGlobals {
+  sbpf_gate gate;
+  sbpf_canary canary;
+};
+
+// An exclusive lock over everything that changes what is pinned. Held by an open descriptor; a dead holder frees it.
+// Errors: "lock".
+Result<Fd> lock_host();
+
+class Kernel {
+ public:
+  // Opens what is pinned, after checking that it is this version's and complete; loads, attaches and pins it if nothing
+  // is pinned. On failure nothing that was made stays. The caller holds the lock.
+  // Errors: "stale_programs" (pins of another version with live sandboxes), and those of load().
+  static Result<Kernel> ensure();
+  // Opens what is pinned. Errors: "not_loaded", "pins_broken".
+  static Result<Kernel> open();
+  // Loads and attaches without pinning: everything is gone with the object.
+  // Errors: "program_load", "program_attach" (naming the hook), "no_btf", "no_permission".
+  static Result<Kernel> load();
+  // Removes all pins and sbpf's root cgroup. The caller has made sure that no sandbox is left.
+  static void remove_all();
+  static bool is_pinned();
+
+  Kernel(Kernel&&) noexcept;
+  Kernel& operator=(Kernel&&) noexcept;
+  ~Kernel();
+
+  int sandboxes() const { return sandboxes_.get(); }
+  int policies() const { return policies_.get(); }
+  int rings() const { return rings_.get(); }
+  int cgroup_refs() const { return cgroup_refs_.get(); }
+  int program(sbpf_hook hook) const { return programs_[hook].get(); }
+  // Read and written in place; visible to the programs at once.
+  KernelGlobals& globals() const { return *globals_; }
+  const sbpf_meta& meta(sbpf_hook hook) const { return meta_[hook]; }
+
+  // The kernel's answer for an LSM hook, now: its link, read back. `link` is -1 if the pin is gone.
+  HookStatus lsm_status(const Hook& hook) const;
+  // Is the program behind `prog_id` the one recorded at load, using this object's maps? Empty if so, else what differs.
+  std::string program_mismatch(const Hook& hook, std::uint32_t prog_id) const;
+
+ private:
+  struct Object;  // a libbpf object, when loaded by this process
+  Kernel();
+  Result<void> map_globals();
+  Result<void> pin() const;
+  Result<void> record_meta();
+
+  std::unique_ptr<Object> object_;
+  Fd sandboxes_, policies_, rings_, cgroup_refs_, bss_, meta_map_;
+  std::array<Fd, SBPF_HOOK_COUNT> programs_;
+  std::array<Fd, SBPF_HOOK_COUNT> links_;  // LSM only
+  std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};
+  KernelGlobals* globals_ = nullptr;
+};
+
+// Attach type of a cgroup hook, as BPF_LINK_CREATE takes it. Precondition: hook.kind is cgroup.
+int cgroup_attach_type(const Hook& hook);
+
+}  // namespace sbpf::agent

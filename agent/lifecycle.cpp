@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// detach, kill, swap, status, list, unload: each a few steps over what is pinned.
+#include <sys/stat.h>
+
+#include "agent/agent.h"
+#include "agent/host.h"
+#include "agent/verify.h"
+
+namespace sbpf::agent {
+namespace {
+
+struct Locked {
+  Fd lock;
+  Kernel kernel;
+};
+
+Result<Locked> open_locked() {
+  auto lock = lock_host();
+  if (!lock) return tl::unexpected<Error>(lock.error());
+  auto kernel = Kernel::open();
+  if (!kernel) {
+    // Nothing loaded and no name of this kind are the same to who asks for a sandbox.
+    if (kernel.error().code == "not_loaded")
+      return fail("no_such_sandbox", kernel.error().message, kernel.error().hint);
+    return tl::unexpected<Error>(kernel.error());
+  }
+  return Locked{std::move(*lock), std::move(*kernel)};
+}
+
+Result<void> end_sandbox(const std::string& name, bool always_kill) {
+  auto host = open_locked();
+  if (!host) return tl::unexpected<Error>(host.error());
+  auto record = find_record(host->kernel, name);
+  if (!record) return tl::unexpected<Error>(record.error());
+  const bool ours = !(record->flags & SBPF_SANDBOX_ATTACHED);
+  auto cgroup = Cgroup::open_by_id(record->cgroup_id);
+  // Dead before unconfined: nothing runs on between the two.
+  if (cgroup && (ours || always_kill) && cgroup->populated())
+    if (auto killed = cgroup->kill(); !killed) return killed;
+  take_down(host->kernel, record->cgroup_id, name);
+  if (cgroup && ours) return remove_cgroup(cgroup->path());
+  return {};
+}
+
+}  // namespace
+
+Result<void> detach(const std::string& name) { return end_sandbox(name, false); }
+
+Result<void> kill(const std::string& name) { return end_sandbox(name, true); }
+
+Result<Status> swap(const std::string& name, const policy::Policy& policy) {
+  auto host = open_locked();
+  if (!host) return tl::unexpected<Error>(host.error());
+  auto record = find_record(host->kernel, name);
+  if (!record) return tl::unexpected<Error>(record.error());
+  auto old = read_policy(host->kernel, record->cgroup_id);
+  const std::uint32_t generation = old ? old->header().generation + 1 : 1;
+  auto image = policy::compile(policy, generation);
+  if (!image) return tl::unexpected<Error>(image.error());
+  if (auto cgroup = Cgroup::open_by_id(record->cgroup_id); cgroup)
+    if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+  if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
+    return tl::unexpected<Error>(published.error());
+  return read_status(host->kernel, *record, true);
+}
+
+Result<Status> status(const std::string& name, bool canary) {
+  // A canary needs the lock; a plain status must answer while others hold it.
+  Fd lock;
+  if (canary) {
+    auto held = lock_host();
+    if (!held) return tl::unexpected<Error>(held.error());
+    lock = std::move(*held);
+  }
+  auto kernel = Kernel::open();
+  if (!kernel) {
+    if (kernel.error().code == "not_loaded")
+      return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
+    return tl::unexpected<Error>(kernel.error());
+  }
+  auto record = find_record(*kernel, name);
+  if (!record) return tl::unexpected<Error>(record.error());
+  return read_status(*kernel, *record, canary);
+}
+
+Result<std::vector<std::string>> list() {
+  std::vector<std::string> names;
+  if (!Kernel::is_pinned()) return names;
+  auto host = open_locked();
+  if (!host) return tl::unexpected<Error>(host.error());
+  collect_garbage(host->kernel);
+  for (const sbpf_sandbox& record : records(host->kernel)) names.emplace_back(record.name);
+  return names;
+}
+
+Result<void> unload() {
+  auto lock = lock_host();
+  if (!lock) return tl::unexpected<Error>(lock.error());
+  if (auto kernel = Kernel::open(); kernel) {
+    collect_garbage(*kernel);
+    if (const auto left = records(*kernel); !left.empty())
+      return fail("busy", std::to_string(left.size()) + " sandboxes are left, " + left.front().name + " among them",
+                  "end them with `sbpf kill NAME` or `sbpf detach NAME`");
+  } else if (kernel.error().code == "stale_programs") {
+    auto root = root_cgroup();
+    if (root && root->populated())
+      return fail("busy", "processes still run in sandboxes of another version of sbpf", "end them first");
+  }
+  Kernel::remove_all();
+  return {};
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf run`: one flat list of steps; any failure undoes all before it, and nothing ran.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "agent/agent.h"
+#include "agent/events.h"
+#include "agent/host.h"
+#include "agent/supervise.h"
+#include "agent/verify.h"
+
+namespace sbpf::agent {
+namespace {
+
+std::string make_name() {
+  std::random_device random;
+  return "run-" + std::to_string(::getpid()) + "-" + std::to_string(random() % 100000);
+}
+
+// AF_UNIX stdio is the operator's own channel (a terminal multiplexer, a node parent) and is named in the record; an
+// inet socket is a way around the policy, as the cgroup hooks do not see it.
+Result<std::array<std::uint64_t, 3>> inspect_stdio() {
+  std::array<std::uint64_t, 3> inodes{};
+  for (int fd = 0; fd < 3; fd++) {
+    struct stat info {};
+    if (::fstat(fd, &info) != 0 || !S_ISSOCK(info.st_mode)) continue;
+    int family = 0;
+    socklen_t size = sizeof family;
+    if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0 || family != AF_UNIX)
+      return fail("inherited_socket", "descriptor " + std::to_string(fd) + " is a network socket",
+                  "redirect it: a socket made outside the sandbox is not under its policy");
+    inodes[static_cast<std::size_t>(fd)] = info.st_ino;
+  }
+  return inodes;
+}
+
+// What the child tells through its pipe when it could not exec.
+struct ExecFailure {
+  int error;
+};
+
+[[noreturn]] void child_main(const RunOptions& options, int report, const std::vector<std::string>& candidates) {
+  restore_signals();
+  std::vector<char*> argv, env;
+  for (const std::string& a : options.argv) argv.push_back(const_cast<char*>(a.c_str()));
+  for (const std::string& e : options.env) env.push_back(const_cast<char*>(e.c_str()));
+  argv.push_back(nullptr);
+  env.push_back(nullptr);
+  // Everything but stdio is gone at exec, the report pipe included; no gap through which a new one could appear.
+  ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+  ExecFailure failure{ENOENT};
+  for (const std::string& candidate : candidates) {
+    ::execve(candidate.c_str(), argv.data(), env.data());
+    if (errno != ENOENT && errno != ENOTDIR) failure.error = errno;
+  }
+  (void)!::write(report, &failure, sizeof failure);
+  ::_exit(127);
+}
+
+std::vector<std::string> exec_candidates(const RunOptions& options) {
+  const std::string& name = options.argv.front();
+  if (name.find('/') != std::string::npos) return {name};
+  std::string path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  for (const std::string& e : options.env)
+    if (e.rfind("PATH=", 0) == 0) path = e.substr(5);
+  std::vector<std::string> candidates;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string dir = path.substr(begin, end - begin);
+    candidates.push_back((dir.empty() ? "." : dir) + "/" + name);
+    begin = end + 1;
+  }
+  return candidates;
+}
+
+// The child is in the cgroup from its first instruction; returns when it has exec'd or says why it could not.
+Result<pid_t> spawn(const Cgroup& cgroup, const RunOptions& options, Fd& pidfd) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
+  Fd reader(ends[0]), writer(ends[1]);
+  const auto candidates = exec_candidates(options);
+  auto pid = clone_into(cgroup, pidfd);
+  if (!pid) return pid;
+  if (*pid == 0) child_main(options, writer.get(), candidates);
+  writer.reset();
+  ExecFailure failure{};
+  ssize_t n = 0;
+  do n = ::read(reader.get(), &failure, sizeof failure);
+  while (n < 0 && errno == EINTR);
+  if (n != sizeof failure) return pid;
+  ::waitpid(*pid, nullptr, 0);
+  const bool missing = failure.error == ENOENT || failure.error == ENOTDIR;
+  return fail(missing ? "command_not_found" : "command_not_executable",
+              options.argv.front() + ": " + std::strerror(failure.error),
+              missing ? "the PATH of the sandbox's environment is searched; give an absolute path" : "", failure.error);
+}
+
+// Undoes what run did, in reverse; each part is safe to undo when it was never done.
+class Undo {
+ public:
+  Undo(const Kernel& kernel, bool loaded_before) : kernel_(kernel), keep_programs_(loaded_before) {}
+  Undo(const Undo&) = delete;
+  Undo& operator=(const Undo&) = delete;
+  void has(const Cgroup& cgroup, const std::string& name) {
+    path_ = cgroup.path();
+    id_ = cgroup.id();
+    name_ = name;
+    if (auto again = Cgroup::open(path_)) cgroup_ = std::make_unique<Cgroup>(std::move(*again));
+  }
+  void keep_programs() { keep_programs_ = true; }
+  ~Undo() {
+    if (cgroup_) {
+      if (cgroup_->populated()) (void)cgroup_->kill();
+      take_down(kernel_, id_, name_);
+      cgroup_.reset();
+      (void)remove_cgroup(path_);
+    }
+    if (!keep_programs_) Kernel::remove_all();
+  }
+
+ private:
+  const Kernel& kernel_;
+  bool keep_programs_;
+  std::unique_ptr<Cgroup> cgroup_;
+  std::string path_, name_;
+  std::uint64_t id_ = 0;
+};
+
+}  // namespace
+
+Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
+  if (options.argv.empty()) return fail("usage", "no command was given", "sbpf run -- COMMAND");
+  const std::string name = options.name.empty() ? make_name() : options.name;
+  auto stdio = inspect_stdio();
+  if (!stdio) return tl::unexpected<Error>(stdio.error());
+  auto image = policy::compile(policy, 1);
+  if (!image) return tl::unexpected<Error>(image.error());
+  if (!bpf_lsm_active()) return tl::unexpected<Error>(explain_failure({"missing_lsm", "bpf LSM is not active", "", 0, "", false}));
+
+  auto lock = lock_host();
+  if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
+  const bool loaded_before = Kernel::is_pinned();
+  auto kernel = Kernel::ensure();
+  if (!kernel) return tl::unexpected<Error>(explain_failure(kernel.error()));
+  Undo undo(*kernel, loaded_before);
+  collect_garbage(*kernel);
+  auto root = root_cgroup();
+  if (!root) return tl::unexpected<Error>(root.error());
+  if (find_record(*kernel, name))
+    return fail("sandbox_exists", "a sandbox named " + name + " exists", "choose another --name, or `sbpf kill " + name + "`");
+  auto cgroup = Cgroup::create(root->path() + "/" + name);
+  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+  undo.has(*cgroup, name);
+  if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+
+  SandboxSpec spec{name, 0, *stdio};
+  std::vector<Fd> links;
+  if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up)
+    return tl::unexpected<Error>(explain_failure(up.error()));
+  links.clear();  // the pins hold them
+  auto record = find_record(*kernel, name);
+  if (!record) return tl::unexpected<Error>(record.error());
+  Status status = read_status(*kernel, *record, true);
+  const bool wanted = status.isolation == Isolation::active ||
+                      (status.isolation == Isolation::degraded && policy.mode == policy::Mode::audit);
+  if (!wanted) {
+    const std::string reason = status.degraded.empty() ? "unknown" : status.degraded.front().reason;
+    return tl::unexpected<Error>(explain_failure(
+        {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
+  }
+  undo.keep_programs();
+  TerminalGuard terminal;
+  Supervisor supervisor(*kernel, *cgroup, *record, options, policy.on_loss);
+  if (options.on_active) options.on_active(status);
+  Fd pidfd;
+  auto pid = spawn(*cgroup, options, pidfd);
+  if (!pid) return tl::unexpected<Error>(pid.error());
+  lock->reset();  // from here on the cgroup is populated, so no one collects it
+
+  RunResult result = supervisor.wait(*pid, pidfd);
+  auto relock = lock_host();  // for the undoing
+  return result;
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/sandbox.h"
+
+#include <bpf/bpf.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+
+namespace sbpf::agent {
+namespace fs = std::filesystem;
+namespace {
+
+std::string sandbox_dir(const std::string& name) { return std::string(kPinRoot) + "/sandboxes/" + name; }
+// Filled here, then renamed: the pins of a sandbox are all there or not at all.
+std::string building_dir(const std::string& name) { return std::string(kPinRoot) + "/building/" + name; }
+
+tl::unexpected<Error> publish_error(const char* what, int error) {
+  return fail("publish_failed", std::string("cannot publish the policy: ") + what + ": " + std::strerror(error),
+              error == ENOMEM ? "the kernel has no memory for a policy of this size" : "", error);
+}
+
+std::uint64_t boottime_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// The gate looks only at levels that carry a sandbox outside our own root.
+void refresh_levels(const Kernel& kernel) {
+  std::uint32_t levels = 0;
+  for (const sbpf_sandbox& record : records(kernel))
+    if (record.flags & SBPF_SANDBOX_ATTACHED) levels |= 1u << record.level;
+  __atomic_store_n(&kernel.globals().gate.other_levels, levels, __ATOMIC_SEQ_CST);
+}
+
+Result<void> attach_links(const Kernel& kernel, const Cgroup& cgroup, std::vector<Fd>& links) {
+  for (const Hook& hook : hooks()) {
+    if (hook.kind != HookKind::cgroup) continue;
+    LIBBPF_OPTS(bpf_link_create_opts, options);
+    Fd link(bpf_link_create(kernel.program(hook.id), cgroup.fd(),
+                            static_cast<bpf_attach_type>(cgroup_attach_type(hook)), &options));
+    if (!link) {
+      const int error = errno;
+      auto failure = fail("program_attach",
+                          std::string("cannot attach hook ") + hook.name + " to " + cgroup.path() + ": " +
+                              std::strerror(error),
+                          error == EPERM ? "another program holds this cgroup exclusively (attached without MULTI)" : "",
+                          error);
+      failure.value().domain = domain_name(hook.domain);
+      return failure;
+    }
+    links.push_back(std::move(link));
+  }
+  return {};
+}
+
+Result<void> pin_links(const std::string& name, const std::vector<Fd>& links) {
+  const std::string building = building_dir(name);
+  std::error_code ec;
+  fs::remove_all(building, ec);
+  if (::mkdir(building.c_str(), 0700) != 0)
+    return fail("pin", "cannot make " + building + ": " + std::strerror(errno), "", errno);
+  std::size_t i = 0;
+  for (const Hook& hook : hooks()) {
+    if (hook.kind != HookKind::cgroup) continue;
+    const std::string path = building + "/" + hook.name;
+    if (bpf_obj_pin(links[i++].get(), path.c_str()) != 0) {
+      const int error = errno;
+      fs::remove_all(building, ec);
+      return fail("pin", "cannot pin " + path + ": " + std::strerror(error), "", error);
+    }
+  }
+  if (::rename(building.c_str(), sandbox_dir(name).c_str()) != 0) {
+    const int error = errno;
+    fs::remove_all(building, ec);
+    return fail("pin", "cannot rename " + building + ": " + std::strerror(error), "", error);
+  }
+  return {};
+}
+
+Result<void> make_ring(const Kernel& kernel, std::uint64_t cgroup_id) {
+  LIBBPF_OPTS(bpf_map_create_opts, options);
+  Fd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sbpf_ring", 0, 0, SBPF_RING_BYTES, &options));
+  const int fd = ring.get();
+  if (!ring || bpf_map_update_elem(kernel.rings(), &cgroup_id, &fd, BPF_ANY) != 0)
+    return fail("sandbox_setup", std::string("cannot make the ring of events: ") + std::strerror(errno), "", errno);
+  return {};
+}
+
+Result<void> make_record(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpec& spec) {
+  sbpf_sandbox record{};
+  record.cgroup_id = cgroup.id();
+  record.level = cgroup.level();
+  record.flags = spec.flags;
+  std::strncpy(record.name, spec.name.c_str(), sizeof record.name - 1);
+  for (std::size_t i = 0; i < spec.stdio_inode.size(); i++) record.stdio_inode[i] = spec.stdio_inode[i];
+  record.created_ns = boottime_ns();
+  const std::uint64_t id = cgroup.id();
+  if (bpf_map_update_elem(kernel.sandboxes(), &id, &record, BPF_NOEXIST) != 0)
+    return fail("sandbox_setup", std::string("cannot make the sandbox record: ") + std::strerror(errno),
+                errno == E2BIG ? "this host holds the most sandboxes it can" : "", errno);
+  return {};
+}
+
+Result<policy::Image> read_entries(int map) {
+  policy::Image image;
+  sbpf_rule_key key{}, next{};
+  for (void* previous = nullptr; bpf_map_get_next_key(map, previous, &next) == 0; previous = &key) {
+    sbpf_rule value{};
+    if (bpf_map_lookup_elem(map, &next, &value) != 0) return fail("no_policy", "policy map changes while read", "", errno);
+    image.entries[next] = value;
+    key = next;
+  }
+  return image;
+}
+
+Fd inner_map(int outer, std::uint64_t key) {
+  std::uint32_t id = 0;
+  if (bpf_map_lookup_elem(outer, &key, &id) != 0) return Fd();
+  return Fd(bpf_map_get_fd_by_id(id));
+}
+
+}  // namespace
+
+Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
+  Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_policy", sizeof(sbpf_rule_key), sizeof(sbpf_rule),
+                        static_cast<std::uint32_t>(image.entries.size()), &options));
+  if (!map) return publish_error("map", errno);
+  for (const auto& [key, rule] : image.entries)
+    if (bpf_map_update_elem(map.get(), &key, &rule, BPF_NOEXIST) != 0) return publish_error("entry", errno);
+  if (bpf_map_freeze(map.get()) != 0) return publish_error("freeze", errno);
+  auto back = read_entries(map.get());
+  if (!back || policy::image_sha256(back->entries) != policy::image_sha256(image.entries))
+    return publish_error("the map read back differs from the image", EIO);
+  const int fd = map.get();
+  if (bpf_map_update_elem(kernel.policies(), &cgroup_id, &fd, BPF_ANY) != 0) return publish_error("flip", errno);
+  return {};
+}
+
+Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id) {
+  Fd map = inner_map(kernel.policies(), cgroup_id);
+  if (!map) return fail("no_policy", "the sandbox has no policy in the kernel", "", errno);
+  return read_entries(map.get());
+}
+
+Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpec& spec, const policy::Image& image,
+                    bool pinned, std::vector<Fd>& links) {
+  const std::uint64_t id = cgroup.id();
+  const auto steps = [&]() -> Result<void> {
+    // From the first link on, sockets of the cgroup are denied everything until its storage names a policy.
+    if (auto r = attach_links(kernel, cgroup, links); !r) return r;
+    if (auto r = make_ring(kernel, id); !r) return r;
+    if (auto r = publish(kernel, id, image); !r) return r;
+    const sbpf_cgroup_ref ref{id};
+    if (bpf_map_update_elem(kernel.cgroup_refs(), &id, &ref, BPF_ANY) != 0)
+      return fail("sandbox_setup", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
+    if (auto r = make_record(kernel, cgroup, spec); !r) return r;
+    if (pinned)
+      if (auto r = pin_links(spec.name, links); !r) return r;
+    refresh_levels(kernel);
+    return {};
+  };
+  auto done = steps();
+  if (!done) {
+    links.clear();
+    take_down(kernel, id, spec.name);
+  }
+  return done;
+}
+
+void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
+  std::error_code ec;
+  fs::remove_all(sandbox_dir(name), ec);
+  fs::remove_all(building_dir(name), ec);
+  bpf_map_delete_elem(kernel.sandboxes(), &cgroup_id);
+  bpf_map_delete_elem(kernel.policies(), &cgroup_id);
+  bpf_map_delete_elem(kernel.rings(), &cgroup_id);
+  refresh_levels(kernel);
+}
+
+std::vector<sbpf_sandbox> records(const Kernel& kernel) {
+  std::vector<sbpf_sandbox> all;
+  std::uint64_t key = 0, next = 0;
+  for (void* previous = nullptr; bpf_map_get_next_key(kernel.sandboxes(), previous, &next) == 0; previous = &key) {
+    sbpf_sandbox record{};
+    if (bpf_map_lookup_elem(kernel.sandboxes(), &next, &record) == 0) all.push_back(record);
+    key = next;
+  }
+  return all;
+}
+
+Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name) {
+  for (const sbpf_sandbox& record : records(kernel))
+    if (name == record.name) return record;
+  return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
+}
+
+Fd open_ring(const Kernel& kernel, std::uint64_t cgroup_id) { return inner_map(kernel.rings(), cgroup_id); }
+
+std::string link_pin(const std::string& name, const Hook& hook) { return sandbox_dir(name) + "/" + hook.name; }
+
+void collect_garbage(const Kernel& kernel) {
+  for (const sbpf_sandbox& record : records(kernel)) {
+    auto cgroup = Cgroup::open_by_id(record.cgroup_id);
+    const bool made_by_run = !(record.flags & SBPF_SANDBOX_ATTACHED);
+    if (cgroup && (!made_by_run || cgroup->populated())) continue;
+    take_down(kernel, record.cgroup_id, record.name);
+    if (cgroup) (void)remove_cgroup(cgroup->path());
+  }
+  // Cgroups of ours that have no record: a supervisor died while it set them up or took them down.
+  auto root = root_cgroup();
+  std::error_code ec;
+  if (!root) return;
+  std::vector<std::string> orphans;
+  for (const auto& entry : fs::directory_iterator(root->path(), ec)) {
+    if (!entry.is_directory(ec)) continue;
+    auto cgroup = Cgroup::open(entry.path());
+    std::uint64_t id = cgroup ? cgroup->id() : 0;
+    sbpf_sandbox record{};
+    if (cgroup && !cgroup->populated() && bpf_map_lookup_elem(kernel.sandboxes(), &id, &record) != 0)
+      orphans.push_back(entry.path());
+  }
+  for (const std::string& path : orphans) (void)remove_cgroup(path);
+}
+
+}  // namespace sbpf::agent

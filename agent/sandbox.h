@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sandbox in the kernel: its record, policy, ring, and the cgroup links pinned under its name.
+// Callers hold the host lock (lock_host) unless said otherwise.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/cgroup.h"
+#include "agent/kernel.h"
+#include "policy/image.h"
+
+namespace sbpf::agent {
+
+struct SandboxSpec {
+  std::string name;
+  std::uint32_t flags = 0;                      // enum sbpf_sandbox_flags
+  std::array<std::uint64_t, 3> stdio_inode{};   // AF_UNIX stdio handed over; 0 if none
+};
+
+// Attaches the cgroup hooks, publishes the policy, makes the record, opens the gate, and pins the links, in an order in
+// which every state in between denies. On failure all of it is undone. With `pinned` false nothing is pinned (preflight):
+// `links` then receives the links, and the sandbox ends with take_down().
+// Errors: "program_attach" (naming the hook), "publish_failed", "sandbox_setup", "pin".
+Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpec& spec, const policy::Image& image,
+                    bool pinned, std::vector<Fd>& links);
+
+// Undoes set_up: record, policy, ring and pins go. What is gone already is fine. The cgroup itself is left.
+void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name);
+
+// Fills a new policy map from the image, reads it back, freezes it, and flips the sandbox's entry to it (I2). The old
+// policy stands unless this returns success; on return every program sees the new one.
+// Errors: "publish_failed" with errno.
+Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
+
+// Reads the published policy back from the kernel. Needs no lock. Errors: "no_policy".
+Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id);
+
+// Records, as the kernel has them now. Need no lock.
+std::vector<sbpf_sandbox> records(const Kernel& kernel);
+Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name);  // "no_such_sandbox"
+
+// The sandbox's ring of events; -1 inside if there is none.
+Fd open_ring(const Kernel& kernel, std::uint64_t cgroup_id);
+
+// Pin of a cgroup hook's link.
+std::string link_pin(const std::string& name, const Hook& hook);
+
+// Removes what no one owns any more: sandboxes whose cgroup is gone, and those made by run whose cgroup is empty.
+void collect_garbage(const Kernel& kernel);
+
+}  // namespace sbpf::agent

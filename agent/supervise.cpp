@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/supervise.h"
+
+#include <poll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+#include "agent/events.h"
+#include "agent/verify.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr auto kWatchPeriod = std::chrono::milliseconds(500);  // a loss is answered within a second
+
+// Sent to us and meant for the program. SIGINT and SIGQUIT from a terminal reach the program by itself: it is in the same
+// process group; they only must not end us.
+constexpr std::array kForwarded = {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
+constexpr std::array kFromTerminal = {SIGINT, SIGQUIT};
+
+Fd make_timer(std::chrono::milliseconds first, std::chrono::milliseconds period) {
+  Fd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  const auto spec = [](std::chrono::milliseconds t) {
+    return timespec{t.count() / 1000, t.count() % 1000 * 1000000};
+  };
+  itimerspec when{spec(period), spec(first)};
+  ::timerfd_settime(timer.get(), 0, &when, nullptr);
+  return timer;
+}
+
+int exit_code(int status) {
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+}  // namespace
+
+TerminalGuard::TerminalGuard() {
+  is_terminal_ = ::tcgetattr(STDIN_FILENO, &modes_) == 0;
+  if (is_terminal_) foreground_ = ::tcgetpgrp(STDIN_FILENO);
+}
+
+TerminalGuard::~TerminalGuard() {
+  if (!is_terminal_) return;
+  // Changing the terminal from the background would stop us; the program may have taken the foreground with it.
+  ::signal(SIGTTOU, SIG_IGN);
+  if (foreground_ > 0 && ::tcgetpgrp(STDIN_FILENO) != foreground_) ::tcsetpgrp(STDIN_FILENO, foreground_);
+  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &modes_);
+  ::signal(SIGTTOU, SIG_DFL);
+}
+
+void restore_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (int signal = 1; signal < NSIG; signal++) ::signal(signal, SIG_DFL);
+}
+
+Supervisor::Supervisor(const Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record,
+                       const RunOptions& options, policy::OnLoss on_loss)
+    : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options), on_loss_(on_loss) {
+  sigset_t mask;
+  ::sigemptyset(&mask);
+  for (int signal : kForwarded) ::sigaddset(&mask, signal);
+  for (int signal : kFromTerminal) ::sigaddset(&mask, signal);
+  ::sigprocmask(SIG_BLOCK, &mask, &old_mask_);
+  signals_ = Fd(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
+  watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
+  ring_ = open_ring(kernel, record.cgroup_id);
+}
+
+Supervisor::~Supervisor() { ::sigprocmask(SIG_SETMASK, &old_mask_, nullptr); }
+
+void Supervisor::forward_signal(pid_t pid) {
+  signalfd_siginfo info{};
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    const bool from_terminal = signal == SIGINT || signal == SIGQUIT;
+    // The kernel's own (a key on the terminal) went to the whole foreground group, the program included.
+    if (from_terminal && info.ssi_code == SI_KERNEL) continue;
+    ::kill(pid, signal);
+  }
+}
+
+void Supervisor::watch_hooks() {
+  std::uint64_t ticks = 0;
+  (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
+  if (all_attached(kernel_, record_)) {
+    lost_ = false;
+    return;
+  }
+  if (lost_) return;  // answered once; a loss that was mended and comes back is answered again
+  lost_ = true;
+  switch (on_loss_) {
+    case policy::OnLoss::freeze:
+      (void)cgroup_.freeze(true);
+      break;
+    case policy::OnLoss::kill:
+      (void)cgroup_.kill();
+      break;
+    case policy::OnLoss::alert:
+      break;
+  }
+  if (!options_.on_loss) return;
+  const std::uint64_t id = record_.cgroup_id;
+  for (const sbpf_sandbox& now : records(kernel_))
+    if (now.cgroup_id == id) record_ = now;
+  options_.on_loss(read_status(kernel_, record_, false));
+}
+
+void Supervisor::drain_events(RunResult& result) {
+  RingReader reader(ring_);
+  reader.read_all([&](const sbpf_event& raw) {
+    Event event = explain_event(raw, record_.name);
+    if (options_.on_event) options_.on_event(event);
+    if (raw.verdict != SBPF_ALLOW) result.denials.push_back(std::move(event));
+  });
+  for (const sbpf_sandbox& now : records(kernel_))
+    if (now.cgroup_id == record_.cgroup_id) result.lost_events = now.lost_full + now.lost_rate;
+}
+
+RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
+  RunResult result;
+  if (options_.timeout) deadline_ = make_timer(*options_.timeout, std::chrono::milliseconds(0));
+  std::array<pollfd, 4> waiting{{{pidfd.get(), POLLIN, 0},
+                                 {signals_.get(), POLLIN, 0},
+                                 {watch_timer_.get(), POLLIN, 0},
+                                 {deadline_.get(), POLLIN, 0}}};
+  int status = 0;
+  while (true) {
+    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
+    if (waiting[1].revents != 0) forward_signal(pid);
+    if (waiting[2].revents != 0) watch_hooks();
+    if (waiting[3].revents != 0) {
+      result.timed_out = true;
+      (void)cgroup_.kill();
+      waiting[3].fd = -1;
+    }
+    if (options_.on_event && ring_) {
+      RingReader reader(ring_);
+      reader.read_all([&](const sbpf_event& raw) {
+        Event event = explain_event(raw, record_.name);
+        options_.on_event(event);
+        result.denials.push_back(std::move(event));
+      });
+    }
+    if (waiting[0].revents != 0) break;
+  }
+  ::waitpid(pid, &status, 0);
+  result.exit_code = result.timed_out ? 124 : exit_code(status);
+  // What the program left running ends with it; a frozen cgroup dies too.
+  if (cgroup_.populated()) (void)cgroup_.kill();
+  drain_events(result);
+  return result;
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// While the sandboxed program runs: signals, terminal, timeout, and the watch over the hooks.
+#pragma once
+
+#include <signal.h>
+#include <sys/types.h>
+#include <termios.h>
+
+#include "agent/agent.h"
+#include "agent/sandbox.h"
+
+namespace sbpf::agent {
+
+// Puts the terminal back as it was: modes and foreground process group.
+class TerminalGuard {
+ public:
+  TerminalGuard();
+  ~TerminalGuard();
+  TerminalGuard(const TerminalGuard&) = delete;
+  TerminalGuard& operator=(const TerminalGuard&) = delete;
+
+ private:
+  bool is_terminal_ = false;
+  termios modes_{};
+  pid_t foreground_ = -1;
+};
+
+// Unblocks and resets all signals, in the child before exec.
+void restore_signals();
+
+// Blocks the signals that are forwarded, from construction on, so that none is lost between spawn and wait.
+class Supervisor {
+ public:
+  Supervisor(const Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const RunOptions& options,
+             policy::OnLoss on_loss);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // Waits for the program; on its end or on a timeout the whole cgroup is killed.
+  RunResult wait(pid_t pid, const Fd& pidfd);
+
+ private:
+  void forward_signal(pid_t pid);
+  void watch_hooks();
+  void drain_events(RunResult& result);
+
+  const Kernel& kernel_;
+  const Cgroup& cgroup_;
+  sbpf_sandbox record_;
+  const RunOptions& options_;
+  policy::OnLoss on_loss_;
+  Fd signals_, watch_timer_, deadline_;
+  Fd ring_;
+  bool lost_ = false;
+  sigset_t old_mask_{};
+};
+
+}  // namespace sbpf::agent

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/verify.h"
+
+#include <bpf/bpf.h>
+
+#include <cstring>
+
+#include "agent/bpf_info.h"
+#include "agent/canary.h"
+#include "agent/host.h"
+
+namespace sbpf::agent {
+namespace {
+
+HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
+  HookStatus status;
+  status.hook = &hook;
+  status.canary = "not run";
+  Fd fd(bpf_obj_get(link_pin(record.name, hook).c_str()));
+  if (!fd) {
+    status.reason = "link pin is missing";
+    return status;
+  }
+  auto link = link_info(fd.get());
+  if (!link) {
+    status.reason = link.error().message;
+    return status;
+  }
+  status.link_id = link->id;
+  status.prog_id = link->prog_id;
+  status.prog_tag = tag_text(kernel.meta(hook.id).tag);
+  // A detached cgroup link lives on with cgroup id 0; BPF_LINK_UPDATE puts another program under the same link id.
+  if (link->type != BPF_LINK_TYPE_CGROUP)
+    status.reason = "pin is not a cgroup link";
+  else if (link->cgroup.cgroup_id == 0)
+    status.reason = "link was detached";
+  else if (link->cgroup.cgroup_id != record.cgroup_id)
+    status.reason = "link is attached to another cgroup";
+  else if (static_cast<int>(link->cgroup.attach_type) != cgroup_attach_type(hook))
+    status.reason = "link is attached to another hook";
+  else
+    status.reason = kernel.program_mismatch(hook, link->prog_id);
+  status.attached = status.reason.empty();
+  return status;
+}
+
+void add_degradation(Status& status, const char* what, const char* requested, const char* effective,
+                     std::string reason) {
+  status.degraded.push_back({what, requested, effective, std::move(reason)});
+}
+
+// Is the policy that the kernel has the one that was published: complete, frozen contents under their own hash?
+bool read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& record, policy::Image& image) {
+  auto read = read_policy(kernel, record.cgroup_id);
+  if (!read) {
+    add_degradation(status, "policy", "published", "missing: everything is denied", read.error().message);
+    return false;
+  }
+  image = std::move(*read);
+  const sbpf_policy_header header = image.header();
+  const auto slot = [&](sbpf_header_slot number) {
+    sbpf_rule_key key{};
+    key.kind = SBPF_RULE_HEADER;
+    key.port = number;
+    const auto found = image.entries.find(key);
+    return found == image.entries.end() ? sbpf_rule{} : found->second;
+  };
+  sbpf_policy_id id{};
+  sbpf_policy_name name{};
+  const sbpf_rule id_bytes = slot(SBPF_SLOT_ID), name_bytes = slot(SBPF_SLOT_NAME);
+  std::memcpy(&id, &id_bytes, sizeof id);
+  std::memcpy(&name, &name_bytes, sizeof name);
+  status.policy_name = std::string(name.name, ::strnlen(name.name, sizeof name.name));
+  std::array<std::uint8_t, 32> digest{};
+  std::memcpy(digest.data(), id.policy_sha256, digest.size());
+  status.policy_sha256 = policy::hex(digest);
+  status.generation = header.generation;
+  status.n_rules = header.n_rules;
+  status.mode = (header.flags & SBPF_POLICY_AUDIT) != 0 ? policy::Mode::audit : policy::Mode::enforce;
+  if (id.on_loss == SBPF_ON_LOSS_KILL) status.on_loss = policy::OnLoss::kill;
+  if (id.on_loss == SBPF_ON_LOSS_ALERT) status.on_loss = policy::OnLoss::alert;
+  const auto contents = policy::image_sha256(image.entries);
+  if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0) {
+    add_degradation(status, "policy", "as published", "changed", "the kernel's policy map does not have its own hash");
+    return false;
+  }
+  return true;
+}
+
+bool gate_is_set(const Kernel& kernel, const sbpf_sandbox& record) {
+  const sbpf_gate& gate = kernel.globals().gate;
+  if (record.flags & SBPF_SANDBOX_ATTACHED) return (gate.other_levels >> record.level & 1) != 0;
+  auto root = root_cgroup();
+  return root && gate.root_id == root->id() && gate.root_level == root->level();
+}
+
+bool storage_is_set(const Kernel& kernel, const sbpf_sandbox& record) {
+  sbpf_cgroup_ref ref{};
+  return bpf_map_lookup_elem(kernel.cgroup_refs(), &record.cgroup_id, &ref) == 0 && ref.cgroup_id == record.cgroup_id;
+}
+
+bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image) {
+  auto report = run_canary(kernel, cgroup, image);
+  if (!report) {
+    add_degradation(status, "canary", "denied", "not run", report.error().message);
+    return false;
+  }
+  for (HookStatus& hook : status.hooks) hook.canary = to_string(report->hooks[hook.hook->id]);
+  if (!report->ok()) add_degradation(status, "canary", "denied", "not denied", report->detail);
+  return report->ok();
+}
+
+}  // namespace
+
+bool all_attached(const Kernel& kernel, const sbpf_sandbox& record) {
+  for (const Hook& hook : hooks()) {
+    const bool attached =
+        hook.kind == HookKind::lsm ? kernel.lsm_status(hook).attached : cgroup_status(kernel, hook, record).attached;
+    if (!attached) return false;
+  }
+  return gate_is_set(kernel, record) && storage_is_set(kernel, record) && bpf_lsm_active();
+}
+
+Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary) {
+  Status status;
+  status.sandbox = record.name;
+  status.cgroup_id = record.cgroup_id;
+  status.attached_cgroup = (record.flags & SBPF_SANDBOX_ATTACHED) != 0;
+  status.events = record.events;
+  status.lost_full = record.lost_full;
+  status.lost_rate = record.lost_rate;
+  std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
+  bool sound = true;
+  for (const Hook& hook : hooks()) {
+    status.hooks.push_back(hook.kind == HookKind::lsm ? kernel.lsm_status(hook) : cgroup_status(kernel, hook, record));
+    sound = sound && status.hooks.back().attached;
+  }
+  if (!bpf_lsm_active()) {
+    sound = false;
+    add_degradation(status, "lsm", "bpf in the LSM list", "not there", "LSM programs attach but never run");
+  }
+  if (!gate_is_set(kernel, record)) {
+    sound = false;
+    add_degradation(status, "gate", "set", "not set", "tasks of the sandbox are not recognised");
+  }
+  if (!storage_is_set(kernel, record)) {
+    sound = false;
+    add_degradation(status, "storage", "set", "not set", "the cgroup programs do not know their sandbox");
+  }
+  policy::Image image;
+  const bool have_policy = read_policy_into(status, kernel, record, image);
+  sound = sound && have_policy;
+  auto cgroup = Cgroup::open_by_id(record.cgroup_id);
+  if (cgroup) {
+    status.cgroup = cgroup->path();
+    status.frozen = cgroup->frozen();
+    if (auto pids = cgroup->processes()) status.processes = pids->size();
+    if (canary && have_policy) sound = apply_canary(status, kernel, *cgroup, image) && sound;
+  } else {
+    sound = false;
+    add_degradation(status, "cgroup", "present", "gone", cgroup.error().message);
+  }
+  for (const HookStatus& hook : status.hooks)
+    if (!hook.attached) add_degradation(status, hook.hook->name, "attached", "missing", hook.reason);
+
+  if (record.flags & SBPF_SANDBOX_KEPT_SOCKETS)
+    add_degradation(status, "sockets", "closed", "kept", "attached with --keep-open-sockets");
+  if (status.mode == policy::Mode::audit)
+    add_degradation(status, "mode", "enforce", "audit", "the policy only reports, it blocks nothing");
+  if (!sound)
+    status.isolation = Isolation::inactive;
+  else
+    status.isolation = status.degraded.empty() ? Isolation::active : Isolation::degraded;
+  return status;
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a sandbox stands, read from the kernel.
+#pragma once
+
+#include "agent/kernel.h"
+#include "agent/sandbox.h"
+
+namespace sbpf::agent {
+
+// Reads back every hook, the policy and the record. With `canary`, also runs one (the caller then holds the host lock).
+// Never fails: what cannot be read is a hook not attached or a degradation with its reason.
+Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary);
+
+// The same without the policy's contents: the cheap pass that a supervisor makes each second.
+bool all_attached(const Kernel& kernel, const sbpf_sandbox& record);
+
+}  // namespace sbpf::agent
