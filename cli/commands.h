@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands of sbpf: each adds its subcommand, which sets the session's action when it is called.
+#pragma once
+
+#include "cli/common.h"
+
+namespace sbpf::cli {
+
+void add_run(CLI::App& app, Session& session);
+void add_attach(CLI::App& app, Session& session);
+void add_swap(CLI::App& app, Session& session);
+void add_detach(CLI::App& app, Session& session);
+void add_kill(CLI::App& app, Session& session);
+void add_unload(CLI::App& app, Session& session);
+void add_status(CLI::App& app, Session& session);
+void add_verify(CLI::App& app, Session& session);
+void add_list(CLI::App& app, Session& session);
+void add_preflight(CLI::App& app, Session& session);
+void add_events(CLI::App& app, Session& session);
+void add_explain(CLI::App& app, Session& session);
+void add_policy(CLI::App& app, Session& session);
+void add_completion(CLI::App& app, Session& session);
+
+}  // namespace sbpf::cli

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/common.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/format.h"
+
+namespace sbpf::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_path(std::string_view reference) {
+  return reference.find('/') != std::string_view::npos || reference.ends_with(".yaml") || reference.ends_with(".yml");
+}
+
+fs::path installed_path(std::string_view name) { return fs::path(kPolicyDirectory) / (std::string(name) + ".yaml"); }
+
+std::optional<std::string> read_file(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    errno = EISDIR;
+    return std::nullopt;
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+// What `extends` may name: never a path, so that a policy means the same wherever it is read.
+std::optional<std::string> profile_source(std::string_view name) {
+  if (auto text = policy::built_in_profile(name)) return text;
+  if (is_path(name)) return std::nullopt;
+  return read_file(installed_path(name));
+}
+
+struct PolicyText {
+  std::string text, file;
+};
+
+Result<PolicyText> find_policy(const std::string& reference) {
+  if (auto text = policy::built_in_profile(reference)) return PolicyText{*text, "built-in:" + reference};
+  const fs::path path = is_path(reference) ? fs::path(reference) : installed_path(reference);
+  if (auto text = read_file(path)) return PolicyText{*text, path.string()};
+  const int error = errno;
+  if (is_path(reference) || error != ENOENT)
+    return fail("no_such_policy", "cannot read policy " + path.string() + ": " + std::strerror(error), "", error);
+
+  std::vector<std::string> names = policy::built_in_profile_names();
+  std::ranges::move(installed_policy_names(), std::back_inserter(names));
+  std::error_code ignored;
+  std::string hint = "`sbpf policy list` shows the names; a file is given by its path";
+  if (fs::exists(reference, ignored))
+    hint = "to use the file, write ./" + reference;
+  else if (const std::string near = nearest(reference, names); !near.empty())
+    hint = "did you mean " + near + "?";
+  return fail("no_such_policy", "no policy is named " + reference, hint);
+}
+
+std::size_t distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); j++) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); i++) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); j++) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+int exit_code_of(const Error& error, const Session& session) {
+  constexpr std::array<std::string_view, 6> kUsage = {"usage",          "invalid_policy",    "no_such_policy",
+                                                      "too_many_rules", "too_many_prefixes", "too_many_ranges"};
+  if (std::ranges::find(kUsage, error.code) != kUsage.end()) return kExitUsage;
+  if (session.less_if == "*" || (!session.less_if.empty() && session.less_if == error.code)) return kExitLess;
+  if (error.code == "command_not_executable") return kExitNotExecutable;
+  if (error.code == "command_not_found") return kExitNotFound;
+  return kExitOwn;
+}
+
+std::string error_json(const Error& error) {
+  const nlohmann::ordered_json body = {{"code", error.code},
+                                       {"message", error.message},
+                                       {"hint", error.hint},
+                                       {"domain", error.domain.empty() ? "general" : error.domain},
+                                       {"retryable", error.retryable}};
+  return dump({{"error", body}});
+}
+
+void report(const Error& error, const Session& session) {
+  tell("error: " + printable(error.message, true));
+  if (!error.hint.empty()) (void)write_line(STDERR_FILENO, "  hint: " + printable(error.hint, true));
+  if (session.status_fd > STDERR_FILENO) (void)write_line(session.status_fd, error_json(error));
+  if (session.json) (void)print(error_json(error) + "\n");
+}
+
+Result<void> write_line(int fd, std::string_view text) {
+  // One write, so that lines of several writers do not mix.
+  const std::string line = std::string(text) + "\n";
+  for (std::size_t done = 0; done < line.size();) {
+    const ssize_t n = ::write(fd, line.data() + done, line.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0)
+      return fail("write_failed", "cannot write to descriptor " + std::to_string(fd) + ": " + std::strerror(errno), "",
+                  errno);
+    done += static_cast<std::size_t>(n);
+  }
+  return {};
+}
+
+Result<void> print(std::string_view text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    return fail("write_failed", std::string("cannot write to stdout: ") + std::strerror(errno), "", errno);
+  return {};
+}
+
+void ignore_broken_pipes() { (void)std::signal(SIGPIPE, SIG_IGN); }
+
+std::int64_t boot_epoch_ns() {
+  timespec day{}, boot{};
+  ::clock_gettime(CLOCK_REALTIME, &day);
+  ::clock_gettime(CLOCK_BOOTTIME, &boot);
+  return (std::int64_t{day.tv_sec} - boot.tv_sec) * 1'000'000'000 + day.tv_nsec - boot.tv_nsec;
+}
+
+void tell(std::string_view text) { (void)write_line(STDERR_FILENO, "sbpf: " + std::string(text)); }
+
+Result<LoadedPolicy> load_policy(const std::string& reference) {
+  auto found = find_policy(reference);
+  if (!found) return tl::unexpected<Error>(found.error());
+  auto parsed = policy::parse(found->text, found->file, profile_source);
+  if (!parsed) {
+    std::string diagnostics = policy::format(parsed.error());
+    while (diagnostics.ends_with('\n')) diagnostics.pop_back();
+    return fail("invalid_policy", "policy " + reference + " is not valid\n" + diagnostics);
+  }
+  auto image = policy::compile(*parsed, 1);
+  if (!image) return fail(image.error(), "policy " + reference);
+  return LoadedPolicy{std::move(*parsed), std::move(*image)};
+}
+
+std::string policy_origin(const std::string& reference) {
+  if (policy::built_in_profile(reference)) return "built-in";
+  return is_path(reference) ? reference : installed_path(reference).string();
+}
+
+std::vector<std::string> installed_policy_names() {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator entry(kPolicyDirectory, error), end; !error && entry != end; entry.increment(error))
+    if (entry->path().extension() == ".yaml") names.push_back(entry->path().stem().string());
+  std::ranges::sort(names);
+  return names;
+}
+
+std::string nearest(std::string_view word, std::span<const std::string> candidates) {
+  if (word.empty() || word == "--") return "";
+  for (const std::string& candidate : candidates)
+    if (candidate.starts_with(word)) return candidate;
+  std::string best;
+  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
+  for (const std::string& candidate : candidates) {
+    const std::size_t d = distance(word, candidate);
+    if (d >= best_distance) continue;
+    best = candidate;
+    best_distance = d;
+  }
+  return best;
+}
+
+}  // namespace sbpf::cli

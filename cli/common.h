@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every command shares: the session, exit codes, how an error is told, how a policy is found.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/image.h"
+#include "policy/policy.h"
+
+namespace CLI {
+class App;
+}
+
+namespace sbpf::cli {
+
+// Exit codes are part of the interface. A program that was run answers with its own.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitDenied = 1;  // explain: the policy denies it
+inline constexpr int kExitUsage = 2;   // usage or invalid policy
+inline constexpr int kExitLess = 3;    // less isolation than required
+inline constexpr int kExitOwn = 125;   // sbpf's own failure
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+
+inline constexpr std::string_view kPolicyDirectory = "/etc/sbpf/policies";
+
+// One call of sbpf. Commands fill it while the arguments are parsed; main carries it out.
+struct Session {
+  std::vector<std::string> command;     // what follows "--"
+  std::function<Result<int>()> action;  // gives the exit code
+  bool json = false;                    // errors are wanted on stdout as JSON, too
+  int status_fd = -1;                   // errors are wanted there as JSON, too
+  std::string less_if;                  // errors of this code ("*": of any) mean less isolation than required
+};
+
+// 2, 125, 126 or 127 after the error's code; 3 where the session says so.
+int exit_code_of(const Error& error, const Session& session);
+
+// Tells an error to the person (stderr) and to the program that called (status fd, or stdout with --json).
+void report(const Error& error, const Session& session);
+
+// {"error":{…}} on one line, without the newline.
+std::string error_json(const Error& error);
+
+// Writes text and a newline in full. Errors: "write_failed".
+Result<void> write_line(int fd, std::string_view text);
+
+// Prints to stdout. Errors: "write_failed".
+Result<void> print(std::string_view text);
+
+// For what must go on when a reader of ours goes away: to end by SIGPIPE is right for the rest, as for any filter.
+void ignore_broken_pipes();
+
+// One whole line to stderr, prefixed with "sbpf: ".
+void tell(std::string_view text);
+
+// The time of day at CLOCK_BOOTTIME 0, in ns since 1970: what the kernel's timestamps count from.
+std::int64_t boot_epoch_ns();
+
+// A policy that compiles, so that no command starts what `policy check` would refuse.
+struct LoadedPolicy {
+  policy::Policy policy;
+  policy::Image image;
+};
+
+// `reference`: a built-in profile's name, the name of an installed policy, or a path (has a '/', or ends in .yaml or
+// .yml). Built-in names come first: a file cannot take the place of `no-network`.
+// Errors: "no_such_policy", "invalid_policy" (message: all diagnostics), and those of policy::compile().
+Result<LoadedPolicy> load_policy(const std::string& reference);
+
+// Where load_policy() found or would find it: "built-in" or a path.
+std::string policy_origin(const std::string& reference);
+
+// Names in kPolicyDirectory, sorted.
+std::vector<std::string> installed_policy_names();
+
+// The candidate that `word` was probably meant to be; empty if none is near.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace sbpf::cli

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "cli/format.h"
+
+namespace sbpf::cli {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+std::string comm_of(const sbpf_event& event) { return {event.comm, ::strnlen(event.comm, sizeof event.comm)}; }
+
+// Types of sockets, not of addresses: protocol 0 is the type's default.
+std::string protocol_name(const sbpf_event_net& net) {
+  if (net.family == AF_UNIX) return "unix";
+  switch (net.protocol) {
+    case 0:
+      return net.type == SOCK_STREAM ? "tcp" : net.type == SOCK_DGRAM ? "udp" : "0";
+    case IPPROTO_TCP:
+      return "tcp";
+    case IPPROTO_UDP:
+      return "udp";
+    case IPPROTO_ICMP:
+      return "icmp";
+    case IPPROTO_ICMPV6:
+      return "icmpv6";
+    case IPPROTO_SCTP:
+      return "sctp";
+    default:
+      return std::to_string(net.protocol);
+  }
+}
+
+// Only the fields that mean something for the reason: a zero address is not "no address" to a reader.
+void add_network(Json& json, const sbpf_event& event) {
+  json["family"] = event.net.family;
+  json["type"] = event.net.type;
+  json["protocol"] = protocol_name(event.net);
+  if (event.reason == SBPF_REASON_NO_RULE) {
+    policy::Address address;
+    std::copy(std::begin(event.net.addr), std::end(event.net.addr), address.begin());
+    json["address"] = policy::to_string(address);
+    json["port"] = event.net.port;
+  }
+  if (event.reason == SBPF_REASON_SOCKET_OPTION) {
+    json["level"] = event.net.level;
+    json["option"] = event.net.option;
+  }
+}
+
+void add_task(Json& json, const sbpf_event& event) {
+  switch (event.hook) {
+    case SBPF_HOOK_capable:
+      json["capability"] = event.task.detail;
+      return;
+    case SBPF_HOOK_bpf:
+      json["bpf_command"] = event.task.detail;
+      return;
+    case SBPF_HOOK_task_kill:
+      json["target_pid"] = event.task.target_pid;
+      json["signal"] = event.task.detail;
+      return;
+    case SBPF_HOOK_ptrace_access_check:
+    case SBPF_HOOK_ptrace_traceme:
+      json["target_pid"] = event.task.target_pid;
+      return;
+    default:
+      return;  // the hook says it all
+  }
+}
+
+std::string hook_name(std::uint8_t id) {
+  return id < agent::hooks().size() ? agent::hooks()[id].name : "hook " + std::to_string(id);
+}
+
+// The agent ends a text with who did it, "(comm, pid 123)"; the same denial by another process is no other kind.
+std::string_view without_task(std::string_view text) {
+  const std::size_t open = text.rfind(" (");
+  return open != std::string_view::npos && text.ends_with(')') ? text.substr(0, open) : text;
+}
+
+}  // namespace
+
+const char* to_string(sbpf_verdict verdict) {
+  switch (verdict) {
+    case SBPF_ALLOW:
+      return "allowed";
+    case SBPF_DENY:
+      return "denied";
+    case SBPF_AUDIT:
+      return "audit";
+    case SBPF_VERDICT_MAX:
+      break;
+  }
+  return "unknown";
+}
+
+const char* to_string(sbpf_reason reason) {
+  switch (reason) {
+    case SBPF_REASON_NONE:
+      return "none";
+    case SBPF_REASON_NO_RULE:
+      return "no_rule";
+    case SBPF_REASON_SOCKET_CLASS:
+      return "socket_class";
+    case SBPF_REASON_SOCKET_OPTION:
+      return "socket_option";
+    case SBPF_REASON_FOREIGN_SOCKET:
+      return "foreign_socket";
+    case SBPF_REASON_UNIX_PEER:
+      return "unix_peer";
+    case SBPF_REASON_LEAVE_CGROUP:
+      return "leave_cgroup";
+    case SBPF_REASON_GUARD:
+      return "guard";
+    case SBPF_REASON_CAPABILITY:
+      return "capability";
+    case SBPF_REASON_NO_POLICY:
+      return "no_policy";
+    case SBPF_REASON_CANARY:
+      return "canary";
+    case SBPF_REASON_BAD_ADDRESS:
+      return "bad_address";
+    case SBPF_REASON_MAX:
+      break;
+  }
+  return "unknown";
+}
+
+std::string format_time(std::int64_t epoch_ns) {
+  const std::time_t seconds = epoch_ns / kNsPerSecond;
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  char date[32] = {}, fraction[16] = {};
+  (void)std::strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+  (void)std::snprintf(fraction, sizeof fraction, ".%06dZ", static_cast<int>(epoch_ns % kNsPerSecond / 1000));
+  return std::string(date) + fraction;
+}
+
+Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
+  const sbpf_event& raw = event.raw;
+  Json json = {{"ts", format_time(boot_epoch_ns + static_cast<std::int64_t>(raw.ts_ns))},
+               {"sandbox", event.sandbox},
+               {"cgroup_id", raw.cgroup_id},
+               {"generation", raw.generation},
+               {"hook", hook_name(raw.hook)},
+               {"domain", agent::domain_name(static_cast<sbpf_domain>(raw.domain))},
+               {"verdict", to_string(static_cast<sbpf_verdict>(raw.verdict))},
+               {"reason", to_string(static_cast<sbpf_reason>(raw.reason))},
+               {"errno", raw.sys_errno},
+               {"pid", raw.tgid},
+               {"tid", raw.tid},
+               {"uid", raw.uid},
+               {"comm", comm_of(raw)}};
+  if (raw.domain == SBPF_DOMAIN_NETWORK) add_network(json, raw);
+  if (raw.domain == SBPF_DOMAIN_GUARD) add_task(json, raw);
+  json["text"] = event.text;
+  json["allow"] = event.allow;
+  return json;
+}
+
+std::string verdict_text(const agent::Event& event) {
+  return (event.raw.verdict == SBPF_AUDIT ? "would deny " : "denied ") + printable(event.text);
+}
+
+std::string event_text(const agent::Event& event, std::int64_t boot_epoch_ns) {
+  const std::string text = format_time(boot_epoch_ns + static_cast<std::int64_t>(event.raw.ts_ns)) + " " +
+                           printable(event.sandbox) + " " + verdict_text(event);
+  return event.allow.empty() ? text : text + "\n  allow with: " + printable(event.allow);
+}
+
+void DenialSummary::add(const agent::Event& event) {
+  if (event.raw.verdict == SBPF_ALLOW || event.raw.reason == SBPF_REASON_CANARY) return;
+  const bool audit = event.raw.verdict == SBPF_AUDIT;
+  (audit ? would_deny_ : denied_)++;
+  const std::string key = (audit ? "a" : "d") + std::string(without_task(event.text));
+  if (const auto known = index_.find(key); known != index_.end()) {
+    kinds_[known->second].times++;
+  } else if (kinds_.size() < kMaxKinds) {
+    index_[key] = kinds_.size();
+    kinds_.push_back({"sbpf: " + verdict_text(event), printable(event.allow), 1});
+  } else {
+    beyond_++;
+  }
+}
+
+std::string DenialSummary::text(std::size_t limit) const {
+  std::string text;
+  for (std::size_t i = 0; i < kinds_.size() && i < limit; i++) {
+    text += kinds_[i].line + (kinds_[i].times > 1 ? ", " + std::to_string(kinds_[i].times) + " times" : "") + "\n";
+    if (!kinds_[i].allow.empty()) text += "  allow with: " + kinds_[i].allow + "\n";
+  }
+  if (const std::uint64_t rest = (kinds_.size() > limit ? kinds_.size() - limit : 0) + beyond_; rest > 0)
+    text += "… and " + std::to_string(rest) + " more\n";
+  return text;
+}
+
+}  // namespace sbpf::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Words of the command line -> values. Pure.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/image.h"
+#include "policy/policy.h"
+
+namespace sbpf::cli {
+
+struct AddressPort {
+  policy::Address address{};
+  std::uint16_t port = 0;
+};
+
+// "1.2.3.4:443" or "[2001:db8::1]:443". Errors: "usage".
+Result<AddressPort> parse_address_port(std::string_view text);
+
+// The same, as people write it.
+std::string to_string(const AddressPort& endpoint);
+
+// "connect", "bind" or "send", with "tcp", "udp" or "" (udp for send, tcp otherwise). Errors: "usage".
+Result<policy::NetQuery> parse_question(std::string_view operation, std::string_view endpoint,
+                                        std::string_view protocol);
+
+// "90", "1.5s", "500ms", "10m", "2h", "1d"; without a unit seconds, as timeout(1). Errors: "usage".
+Result<std::chrono::milliseconds> parse_timeout(std::string_view text);
+
+// The smaller of those that are set.
+std::optional<std::chrono::milliseconds> earlier(std::optional<std::chrono::milliseconds> a,
+                                                 std::optional<std::chrono::milliseconds> b);
+
+// Is the variable taken over? `allow` has exact names and prefixes with a trailing '*'.
+bool env_allowed(std::string_view name, std::span<const std::string> allow);
+
+// The program's environment, complete and sorted: from `inherited` what the policy allows, then what the policy sets,
+// then `given` ("NAME=VALUE"); later ones win. Errors: "usage" (an entry of `given` without a name or '=').
+Result<std::vector<std::string>> build_env(const policy::Env& policy, std::span<const std::string> inherited,
+                                           std::span<const std::string> given);
+
+// What a null-terminated environ holds.
+std::vector<std::string> env_strings(char* const* environment);
+
+}  // namespace sbpf::cli

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// sbpf: parses the command line, carries out one command, answers with an exit code.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <exception>
+
+#include "agent/agent.h"
+#include "cli/commands.h"
+#include "cli/format.h"
+
+namespace sbpf::cli {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  sbpf preflight                                  can this host enforce it?
+  sbpf run -- ./untrusted                         no network
+  sbpf run --policy ./task.yaml -- make test
+  sbpf status --require active                    for scripts
+  sbpf explain --policy ./task.yaml connect 192.0.2.1:443
+
+Exit codes:
+  the program's own for `run` (128+n for signal n)
+  1    explain: the policy denies it
+  2    wrong usage or invalid policy
+  3    less isolation than required (status, verify, preflight)
+  124  --timeout ran out
+  125  sbpf itself failed; nothing was run unconfined
+  126  the program could not be executed
+  127  the program was not found
+
+`sbpf COMMAND --help` has examples of each command.)";
+
+// `run` takes its program after "--", which is cut off before CLI11 sees it.
+class Formatter : public CLI::Formatter {
+ public:
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    std::string usage = CLI::Formatter::make_usage(app, name);
+    if (app->get_name() == "run") usage.insert(usage.find_last_not_of('\n') + 1, " -- COMMAND [ARG...]");
+    return usage;
+  }
+};
+
+void add_commands(CLI::App& app, Session& session) {
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "sbpf " SBPF_VERSION);
+  app.footer(kFooter);
+  auto formatter = std::make_shared<Formatter>();
+  formatter->column_width(34);
+  formatter->label("SUBCOMMAND", "COMMAND");
+  app.formatter(formatter);
+  add_run(app, session);
+  add_attach(app, session);
+  add_swap(app, session);
+  add_detach(app, session);
+  add_kill(app, session);
+  add_status(app, session);
+  add_verify(app, session);
+  add_list(app, session);
+  add_events(app, session);
+  add_preflight(app, session);
+  add_explain(app, session);
+  add_policy(app, session);
+  add_unload(app, session);
+  add_completion(app, session);
+}
+
+// What could stand in the place of a word that was not understood.
+std::vector<std::string> alternatives(const CLI::App& app, bool option) {
+  std::vector<std::string> names;
+  if (!option)
+    for (const CLI::App* sub : app.get_subcommands([](const CLI::App*) { return true; }))
+      names.push_back(sub->get_name());
+  if (option)
+    for (const CLI::Option* known : app.get_options())
+      for (const std::string& name : known->get_lnames()) names.push_back("--" + name);
+  return names;
+}
+
+// The command that was being parsed: the innermost one.
+const CLI::App& chosen(const CLI::App& app) {
+  const CLI::App* inner = &app;
+  for (auto subs = inner->get_subcommands(); !subs.empty(); subs = inner->get_subcommands()) inner = subs.front();
+  return *inner;
+}
+
+std::string full_name(const CLI::App& app) {
+  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
+}
+
+Error usage_error(const CLI::App& app, const CLI::ParseError& problem) {
+  const CLI::App& command = chosen(app);
+  Error error{"usage", problem.what(), "`" + full_name(command) + " --help`", 0, "", false};
+  const std::vector<std::string> extras = app.remaining(true);
+  if (extras.empty()) return error;
+  const std::string word = extras.front().substr(0, extras.front().find('='));
+  const bool option = word.starts_with('-');
+  const bool wants_command = !option && !alternatives(command, false).empty();
+  error.message = std::string("unknown ") +
+                  (option          ? "option "
+                   : wants_command ? "command "
+                                   : "argument ") +
+                  word + (&command == &app ? "" : " of " + full_name(command));
+  if (command.get_name() == "run" && !option)
+    error.hint = "the program to run goes after two dashes: sbpf run [OPTIONS] -- COMMAND [ARG...]";
+  else if (const std::string near = nearest(word, alternatives(command, option)); !near.empty())
+    error.hint = "did you mean " + near + "?";
+  return error;
+}
+
+// Cuts the program and its arguments off, byte for byte: they are none of CLI11's business.
+std::vector<std::string> own_arguments(int argc, char** argv, Session& session) {
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (arguments.empty() || arguments.front() != "run") return arguments;
+  const auto dashes = std::ranges::find(arguments, "--");
+  if (dashes == arguments.end()) return arguments;
+  session.command.assign(dashes + 1, arguments.end());
+  arguments.erase(dashes, arguments.end());
+  return arguments;
+}
+
+int fail_with(const Error& error, const Session& session) {
+  report(error, session);
+  return exit_code_of(error, session);
+}
+
+int run_main(int argc, char** argv) {
+  Session session;
+  CLI::App app("Enforcement in the kernel, by eBPF, for sandboxes that run untrusted code.", "sbpf");
+  add_commands(app, session);
+  std::vector<std::string> arguments = own_arguments(argc, argv, session);
+  std::ranges::reverse(arguments);  // as CLI11 wants them
+  try {
+    app.parse(arguments);
+  } catch (const CLI::Success& success) {  // --help, --version
+    return app.exit(success) == 0 ? kExitOk : kExitOwn;
+  } catch (const CLI::ParseError& problem) {
+    return fail_with(usage_error(app, problem), session);
+  }
+  auto exit_code = session.action();
+  return exit_code ? *exit_code : fail_with(exit_code.error(), session);
+}
+
+}  // namespace
+}  // namespace sbpf::cli
+
+int main(int argc, char** argv) {
+  try {
+    return sbpf::cli::run_main(argc, argv);
+  } catch (const std::exception& exception) {  // memory ran out, or a defect: never an exit code of the program's
+    sbpf::cli::tell(std::string("error: ") + exception.what());
+    return sbpf::cli::kExitOwn;
+  }
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf policy`: check, show, schema, list.
+#include "policy/policy.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "cli/commands.h"
+#include "cli/format.h"
+
+namespace sbpf::cli {
+namespace {
+
+// Here a word that is a file is that file: `policy check task` next to a file `task` means it.
+std::string as_file(const std::string& argument) {
+  std::error_code ignored;
+  const bool bare = argument.find('/') == std::string::npos;
+  return bare && std::filesystem::is_regular_file(argument, ignored) ? "./" + argument : argument;
+}
+
+Result<void> check_one(const std::string& file) {
+  auto loaded = load_policy(as_file(file));
+  if (!loaded) return tl::unexpected<Error>(loaded.error());
+  return print(file + ": ok: policy " + loaded->policy.name + ", " + std::to_string(loaded->image.header().n_rules) +
+               " rules, mode " + std::string(policy::to_string(loaded->policy.mode)) + ", sha256 " +
+               policy::hex(policy::sha256(loaded->policy)) + "\n");
+}
+
+// All files are checked; the last error is left to main, which tells it.
+Result<int> check(const std::vector<std::string>& files, const Session& session) {
+  std::optional<Error> failed;
+  for (const std::string& file : files) {
+    auto checked = check_one(file);
+    if (checked) continue;
+    if (failed) report(*failed, session);
+    failed = checked.error();
+  }
+  if (failed) return tl::unexpected<Error>(*failed);
+  return kExitOk;
+}
+
+Result<int> show(const std::string& reference) {
+  auto loaded = load_policy(reference);
+  if (!loaded) return tl::unexpected<Error>(loaded.error());
+  const std::string hash = policy::hex(policy::sha256(loaded->policy));
+  auto printed = print(policy::canonical(loaded->policy) + "# sha256: " + hash + "\n");
+  if (!printed) return tl::unexpected<Error>(printed.error());
+  return kExitOk;
+}
+
+Result<int> schema() {
+  std::string text = policy::json_schema();
+  if (!text.ends_with('\n')) text += '\n';
+  if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
+  return kExitOk;
+}
+
+Result<int> list() {
+  std::vector<std::string> names = policy::built_in_profile_names();
+  for (const std::string& name : installed_policy_names())
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);  // else it cannot be reached by name
+  std::size_t width = 0;
+  for (const std::string& name : names) width = std::max(width, name.size());
+  std::string text;
+  for (const std::string& name : names)
+    text += printable(name) + std::string(width - name.size() + 2, ' ') + printable(policy_origin(name)) + "\n";
+  if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_policy(CLI::App& app, Session& session) {
+  CLI::App* sub = app.add_subcommand("policy", "Check, show and list policies");
+  sub->require_subcommand(1);
+  sub->footer(
+      "Examples:\n  sbpf policy check task.yaml\n  sbpf policy show python-dev\n"
+      "  sbpf policy schema > sbpf-policy.schema.json\n\n"
+      "POLICY is a built-in profile, the NAME of an installed one (/etc/sbpf/policies/NAME.yaml), or a path.");
+
+  auto files = std::make_shared<std::vector<std::string>>();
+  CLI::App* sub_check = sub->add_subcommand("check", "Find everything that is wrong; exit code 2 if anything is");
+  sub_check->add_option("FILE", *files, "Policies")->required();
+  sub_check->footer("Example:\n  sbpf policy check policies/*.yaml");
+  sub_check->callback([files, &session] { session.action = [files, &session] { return check(*files, session); }; });
+
+  auto reference = std::make_shared<std::string>();
+  CLI::App* sub_show = sub->add_subcommand("show", "Print a policy as it is understood: merged, sorted, with its hash");
+  sub_show->add_option("POLICY", *reference, "A profile's name or a file")->required();
+  sub_show->footer("Example:\n  diff <(sbpf policy show a.yaml) <(sbpf policy show b.yaml)");
+  sub_show->callback([reference, &session] { session.action = [reference] { return show(*reference); }; });
+
+  sub->add_subcommand("schema", "Print the JSON Schema of a policy, for editors")->callback([&session] {
+    session.action = schema;
+  });
+  sub->add_subcommand("list", "List the policies that can be named, and where they are")->callback([&session] {
+    session.action = list;
+  });
+}
+
+}  // namespace sbpf::cli

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf run`: a program in a new sandbox. The caller learns three things in order: isolation is active, what was lost
+// while the program ran, how it ended.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "agent/agent.h"
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/input.h"
+
+namespace sbpf::cli {
+namespace {
+
+constexpr std::size_t kDenialsShown = 10;
+
+struct RunArgs {
+  std::string policy = "no-network";
+  std::string name;
+  std::string timeout;
+  std::vector<std::string> env;
+  bool quiet = false;
+  bool events = false;
+};
+
+// 0 to 2 are refused: the program has them too and could write a status of its own.
+Result<void> check_status_fd(int fd) {
+  if (fd < 0) return {};
+  if (fd <= STDERR_FILENO)
+    return fail("usage", "descriptor " + std::to_string(fd) + " is the program's too: it could forge the status",
+                "use one above 2: --status-fd 3 3>status.json");
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
+    return fail("usage", "--status-fd " + std::to_string(fd) + " is not open for writing",
+                "open it in the shell: --status-fd 3 3>status.json", flags < 0 ? errno : EBADF);
+  return {};
+}
+
+// One line of JSON to the status descriptor, if there is one. A reader that went away does not end the program.
+void tell_status(int fd, const Json& json) {
+  if (fd < 0) return;
+  if (auto written = write_line(fd, dump(json)); !written) tell("warning: " + written.error().message);
+}
+
+void tell_loss(const agent::Status& status, int status_fd) {
+  tell("ISOLATION LOST: sandbox " + printable(status.sandbox) + " has " + std::to_string(status.hooks_attached()) +
+       "/" + std::to_string(agent::hooks().size()) + " hooks; on_loss: " +
+       std::string(policy::to_string(status.on_loss)) + (status.frozen ? ", its processes are frozen" : ""));
+  for (const agent::HookStatus& hook : status.hooks)
+    if (!hook.attached && hook.hook != nullptr)
+      tell("ISOLATION LOST: " + std::string(hook.hook->name) + ": " + printable(hook.reason));
+  tell_status(status_fd, {{"loss", status_json(status)}});
+}
+
+Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy& policy, const Session& session) {
+  agent::RunOptions options;
+  options.name = args.name;
+  options.argv = session.command;
+  auto environment = build_env(policy.env, env_strings(environ), args.env);
+  if (!environment) return tl::unexpected<Error>(environment.error());
+  options.env = std::move(*environment);
+  options.timeout = policy.limits.timeout;
+  if (!args.timeout.empty()) {
+    auto timeout = parse_timeout(args.timeout);
+    if (!timeout) return tl::unexpected<Error>(timeout.error());
+    options.timeout = earlier(options.timeout, *timeout);
+  }
+  return options;
+}
+
+void tell_event(const agent::Event& event, const RunArgs& args, int status_fd) {
+  if (!args.quiet) (void)write_line(STDERR_FILENO, "sbpf: " + verdict_text(event));
+  tell_status(status_fd, {{"event", event_json(event, boot_epoch_ns())}});
+}
+
+void tell_end(const agent::RunResult& result, const DenialSummary& denials, const RunArgs& args, int status_fd) {
+  tell_status(status_fd, {{"exit",
+                           {{"code", result.exit_code},
+                            {"timed_out", result.timed_out},
+                            {"denials", denials.denied()},
+                            {"would_deny", denials.would_deny()},
+                            {"lost_events", result.lost_events}}}});
+  if (args.quiet) return;
+  if (result.timed_out) tell("timed out: every process of the sandbox was killed");
+  if (std::string text = denials.text(kDenialsShown); !text.empty()) {
+    text.pop_back();
+    (void)write_line(STDERR_FILENO, text);
+  }
+  if (result.lost_events > 0)
+    tell(std::to_string(result.lost_events) + " events were lost: these are not all denials (verdicts are unaffected)");
+}
+
+Result<int> run(const RunArgs& args, const Session& session) {
+  if (auto usable = check_status_fd(session.status_fd); !usable) return tl::unexpected<Error>(usable.error());
+  if (session.command.empty())
+    return fail("usage", "no command was given", "put it after two dashes: sbpf run -- COMMAND [ARG...]");
+  auto loaded = load_policy(args.policy);
+  if (!loaded) return tl::unexpected<Error>(loaded.error());
+  auto options = make_options(args, loaded->policy, session);
+  if (!options) return tl::unexpected<Error>(options.error());
+
+  ignore_broken_pipes();  // nothing ends the watch over a running sandbox; the program gets the default back
+  DenialSummary denials;
+  options->on_active = [&](const agent::Status& status) {
+    tell(headline(status));
+    tell_status(session.status_fd, status_json(status));
+  };
+  options->on_loss = [&](const agent::Status& status) { tell_loss(status, session.status_fd); };
+  if (args.events)
+    options->on_event = [&](const agent::Event& event) {
+      denials.add(event);
+      tell_event(event, args, session.status_fd);
+    };
+  auto result = agent::run(loaded->policy, *options);
+  if (!result) return tl::unexpected<Error>(result.error());
+  // With --events each of them was counted as it came.
+  if (!args.events)
+    for (const agent::Event& event : result->denials) denials.add(event);
+  tell_end(*result, denials, args, session.status_fd);
+  return result->exit_code;
+}
+
+constexpr const char* kFooter = R"(Examples:
+  sbpf run -- python3 untrusted.py                       no network at all
+  sbpf run --policy ./task.yaml --timeout 10m -- make test
+  sbpf run --status-fd 3 --quiet -- ./job 3>status.json  for programs
+
+The policy is in the kernel, read back and proven by a canary before the first instruction runs; if that fails,
+nothing runs and the exit code is 125. The program gets the variables of process.env and of --env, and no others.
+--status-fd receives one JSON object a line: the status (as `sbpf status --json`), then {"loss":...} and
+{"event":...} as they come, and {"exit":{"code","timed_out","denials","would_deny","lost_events"}}; or, if the
+program was not run, {"error":{"code","message","hint","domain","retryable"}}.)";
+
+}  // namespace
+
+void add_run(CLI::App& app, Session& session) {
+  auto args = std::make_shared<RunArgs>();
+  CLI::App* sub = app.add_subcommand("run", "Run a program in a new sandbox");
+  sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file (default: no-network)")
+      ->type_name("POLICY");
+  sub->add_option("-n,--name", args->name, "Name of the sandbox (default: made up)")->type_name("NAME");
+  sub->add_option("-t,--timeout", args->timeout, "Kill it all after this time (500ms, 90s, 10m); the policy's if less")
+      ->type_name("TIME");
+  sub->add_option("-e,--env", args->env, "Give the program this variable; repeatable")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  sub->add_option("--status-fd", session.status_fd, "Write status, end and errors there as JSON lines")
+      ->type_name("FD");
+  sub->add_flag("--events", args->events, "Show each denial as it happens");
+  sub->add_flag("-q,--quiet", args->quiet, "Say nothing about denials");
+  sub->footer(kFooter);
+  sub->callback([args, &session] { session.action = [args, &session] { return run(*args, session); }; });
+}
+
+}  // namespace sbpf::cli

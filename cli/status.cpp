@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf status` and `sbpf verify`: the kernel's answer, and an exit code that a script can trust.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "agent/agent.h"
+#include "cli/commands.h"
+#include "cli/format.h"
+
+namespace sbpf::cli {
+namespace {
+
+struct StatusArgs {
+  std::string name;
+  std::string require;
+};
+
+Result<std::vector<agent::Status>> all_statuses() {
+  auto names = agent::list();
+  if (!names) return tl::unexpected<Error>(names.error());
+  std::vector<agent::Status> statuses;
+  for (const std::string& name : *names) {
+    auto status = agent::status(name, false);
+    if (status)
+      statuses.push_back(std::move(*status));
+    else if (status.error().code != "no_such_sandbox")  // it may have ended since it was listed
+      return tl::unexpected<Error>(status.error());
+  }
+  return statuses;
+}
+
+Result<int> status_of_all(const StatusArgs& args, const Session& session) {
+  auto statuses = all_statuses();
+  if (!statuses) return tl::unexpected<Error>(statuses.error());
+  std::string text = statuses->empty() ? "no sandboxes\n" : status_table(*statuses);
+  if (session.json) {
+    Json list = Json::array();
+    for (const agent::Status& status : *statuses) list.push_back(status_json(status));
+    text = pretty({{"sandboxes", list}});
+  }
+  if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
+  // Of no sandbox at all, none is active: whoever requires it expected one.
+  if (statuses->empty()) return args.require.empty() ? kExitOk : kExitLess;
+  return std::ranges::all_of(*statuses, is_active) ? kExitOk : kExitLess;
+}
+
+Result<int> status(const StatusArgs& args, const Session& session) {
+  if (args.name.empty()) return status_of_all(args, session);
+  auto status = agent::status(args.name, false);
+  if (!status) return tl::unexpected<Error>(status.error());
+  const std::string text = session.json ? pretty(status_json(*status)) : status_table({&*status, 1});
+  if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
+  return is_active(*status) ? kExitOk : kExitLess;
+}
+
+Result<int> verify(const std::string& name, const Session& session) {
+  auto status = agent::status(name, true);
+  if (!status) return tl::unexpected<Error>(status.error());
+  const auto count = [&](const char* verdict) {
+    return static_cast<std::size_t>(
+        std::ranges::count(status->hooks, std::string(verdict), &agent::HookStatus::canary));
+  };
+  // Unreachable: the kernel lacks the protocol, so there is nothing to deny. Not run is not proven.
+  const std::size_t denied = count("denied"), unreachable = count("unreachable"), total = agent::hooks().size();
+  const bool proven = is_active(*status) && denied + unreachable == total;
+  std::string text =
+      status_table({&*status, 1}) + "\ncanaries denied: " + std::to_string(denied) + "/" + std::to_string(total);
+  if (unreachable > 0) text += ", " + std::to_string(unreachable) + " of protocols that this kernel lacks";
+  text += proven ? "\nisolation is verified\n" : "\nisolation is NOT verified\n";
+  if (session.json) {
+    Json json = status_json(*status);
+    json["verified"] = proven;
+    text = pretty(json);
+  }
+  if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
+  return proven ? kExitOk : kExitLess;
+}
+
+}  // namespace
+
+void add_status(CLI::App& app, Session& session) {
+  auto args = std::make_shared<StatusArgs>();
+  CLI::App* sub = app.add_subcommand("status", "Ask the kernel how a sandbox stands, now");
+  sub->add_option("NAME", args->name, "The sandbox (default: all)");
+  sub->add_option("--require", args->require, "Exit with 3 unless it is so; also when it cannot be told")
+      ->type_name("LEVEL")
+      ->check(CLI::IsMember({"active"}));
+  sub->add_flag("--json", session.json, "Print JSON");
+  sub->footer(
+      "Examples:\n  sbpf status\n  sbpf status task-7 --require active --json | jq .isolation_active\n\n"
+      "Every hook is read back from the kernel: its program, its link, its cgroup. Exit code 3 if isolation is\n"
+      "not active: a hook is missing, or the policy's mode is audit.");
+  sub->callback([args, &session] {
+    // What is required and cannot be shown is not there.
+    session.less_if = args->require.empty() ? "no_such_sandbox" : "*";
+    session.action = [args, &session] { return status(*args, session); };
+  });
+}
+
+void add_verify(CLI::App& app, Session& session) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("verify", "Status, and a canary that each hook must deny");
+  sub->add_option("NAME", *name, "The sandbox")->required();
+  sub->add_flag("--json", session.json, "Print JSON");
+  sub->footer("Example:\n  sbpf verify task-7\n\nExit code 3 unless every hook is attached and denied its canary.");
+  sub->callback([name, &session] {
+    session.less_if = "*";
+    session.action = [name, &session] { return verify(*name, session); };
+  });
+}
+
+}  // namespace sbpf::cli

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion for sbpf
+
+_sbpf_sandboxes() { sbpf list 2>/dev/null; }
+_sbpf_policies() { sbpf policy list 2>/dev/null | awk '{print $1}'; }
+
+_sbpf() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} options= i
+  COMPREPLY=()
+
+  if [[ $command == run ]]; then
+    for ((i = 2; i < COMP_CWORD; i++)); do
+      if [[ ${COMP_WORDS[i]} == -- ]]; then # from here on it is the program's command line
+        if ((i + 1 == COMP_CWORD)); then
+          mapfile -t COMPREPLY < <(compgen -c -- "$cur")
+        else
+          compopt -o default
+        fi
+        return
+      fi
+    done
+  fi
+
+  case $prev in
+    --policy | -p)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -W "$(_sbpf_policies)" -f -- "$cur")
+      return
+      ;;
+    --cgroup | -c)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -d -- "${cur:-/sys/fs/cgroup/}")
+      return
+      ;;
+    --require) mapfile -t COMPREPLY < <(compgen -W "active" -- "$cur") && return ;;
+    --protocol) mapfile -t COMPREPLY < <(compgen -W "tcp udp" -- "$cur") && return ;;
+    --name | --timeout | --env | --status-fd) return ;;
+  esac
+
+  if ((COMP_CWORD == 1)); then
+    options="run attach swap detach kill status verify list events preflight explain policy unload completion
+      --help --version"
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+    return
+  fi
+
+  case $command in
+    run) options="--policy --name --timeout --env --status-fd --events --quiet -- --help" ;;
+    attach) options="--cgroup --policy --name --keep-open-sockets --json --help" ;;
+    swap) options="--policy --json --help $(_sbpf_sandboxes)" ;;
+    detach) options="--all --help $(_sbpf_sandboxes)" ;;
+    kill) options="--help $(_sbpf_sandboxes)" ;;
+    status) options="--require --json --help $(_sbpf_sandboxes)" ;;
+    verify) options="--json --help $(_sbpf_sandboxes)" ;;
+    events) options="--follow --json --help $(_sbpf_sandboxes)" ;;
+    list | preflight) options="--json --help" ;;
+    explain) options="--policy --protocol --json --help connect bind send" ;;
+    completion) options="bash zsh fish --help" ;;
+    unload) options="--help" ;;
+    policy)
+      if ((COMP_CWORD == 2)); then
+        options="check show schema list --help"
+      else
+        compopt -o filenames
+        [[ ${COMP_WORDS[2]} == show ]] && options=$(_sbpf_policies)
+        mapfile -t COMPREPLY < <(compgen -W "$options" -f -- "$cur")
+        return
+      fi
+      ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+}
+
+complete -F _sbpf sbpf

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# fish completion for sbpf
+
+function __sbpf_sandboxes
+    sbpf list 2>/dev/null
+end
+
+function __sbpf_policies
+    sbpf policy list 2>/dev/null | string replace -r '\s+' \t
+    __fish_complete_suffix .yaml
+end
+
+# Before a command was given; never once the program of `run` has begun.
+function __sbpf_needs_command
+    set -l words (commandline -opc)
+    test (count $words) -eq 1
+end
+
+function __sbpf_using
+    set -l words (commandline -opc)
+    test (count $words) -gt 1; and contains -- $words[2] $argv; and not contains -- -- $words
+end
+
+complete -c sbpf -f
+complete -c sbpf -n __sbpf_needs_command -l version -d 'Print the version'
+complete -c sbpf -n __sbpf_needs_command -a run -d 'Run a program in a new sandbox'
+complete -c sbpf -n __sbpf_needs_command -a attach -d 'Put a policy on an existing cgroup'
+complete -c sbpf -n __sbpf_needs_command -a swap -d 'Change the policy of a live sandbox'
+complete -c sbpf -n __sbpf_needs_command -a detach -d 'Take the policy off a sandbox'
+complete -c sbpf -n __sbpf_needs_command -a kill -d 'Kill every process of a sandbox'
+complete -c sbpf -n __sbpf_needs_command -a status -d 'Ask the kernel how a sandbox stands'
+complete -c sbpf -n __sbpf_needs_command -a verify -d 'Status, and a canary for each hook'
+complete -c sbpf -n __sbpf_needs_command -a list -d 'List the sandboxes'
+complete -c sbpf -n __sbpf_needs_command -a events -d 'Show what a sandbox was denied'
+complete -c sbpf -n __sbpf_needs_command -a preflight -d 'Find out what this host can enforce'
+complete -c sbpf -n __sbpf_needs_command -a explain -d 'Say what a policy decides'
+complete -c sbpf -n __sbpf_needs_command -a policy -d 'Check, show and list policies'
+complete -c sbpf -n __sbpf_needs_command -a unload -d 'Remove the programs from the kernel'
+complete -c sbpf -n __sbpf_needs_command -a completion -d 'Print a completion script'
+
+complete -c sbpf -n '__sbpf_using run attach swap explain' -s p -l policy -x -a '(__sbpf_policies)' -d Policy
+complete -c sbpf -n '__sbpf_using run attach' -s n -l name -x -d 'Name of the sandbox'
+complete -c sbpf -n '__sbpf_using run' -s t -l timeout -x -d 'Kill it after this time'
+complete -c sbpf -n '__sbpf_using run' -s e -l env -x -d 'Give the program NAME=VALUE'
+complete -c sbpf -n '__sbpf_using run' -l status-fd -x -d 'Write status as JSON lines'
+complete -c sbpf -n '__sbpf_using run' -l events -d 'Show each denial as it happens'
+complete -c sbpf -n '__sbpf_using run' -s q -l quiet -d 'Say nothing about denials'
+complete -c sbpf -n '__sbpf_using attach' -s c -l cgroup -x -a '(__fish_complete_directories)' -d 'Cgroup directory'
+complete -c sbpf -n '__sbpf_using attach' -l keep-open-sockets -d 'Accept forbidden open sockets'
+complete -c sbpf -n '__sbpf_using detach' -l all -d 'All sandboxes'
+complete -c sbpf -n '__sbpf_using status' -l require -x -a active -d 'Exit with 3 unless it is so'
+complete -c sbpf -n '__sbpf_using events' -s f -l follow -d 'Go on as it happens'
+complete -c sbpf -n '__sbpf_using explain' -l protocol -x -a 'tcp udp' -d Protocol
+complete -c sbpf -n '__sbpf_using explain' -a 'connect bind send'
+complete -c sbpf -n '__sbpf_using attach swap status verify list events preflight explain' -l json -d 'Print JSON'
+complete -c sbpf -n '__sbpf_using swap detach kill status verify events' -a '(__sbpf_sandboxes)' -d Sandbox
+complete -c sbpf -n '__sbpf_using policy' -a 'check show schema list'
+complete -c sbpf -n '__sbpf_using policy' -F
+complete -c sbpf -n '__sbpf_using completion' -a 'bash zsh fish'
