@@ -334,6 +334,7 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
   if (!in_host_pid_namespace())
     return fail("pid_namespace", "sbpf runs in a pid namespace of its own, so its canary cannot be told apart",
                 "run sbpf in the host's pid namespace (containers: --pid=host)");
+  if (cgroup.frozen()) return fail("canary", "the sandbox is frozen: a canary in it could not run", "thaw it first");
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", "cannot make a pipe", "", errno);
   Fd reader(ends[0]), writer(ends[1]);
