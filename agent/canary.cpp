@@ -262,6 +262,7 @@ int try_policy_probe() {
 
 [[noreturn]] void canary_main(KernelGlobals& globals, int pipe, const std::string& scratch, pid_t parent) {
   RawReport report{};
+  globals.canary.hook = SBPF_HOOK_COUNT;  // none: these two get the policy's own verdict
   report.allowed_errno = try_allowed();
   report.policy_errno = try_policy_probe();
   for (const Hook& hook : hooks()) {

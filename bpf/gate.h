@@ -224,6 +224,8 @@ static __noinline int refuse(struct sbpf_sandbox *box, const struct denial *deni
 			verdict = SBPF_AUDIT;
 	}
 	if (is_canary_task()) { /* a proof, not an event */
+		if (sbpf_canary.hook != denial->hook)
+			return verdict == SBPF_DENY;
 		sbpf_canary.hit = denial->hook + 1;
 		return 1;
 	}

@@ -6,4 +6,18 @@
 struct sbpf_gate sbpf_gate;
 struct sbpf_canary sbpf_canary;
 
+/* Every shared struct by name, so that the object's BTF has its layout: a test compares it with what C++ sees. No
+ * program refers to it. */
+const struct {
+	struct sbpf_rule_key rule_key;
+	struct sbpf_port_range port_range;
+	struct sbpf_rule rule;
+	struct sbpf_policy_header policy_header;
+	struct sbpf_prefixes prefixes;
+	struct sbpf_policy_id policy_id;
+	struct sbpf_policy_name policy_name;
+	struct sbpf_meta meta;
+	struct sbpf_event event;
+} abi_types = {};
+
 char LICENSE[] SEC("license") = "GPL";

@@ -13,7 +13,7 @@
 #include "policy/image.h"
 #include "policy/policy.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): CLI11's
 class App;
 }
 

@@ -136,7 +136,8 @@ Result<std::vector<std::string>> build_env(const policy::Env& policy, std::span<
     values[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
   std::vector<std::string> environment;
-  for (const auto& [name, value] : values) environment.push_back(name + "=" + value);
+  environment.reserve(values.size());
+  for (const auto& [name, value] : values) environment.emplace_back(name).append("=").append(value);
   return environment;
 }
 

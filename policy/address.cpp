@@ -65,8 +65,7 @@ std::string cidr_text(const Address& address, std::uint8_t prefix) {
 Value<Address> parse_host(std::string_view text) {
   if (auto address = parse_address(text)) return *address;
   if (text.find('/') != std::string_view::npos && parse_cidr(text))
-    return tl::unexpected(
-        BadValue{"bad_address", quoted(text) + " is a network", "write cidr: " + shown(text)});
+    return tl::unexpected(BadValue{"bad_address", quoted(text) + " is a network", "write cidr: " + shown(text)});
   const char* what = looks_like_name(text) ? " is a name, not an address" : " is not an IPv4 or IPv6 address";
   return tl::unexpected(BadValue{"bad_address", quoted(text) + what, address_hint(text)});
 }
@@ -76,8 +75,8 @@ Value<Prefix> parse_cidr(std::string_view text) {
   const auto slash = text.find('/');
   const auto address = parse_address(text.substr(0, slash));
   if (!address)
-    return tl::unexpected(BadValue{"bad_cidr", written + " is not a network such as 10.0.0.0/8",
-                                   address_hint(text.substr(0, slash))});
+    return tl::unexpected(
+        BadValue{"bad_cidr", written + " is not a network such as 10.0.0.0/8", address_hint(text.substr(0, slash))});
   if (slash == std::string_view::npos)
     return tl::unexpected(BadValue{"bad_cidr", written + " has no prefix length",
                                    "write address: " + shown(text) + ", or add a length as in 10.0.0.0/8"});
@@ -87,9 +86,9 @@ Value<Prefix> parse_cidr(std::string_view text) {
   const auto length = parse_number(digits);
   const unsigned longest = dotted ? 32 : 128;
   if (!length || *length > longest || digits.size() > 3 || (digits.size() > 1 && digits[0] == '0'))
-    return tl::unexpected(BadValue{"bad_cidr", "the prefix length of " + written + " is not a number from 0 to " +
-                                                   std::to_string(longest),
-                                   "for one host, use address"});
+    return tl::unexpected(BadValue{
+        "bad_cidr", "the prefix length of " + written + " is not a number from 0 to " + std::to_string(longest),
+        "for one host, use address"});
   const Prefix prefix{*address, static_cast<std::uint8_t>(*length + (dotted ? kMappedBits : 0))};
   Prefix masked = prefix;
   clear_host_bits(masked.address, prefix.length);

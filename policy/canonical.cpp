@@ -57,8 +57,10 @@ std::string entry_text(const Endpoint& endpoint) {
   // IPv6 in quotes: "::1" is a text, but a plain ::1 within {} is where YAML readers differ.
   const char* quote = is_v4(endpoint.address) ? "" : "\"";
   std::string text = endpoint.prefix == 128 ? "{address: " : "{cidr: ";
-  text += quote + (endpoint.prefix == 128 ? policy::to_string(endpoint.address)
-                                          : cidr_text(endpoint.address, endpoint.prefix)) + quote;
+  text +=
+      quote +
+      (endpoint.prefix == 128 ? policy::to_string(endpoint.address) : cidr_text(endpoint.address, endpoint.prefix)) +
+      quote;
   text += ", ports: [";
   for (std::size_t i = 0; i < endpoint.ports.size(); ++i) text += (i == 0 ? "" : ", ") + to_string(endpoint.ports[i]);
   return text + "], protocol: " + std::string(policy::to_string(endpoint.protocol)) + "}";

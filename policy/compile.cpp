@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policy -> Image. What each entry becomes is said in bpf/abi.h; how it is looked up, in bpf/decide.h.
-#include "policy/image.h"
-
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 #include <tuple>
 
 #include "policy/entry_text.h"
+#include "policy/image.h"
 
 namespace sbpf::policy {
 namespace {
@@ -46,7 +45,8 @@ std::string describe(const Endpoint& entry) {
   constexpr std::size_t kLongest = 160;
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
   if (entry.where.line == 0) return text;
-  return entry.where.file + ":" + std::to_string(entry.where.line) + ":" + std::to_string(entry.where.column) + ": " + text;
+  return entry.where.file + ":" + std::to_string(entry.where.line) + ":" + std::to_string(entry.where.column) + ": " +
+         text;
 }
 
 class Compiler {
@@ -114,7 +114,8 @@ class Compiler {
     std::vector<sbpf_port_range> result;
     for (sbpf_port_range range : all) {
       if (!result.empty() && range.last <= result.back().last) continue;
-      if (!result.empty() && range.first <= result.back().last) range.first = static_cast<__u16>(result.back().last + 1);
+      if (!result.empty() && range.first <= result.back().last)
+        range.first = static_cast<__u16>(result.back().last + 1);
       result.push_back(range);
     }
     return result;
@@ -165,8 +166,8 @@ Result<sbpf_prefixes> prefix_slot(const std::vector<std::uint8_t>& lengths, cons
   const auto has_length = [&](const Endpoint& e) { return e.prefix == lengths[SBPF_MAX_PREFIXES]; };
   const auto entry = std::find_if(entries.begin(), entries.end(), has_length);
   return fail("too_many_prefixes",
-              (entry == entries.end() ? "" : describe(*entry) + ": ") + "more than " + std::to_string(SBPF_MAX_PREFIXES) +
-                  " different prefix lengths",
+              (entry == entries.end() ? "" : describe(*entry) + ": ") + "more than " +
+                  std::to_string(SBPF_MAX_PREFIXES) + " different prefix lengths",
               "use fewer different lengths, for example by splitting a network into longer ones");
 }
 

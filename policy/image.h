@@ -57,7 +57,7 @@ sbpf_socket_class classify_socket(int family, int type, int protocol);
 struct Explanation {
   bool allowed = false;
   bool audit_only = false;    // mode: audit
-  std::string rule;           // the deciding entry as YAML: "{address: 1.2.3.4, …}", or "dangerously_allow_all"; empty if none
+  std::string rule;           // the entry that allowed it, as YAML, or "dangerously_allow_all"; empty if none
   std::optional<Location> where;
   std::string suggestion;     // on denial: the smallest YAML that would allow it
 };

@@ -110,7 +110,8 @@ class Loader {
       return;
     }
     if (files_ > internal::kMaxFiles) {
-      error("too_many_profiles", "more than " + std::to_string(internal::kMaxFiles) + " profiles are extended in all", "join some of them");
+      error("too_many_profiles", "more than " + std::to_string(internal::kMaxFiles) + " profiles are extended in all",
+            "join some of them");
       return;
     }
     const auto text = profiles_ ? profiles_(profile.value) : std::nullopt;
@@ -160,12 +161,12 @@ void check_contradiction(const Draft& draft, std::vector<Diagnostic>& diagnostic
                      : !draft.dangerously_allow_sockets.empty() ? "dangerously_allow_sockets"
                                                                 : nullptr;
   if (!list) return;
-  internal::report(diagnostics,
-                   Diagnostic{draft.dangerously_allow_all->where, "contradiction", "network.dangerously_allow_all",
-                              std::string("dangerously_allow_all lets everything through, so that ") + list +
-                                  " would limit nothing",
-                              std::string("remove dangerously_allow_all, or all entries of ") + list +
-                                  ", those of extended profiles too (network: none in between drops them)"});
+  internal::report(
+      diagnostics,
+      Diagnostic{draft.dangerously_allow_all->where, "contradiction", "network.dangerously_allow_all",
+                 std::string("dangerously_allow_all lets everything through, so that ") + list + " would limit nothing",
+                 std::string("remove dangerously_allow_all, or all entries of ") + list +
+                     ", those of extended profiles too (network: none in between drops them)"});
 }
 
 // In the order of the files, and in each from top to bottom.
@@ -181,7 +182,7 @@ void sort_by_place(std::vector<Diagnostic>& diagnostics) {
 }  // namespace
 
 tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::string_view file,
-                                                   const ProfileSource& profiles) {
+                                                    const ProfileSource& profiles) {
   std::vector<Diagnostic> diagnostics;
   Draft draft = Loader(profiles, diagnostics).load(text, file);
   check_contradiction(draft, diagnostics);
@@ -192,9 +193,9 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   Policy policy = finish(std::move(draft));
   // What cannot be read back is refused here, not when somebody tries.
   if (canonical(policy).size() > internal::kMaxTextBytes)
-    return tl::unexpected(std::vector<Diagnostic>{Diagnostic{Location{std::string(file), 1, 1}, "too_large", "",
-                                                            "the policy, with all that it extends, is larger than 1 MiB",
-                                                            "use wider prefixes or port ranges"}});
+    return tl::unexpected(std::vector<Diagnostic>{
+        Diagnostic{Location{std::string(file), 1, 1}, "too_large", "",
+                   "the policy, with all that it extends, is larger than 1 MiB", "use wider prefixes or port ranges"}});
   return policy;
 }
 

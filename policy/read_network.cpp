@@ -39,13 +39,15 @@ struct EntryReader {
   void read_ports(const YamlNode& node, const std::string& key) {
     ports = &node;
     if (node.kind == YamlNode::Kind::sequence && node.items.empty())
-      reader.error(node, key, {"empty_ports", "the list of ports is empty, so the entry allows nothing",
-                               "name the ports, or remove the entry; [1-65535] is all of them"});
-    reader.list(node, key, "a list, as in ports: [443, 6000-6010]", [&](const YamlNode& item, const std::string& item_key) {
-      const auto parse_item = [this](std::string_view text) { return parse_ports(text, lowest_port); };
-      if (auto range = reader.value<PortRange>(item, item_key, "a port or a range of ports", parse_item))
-        endpoint.ports.push_back(*range);
-    });
+      reader.error(node, key,
+                   {"empty_ports", "the list of ports is empty, so the entry allows nothing",
+                    "name the ports, or remove the entry; [1-65535] is all of them"});
+    reader.list(node, key, "a list, as in ports: [443, 6000-6010]",
+                [&](const YamlNode& item, const std::string& item_key) {
+                  const auto parse_item = [this](std::string_view text) { return parse_ports(text, lowest_port); };
+                  if (auto range = reader.value<PortRange>(item, item_key, "a port or a range of ports", parse_item))
+                    endpoint.ports.push_back(*range);
+                });
     bad = bad || node.kind != YamlNode::Kind::sequence || endpoint.ports.size() != node.items.size() ||
           node.items.empty();
   }
@@ -78,12 +80,14 @@ void read_entry(const YamlNode& node, const std::string& key, bool bind, Reader&
   reader.map(node, key, fields, later);
   if (node.kind != YamlNode::Kind::map) return;
   if (entry.address && entry.cidr) {
-    reader.error(node, key, {"address_and_cidr", "an entry has either address or cidr, not both", "make it two entries"});
+    reader.error(node, key,
+                 {"address_and_cidr", "an entry has either address or cidr, not both", "make it two entries"});
     return;
   }
   if (!entry.address && !entry.cidr && !is_later)
-    reader.error(node, key, {"missing_key", "the entry has neither address nor cidr",
-                             "add address: 127.0.0.1, or cidr: 10.0.0.0/8"});
+    reader.error(
+        node, key,
+        {"missing_key", "the entry has neither address nor cidr", "add address: 127.0.0.1, or cidr: 10.0.0.0/8"});
   if (!entry.ports)
     reader.error(node, key, {"missing_key", "the entry has no ports", "add ports: [443]; [1-65535] is all of them"});
   if (entry.bad || !entry.ports || (!entry.address && !entry.cidr)) return;
@@ -92,8 +96,9 @@ void read_entry(const YamlNode& node, const std::string& key, bool bind, Reader&
 }
 
 void read_entries(const YamlNode& node, const std::string& key, bool bind, Reader& reader, std::vector<Endpoint>& out) {
-  reader.list(node, key, "a list, as in [{address: 127.0.0.1, ports: [18443]}]",
-              [&](const YamlNode& item, const std::string& item_key) { read_entry(item, item_key, bind, reader, out); });
+  reader.list(
+      node, key, "a list, as in [{address: 127.0.0.1, ports: [18443]}]",
+      [&](const YamlNode& item, const std::string& item_key) { read_entry(item, item_key, bind, reader, out); });
 }
 
 void read_sockets(const YamlNode& node, const std::string& key, Reader& reader, std::vector<sbpf_socket_class>& out) {
@@ -114,8 +119,9 @@ void read_network(const YamlNode& node, const std::string& key, Reader& reader, 
     return;
   }
   if (node.kind != YamlNode::Kind::map) {
-    reader.error(node, key, {"wrong_type", "a map, or the word none, is expected here",
-                             "write network: none to deny everything, or the keys connect and bind"});
+    reader.error(node, key,
+                 {"wrong_type", "a map, or the word none, is expected here",
+                  "write network: none to deny everything, or the keys connect and bind"});
     return;
   }
   const std::vector<Reader::Field> fields = {

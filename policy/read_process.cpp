@@ -25,8 +25,9 @@ void read_env_set(const YamlNode& node, const std::string& key, Reader& reader, 
     const YamlNode& name = node.keys[i];
     const YamlNode& value = node.items[i];
     if (name.kind != YamlNode::Kind::scalar || !valid_env_name(name.text)) {
-      reader.error(name, key, {"bad_env_name", "this is not a variable's name",
-                               "a name has letters, digits and _, and does not start with a digit"});
+      reader.error(name, key,
+                   {"bad_env_name", "this is not a variable's name",
+                    "a name has letters, digits and _, and does not start with a digit"});
       continue;
     }
     const std::string path = key + "." + shown(name.text);
@@ -89,14 +90,15 @@ void read_limits(const YamlNode& node, const std::string& key, Reader& reader, D
 }  // namespace
 
 void read_process(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
-  reader.map(node, key,
-             {{"env", [&](const YamlNode& n, const std::string& k) { read_env(n, k, reader, draft); }},
-              {"limits", [&](const YamlNode& n, const std::string& k) { read_limits(n, k, reader, draft); }}},
-             {{"exec", "rules for programs come in a later version; until then a read-only image limits what there is to run"},
-              {"secrets", "secrets come in a later version; hand them over by file descriptor"},
-              {"seccomp", "seccomp filters come in a later version; use those of the container runtime"},
-              {"capabilities", "capability lists come in a later version; start sbpf run as an unprivileged user"},
-              {"runtime", "the choice of a runtime comes in a later version; choose it where the container is made"}});
+  reader.map(
+      node, key,
+      {{"env", [&](const YamlNode& n, const std::string& k) { read_env(n, k, reader, draft); }},
+       {"limits", [&](const YamlNode& n, const std::string& k) { read_limits(n, k, reader, draft); }}},
+      {{"exec", "rules for programs come in a later version; until then a read-only image limits what there is to run"},
+       {"secrets", "secrets come in a later version; hand them over by file descriptor"},
+       {"seccomp", "seccomp filters come in a later version; use those of the container runtime"},
+       {"capabilities", "capability lists come in a later version; start sbpf run as an unprivileged user"},
+       {"runtime", "the choice of a runtime comes in a later version; choose it where the container is made"}});
 }
 
 }  // namespace sbpf::policy::internal

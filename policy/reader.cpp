@@ -54,7 +54,8 @@ void Reader::map(const YamlNode& node, const std::string& key, const std::vector
   for (std::size_t i = 0; i < node.keys.size(); ++i) {
     const YamlNode& name = node.keys[i];
     if (name.kind != YamlNode::Kind::scalar) {
-      error(name, key, {"bad_key", "a key must be a word, not " + kind_name(name), "quote it if it is meant as a text"});
+      error(name, key,
+            {"bad_key", "a key must be a word, not " + kind_name(name), "quote it if it is meant as a text"});
       continue;
     }
     const std::string path = join(key, shown(name.text));
@@ -90,7 +91,8 @@ void Reader::unknown_key(const YamlNode& name, const std::string& key, const std
 void Reader::list(const YamlNode& node, const std::string& key, std::string_view example,
                   const std::function<void(const YamlNode&, const std::string&)>& read) {
   if (node.kind != YamlNode::Kind::sequence) {
-    error(node, key, {"wrong_type", "a list is expected here, not " + kind_name(node), "write " + std::string(example)});
+    error(node, key,
+          {"wrong_type", "a list is expected here, not " + kind_name(node), "write " + std::string(example)});
     return;
   }
   for (std::size_t i = 0; i < node.items.size(); ++i) read(node.items[i], key + "[" + std::to_string(i) + "]");
@@ -138,8 +140,9 @@ void read_name(const YamlNode& node, const std::string& key, Reader& reader, std
   if (valid_policy_name(*scalar))
     name = *scalar;
   else
-    reader.error(node, key, {"bad_name", quoted(*scalar) + " is not a policy name",
-                             "use 1 to 63 of the characters a-z A-Z 0-9 . _ -"});
+    reader.error(
+        node, key,
+        {"bad_name", quoted(*scalar) + " is not a policy name", "use 1 to 63 of the characters a-z A-Z 0-9 . _ -"});
 }
 
 void read_extends(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
@@ -147,14 +150,15 @@ void read_extends(const YamlNode& node, const std::string& key, Reader& reader, 
     const std::string* scalar = reader.text(item, item_key, "the name of a profile");
     if (!scalar) return;
     if (draft.extends.size() >= kMaxFiles) {
-      reader.error(item, item_key, {"too_many_profiles", "more than " + std::to_string(kMaxFiles) + " profiles are extended",
-                                    "join some of them"});
+      reader.error(item, item_key,
+                   {"too_many_profiles", "more than " + std::to_string(kMaxFiles) + " profiles are extended",
+                    "join some of them"});
       return;
     }
     const auto same = [scalar](const Placed<std::string>& other) { return other.value == *scalar; };
     if (!valid_policy_name(*scalar))
-      reader.error(item, item_key, {"bad_name", quoted(*scalar) + " is not the name of a profile",
-                                    "extends takes names, not paths"});
+      reader.error(item, item_key,
+                   {"bad_name", quoted(*scalar) + " is not the name of a profile", "extends takes names, not paths"});
     else if (std::any_of(draft.extends.begin(), draft.extends.end(), same))
       reader.error(item, item_key, {"duplicate_value", quoted(*scalar) + " is extended twice", "remove one"});
     else
@@ -168,8 +172,16 @@ Draft read_document(const YamlNode& root, Reader& reader) {
   Draft draft;
   bool has_version = false, has_name = false;
   const std::vector<Reader::Field> fields = {
-      {"version", [&](const YamlNode& n, const std::string& k) { has_version = true; read_version(n, k, reader); }},
-      {"name", [&](const YamlNode& n, const std::string& k) { has_name = true; read_name(n, k, reader, draft.name); }},
+      {"version",
+       [&](const YamlNode& n, const std::string& k) {
+         has_version = true;
+         read_version(n, k, reader);
+       }},
+      {"name",
+       [&](const YamlNode& n, const std::string& k) {
+         has_name = true;
+         read_name(n, k, reader, draft.name);
+       }},
       {"extends", [&](const YamlNode& n, const std::string& k) { read_extends(n, k, reader, draft); }},
       {"mode",
        [&](const YamlNode& n, const std::string& k) {

@@ -14,8 +14,8 @@
 
 namespace sbpf::policy::internal {
 
-inline constexpr std::size_t kMaxDiagnostics = 100;  // of one parse; nobody reads the hundred-and-first
-inline constexpr std::size_t kMaxFiles = 64;         // read for one policy: bounds chains that fan out
+inline constexpr std::size_t kMaxDiagnostics = 100;      // of one parse; nobody reads the hundred-and-first
+inline constexpr std::size_t kMaxFiles = 64;             // read for one policy: bounds chains that fan out
 inline constexpr std::uint64_t kMaxProcesses = 4194304;  // the kernel's PID_MAX_LIMIT
 
 // A value with the place where it was written.

@@ -83,9 +83,9 @@ Value<PortRange> parse_ports(std::string_view text, std::uint16_t lowest) {
     return tl::unexpected(BadValue{"bad_port", quoted(text) + " is not a port",
                                    "write numbers from " + bounds + ", or ranges as in 6000-6010"});
   if (*first > 65535 || *last > 65535 || *first < lowest || *last < lowest)
-    return tl::unexpected(BadValue{"bad_port", "port " + shown(text) + " is out of range",
-                                   lowest == 0 ? "ports go from " + bounds + "; 0 lets the kernel pick"
-                                               : "ports go from " + bounds});
+    return tl::unexpected(
+        BadValue{"bad_port", "port " + shown(text) + " is out of range",
+                 lowest == 0 ? "ports go from " + bounds + "; 0 lets the kernel pick" : "ports go from " + bounds});
   if (*first > *last)
     return tl::unexpected(BadValue{"reversed_range", "the port range " + shown(text) + " is reversed",
                                    "write " + std::to_string(*last) + "-" + std::to_string(*first)});
@@ -104,7 +104,8 @@ Value<std::uint64_t> parse_memory(std::string_view text) {
     if (suffix == u.name) unit = u.size;
   if (unit == 0) return tl::unexpected(bad);
   if (*number == 0 || *number > kMaxMemory / unit)
-    return tl::unexpected(BadValue{"bad_memory", quoted(text) + " is out of range", "write more than 0 and up to 4194304TiB"});
+    return tl::unexpected(
+        BadValue{"bad_memory", quoted(text) + " is out of range", "write more than 0 and up to 4194304TiB"});
   return *number * unit;
 }
 
@@ -130,7 +131,8 @@ Value<std::uint32_t> parse_cpu(std::string_view text) {
 }
 
 Value<milliseconds> parse_timeout(std::string_view text) {
-  const BadValue bad{"bad_timeout", quoted(text) + " is not a time", "write h, m, s and ms, largest first, as in 10m or 1h30m"};
+  const BadValue bad{"bad_timeout", quoted(text) + " is not a time",
+                     "write h, m, s and ms, largest first, as in 10m or 1h30m"};
   std::uint64_t total = 0;
   std::size_t next_unit = 0;  // units go down, each at most once
   for (std::string_view rest = text; !rest.empty();) {
@@ -143,7 +145,8 @@ Value<milliseconds> parse_timeout(std::string_view text) {
     while (next_unit < std::size(kTimeUnits) && kTimeUnits[next_unit].name != name) ++next_unit;
     if (!number || next_unit == std::size(kTimeUnits)) return tl::unexpected(bad);
     if (*number > kMaxTimeoutMs / kTimeUnits[next_unit].size)
-      return tl::unexpected(BadValue{"bad_timeout", quoted(text) + " is out of range", "the longest is 8784h (366 days)"});
+      return tl::unexpected(
+          BadValue{"bad_timeout", quoted(text) + " is out of range", "the longest is 8784h (366 days)"});
     total += *number * kTimeUnits[next_unit++].size;
   }
   if (text.empty()) return tl::unexpected(bad);

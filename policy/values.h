@@ -47,10 +47,10 @@ bool valid_policy_name(std::string_view text);
 bool valid_env_name(std::string_view text);
 
 bool is_v4(const Address& address);
-std::string to_string(const PortRange& range);       // "443" or "6000-6010"
+std::string to_string(const PortRange& range);  // "443" or "6000-6010"
 std::string cidr_text(const Address& address, std::uint8_t prefix);
-std::string memory_text(std::uint64_t bytes);        // "512MiB", in the largest unit that divides it
-std::string cpu_text(std::uint32_t millis);          // "1.5"
+std::string memory_text(std::uint64_t bytes);                 // "512MiB", in the largest unit that divides it
+std::string cpu_text(std::uint32_t millis);                   // "1.5"
 std::string timeout_text(std::chrono::milliseconds timeout);  // "1h30m"
 
 // Sorted, and joined where they overlap or touch.

@@ -16,10 +16,10 @@ inline constexpr std::size_t kMaxNesting = 32;
 struct YamlNode {
   enum class Kind { null, scalar, sequence, map };
   Kind kind = Kind::null;
-  std::string text;    // of a scalar
-  bool plain = false;  // scalar without quotes
-  int line = 0;        // from 1
-  int column = 0;      // from 1, in bytes
+  std::string text;             // of a scalar
+  bool plain = false;           // scalar without quotes
+  int line = 0;                 // from 1
+  int column = 0;               // from 1, in bytes
   std::vector<YamlNode> items;  // of a sequence; of a map the values
   std::vector<YamlNode> keys;   // of a map, as many as items, duplicates included
 };
