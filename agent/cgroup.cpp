@@ -247,6 +247,10 @@ Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits) {
   return {};
 }
 
+void lift_limits(const Cgroup& cgroup) {
+  for (const char* file : {"pids.max", "memory.max", "memory.swap.max", "cpu.max"}) (void)cgroup.write(file, "max");
+}
+
 Result<pid_t> clone_into(const Cgroup& cgroup, Fd& pidfd) {
   int pidfd_number = -1;
   struct clone_args args {};

@@ -62,6 +62,9 @@ Result<void> remove_cgroup(const std::string& path);
 // Sets pids.max, memory.max and cpu.max. Errors: "limit_unenforceable" (a controller is missing), with the key.
 Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits);
 
+// Sets the same three to "max"; a controller that is missing has nothing to lift.
+void lift_limits(const Cgroup& cgroup);
+
 // clone3 straight into the cgroup; the child returns with pid 0. `pidfd` receives the child's pidfd in the parent.
 // Errors: "spawn" with errno (EBUSY: the cgroup has controllers on and takes no processes itself).
 Result<pid_t> clone_into(const Cgroup& cgroup, Fd& pidfd);

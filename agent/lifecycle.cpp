@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // detach, kill, swap, status, list, unload: each a few steps over what is pinned.
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/agent.h"
 #include "agent/host.h"
@@ -57,10 +57,16 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   const std::uint32_t generation = old ? old->header().generation + 1 : 1;
   auto image = policy::compile(policy, generation);
   if (!image) return tl::unexpected<Error>(image.error());
-  if (auto cgroup = Cgroup::open_by_id(record->cgroup_id); cgroup)
-    if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
   if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
     return tl::unexpected<Error>(published.error());
+  if (auto cgroup = Cgroup::open_by_id(record->cgroup_id); cgroup) {
+    // The limits of a cgroup that another runtime owns are lifted by no one but its owner.
+    if (!(record->flags & SBPF_SANDBOX_ATTACHED)) lift_limits(*cgroup);
+    if (auto limited = apply_limits(*cgroup, policy.limits); !limited) {
+      if (old) (void)publish(host->kernel, record->cgroup_id, *old);
+      return tl::unexpected<Error>(limited.error());
+    }
+  }
   return read_status(host->kernel, *record, true);
 }
 
@@ -85,6 +91,7 @@ Result<Status> status(const std::string& name, bool canary) {
 
 Result<std::vector<std::string>> list() {
   std::vector<std::string> names;
+  if (::geteuid() != 0) return fail("not_permitted", "only root sees the sandboxes", "run sbpf as root", EPERM);
   if (!Kernel::is_pinned()) return names;
   auto host = open_locked();
   if (!host) return tl::unexpected<Error>(host.error());

@@ -26,19 +26,21 @@ std::string make_name() {
   return "run-" + std::to_string(::getpid()) + "-" + std::to_string(random() % 100000);
 }
 
-// AF_UNIX stdio is the operator's own channel (a terminal multiplexer, a node parent) and is named in the record; an
-// inet socket is a way around the policy, as the cgroup hooks do not see it.
+// A connected AF_UNIX stream as stdio is the operator's own channel (a node parent, journald) and is named in the record;
+// a datagram socket could be turned to other peers and is not. An inet socket is a way around the policy, as the cgroup
+// hooks do not see it.
 Result<std::array<std::uint64_t, 3>> inspect_stdio() {
   std::array<std::uint64_t, 3> inodes{};
   for (int fd = 0; fd < 3; fd++) {
     struct stat info {};
     if (::fstat(fd, &info) != 0 || !S_ISSOCK(info.st_mode)) continue;
-    int family = 0;
+    int family = 0, type = 0;
     socklen_t size = sizeof family;
     if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0 || family != AF_UNIX)
       return fail("inherited_socket", "descriptor " + std::to_string(fd) + " is a network socket",
                   "redirect it: a socket made outside the sandbox is not under its policy");
-    inodes[static_cast<std::size_t>(fd)] = info.st_ino;
+    if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type != SOCK_DGRAM)
+      inodes[static_cast<std::size_t>(fd)] = info.st_ino;
   }
   return inodes;
 }

@@ -57,7 +57,8 @@ void restore_signals() {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int signal = 1; signal < NSIG; signal++) ::signal(signal, SIG_DFL);
+  // What the caller ignores (nohup) stays ignored, as across any exec; SIGPIPE is ignored by sbpf itself.
+  ::signal(SIGPIPE, SIG_DFL);
 }
 
 Supervisor::Supervisor(const Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record,
@@ -142,11 +143,7 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
     }
     if (options_.on_event && ring_) {
       RingReader reader(ring_);
-      reader.read_all([&](const sbpf_event& raw) {
-        Event event = explain_event(raw, record_.name);
-        options_.on_event(event);
-        result.denials.push_back(std::move(event));
-      });
+      reader.read_all([&](const sbpf_event& raw) { options_.on_event(explain_event(raw, record_.name)); });
     }
     if (waiting[0].revents != 0) break;
   }

@@ -25,7 +25,7 @@ class TerminalGuard {
   pid_t foreground_ = -1;
 };
 
-// Unblocks and resets all signals, in the child before exec.
+// Unblocks all signals and gives SIGPIPE its default, in the child before exec.
 void restore_signals();
 
 // Blocks the signals that are forwarded, from construction on, so that none is lost between spawn and wait.

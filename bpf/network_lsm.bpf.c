@@ -160,7 +160,8 @@ static __always_inline int has_risky_control(struct msghdr *msg)
 	return risky_control(control, msg->msg_controllen);
 }
 
-/* stdio that the operator handed to `sbpf run`: an AF_UNIX socket of the outside that may be written to. */
+/* stdio that the operator handed to `sbpf run`: a connected AF_UNIX stream of the outside that may be written to. (A datagram
+ * socket could be turned to any other peer, so it gets no such right.) */
 static __always_inline int is_handed_stdio(const struct sbpf_sandbox *box, struct socket *sock)
 {
 	struct file *file = sock->file;
@@ -354,12 +355,10 @@ int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, st
 	LSM_JUDGE(boxes, judge_unix_peer, &d, other);
 }
 
-static __noinline int judge_unix_send(struct sbpf_sandbox *box, struct socket *sock, struct socket *other)
+static __noinline int judge_unix_send(struct sbpf_sandbox *box, struct socket *other)
 {
 	struct denial d = DENIAL(unix_may_send, SBPF_REASON_UNIX_PEER);
 
-	if (is_handed_stdio(box, sock) && !is_canary(SBPF_HOOK_unix_may_send))
-		return 0;
 	return judge_unix_peer(box, &d, other->sk);
 }
 
@@ -367,7 +366,7 @@ SEC("lsm/unix_may_send")
 int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
 {
 	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_unix_send, sock, other);
+	LSM_JUDGE(boxes, judge_unix_send, other);
 }
 
 /* ---- file_receive ---- */
