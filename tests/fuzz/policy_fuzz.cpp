@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes through parse -> canonical -> parse -> compile. Violations abort:
+//   - a refusal without a place, or whose texts would upset a terminal;
+//   - a policy whose canonical text is refused, or means something else;
+//   - an image that answers otherwise than its policy's entries say.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "policy/image.h"
+
+namespace {
+
+using namespace sbpf::policy;
+
+void require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "violated: %s\n", what);
+  std::abort();
+}
+
+// Profiles that the fuzzer can reach by name, itself among them.
+std::optional<std::string> profiles(std::string_view name) {
+  if (name == "a")
+    return "version: 1\nname: a\nextends: [b]\nnetwork: {connect: [{cidr: 10.0.0.0/8, ports: [1-99]}]}\n";
+  if (name == "b") return "version: 1\nname: b\nmode: audit\nnetwork: none\n";
+  if (name == "c") return "version: 1\nname: c\nextends: [a, c]\n";
+  return built_in_profile(name);
+}
+
+void check_refusal(const std::vector<Diagnostic>& diagnostics) {
+  require(!diagnostics.empty(), "a refusal says why");
+  for (const Diagnostic& d : diagnostics) {
+    require(d.where.line > 0 && d.where.column > 0, "a diagnostic has a place");
+    require(!d.code.empty() && !d.message.empty() && !d.hint.empty(), "a diagnostic has code, message and hint");
+    for (const std::string* text : {&d.key, &d.message, &d.hint})
+      require(std::none_of(text->begin(), text->end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; }),
+              "a diagnostic has no control characters");
+  }
+}
+
+// Both ends of every range are allowed, and explained by an entry.
+void check_entries(const Policy& policy, const Image& image, sbpf_rule_kind kind,
+                   const std::vector<Endpoint>& entries) {
+  for (const Endpoint& entry : entries) {
+    NetQuery query;
+    query.kind = kind;
+    query.address = entry.address;
+    query.proto = entry.protocol == Protocol::udp ? SBPF_PROTO_UDP : SBPF_PROTO_TCP;
+    for (const PortRange& range : entry.ports) {
+      for (const std::uint16_t port : {range.first, range.last}) {
+        query.port = port;
+        if (is_canary(query)) continue;
+        const Explanation why = explain(policy, image, query);
+        require(why.allowed, "what an entry names is allowed");
+        require(!why.rule.empty() && why.where, "what is allowed has a rule and its place");
+      }
+    }
+  }
+}
+
+void check_image(const Policy& policy) {
+  const auto image = compile(policy, 1);
+  if (!image) {
+    require(!image.error().code.empty() && !image.error().hint.empty(), "a failed compilation says why");
+    return;
+  }
+  const sbpf_policy_header header = image->header();
+  require(header.n_rules + SBPF_SLOT_MAX == image->entries.size(), "the header counts the rules");
+  require(header.n_connect_prefixes <= SBPF_MAX_PREFIXES && header.n_bind_prefixes <= SBPF_MAX_PREFIXES,
+          "prefixes fit");
+  check_entries(policy, *image, SBPF_RULE_CONNECT, policy.network.connect);
+  check_entries(policy, *image, SBPF_RULE_BIND, policy.network.bind);
+  NetQuery elsewhere;  // ::, port 0: no policy can name it as a destination
+  require(allows(*image, elsewhere) == policy.network.dangerously_allow_all, "what no entry names is denied");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto policy = parse(text, "fuzz", profiles);
+  if (!policy) {
+    check_refusal(policy.error());
+    return 0;
+  }
+  const std::string once = canonical(*policy);
+  const auto again = parse(once, "canonical", nullptr);
+  require(again.has_value(), "the canonical text is accepted");
+  require(canonical(*again) == once, "the canonical text is stable");
+  require(sha256(*again) == sha256(*policy), "the digest is stable");
+  check_image(*policy);
+  return 0;
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/format.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace sbpf::cli {
+namespace {
+
+agent::Status active_status() {
+  agent::Status status;
+  status.sandbox = "box";
+  status.cgroup = "/sys/fs/cgroup/sbpf/box";
+  status.cgroup_id = 42;
+  status.isolation = agent::Isolation::active;
+  status.policy_name = "no-network";
+  status.policy_sha256 = "abcd";
+  status.generation = 3;
+  for (const agent::Hook& hook : agent::hooks())
+    status.hooks.push_back({&hook, 7, "0123456789abcdef", 9, true, "not run", ""});
+  return status;
+}
+
+agent::Status status_without(sbpf_hook hook) {
+  agent::Status status = active_status();
+  status.isolation = agent::Isolation::inactive;
+  status.hooks.at(hook).attached = false;
+  status.hooks.at(hook).reason = "link was detached";
+  return status;
+}
+
+agent::Event denial(const std::string& text, sbpf_verdict verdict = SBPF_DENY) {
+  agent::Event event;
+  event.sandbox = "box";
+  event.raw.verdict = static_cast<__u8>(verdict);
+  event.raw.reason = SBPF_REASON_NO_RULE;
+  event.raw.hook = SBPF_HOOK_connect4;
+  event.raw.domain = SBPF_DOMAIN_NETWORK;
+  event.text = text;
+  event.allow = "network.connect: - {address: 192.0.2.1, ports: [443]}";
+  return event;
+}
+
+// ---- printable ----
+
+TEST(Printable, control_characters_are_shown_not_sent) {
+  EXPECT_EQ(printable("a\x1b[31mb\r\n\t\x7f"), "a\\x1b[31mb\\x0d\\x0a\\x09\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b"
+                      "31m"),
+            "\\xc2\\x9b31m");
+  EXPECT_EQ(printable("\x9b"
+                      "31m"),
+            "\\x9b31m");
+}
+
+TEST(Printable, text_stays) {
+  EXPECT_EQ(printable("größe …"), "größe …");
+  EXPECT_EQ(printable("a\nb", true), "a\nb");
+  EXPECT_EQ(printable(""), "");
+}
+
+// ---- status ----
+
+TEST(StatusJson, has_the_promised_fields) {
+  const Json json = status_json(active_status());
+  for (const char* field : {"sandbox", "cgroup", "cgroup_id", "isolation", "isolation_active", "requested", "effective",
+                            "degraded", "runtime", "policy"})
+    EXPECT_TRUE(json.contains(field)) << field;
+  EXPECT_EQ(json["isolation"], "active");
+  EXPECT_EQ(json["isolation_active"], true);
+  EXPECT_EQ(json["runtime"], "host");
+  EXPECT_EQ(json["policy"]["name"], "no-network");
+  EXPECT_EQ(json["policy"]["sha256"], "abcd");
+  EXPECT_EQ(json["policy"]["generation"], 3);
+  const Json& hook = json["effective"]["network"]["hooks"][0];
+  for (const char* field : {"name", "kind", "prog_id", "prog_tag", "link_id", "attached", "canary"})
+    EXPECT_TRUE(hook.contains(field)) << field;
+}
+
+TEST(StatusJson, every_hook_is_in_its_domain_once) {
+  const Json json = status_json(active_status());
+  std::size_t listed = 0;
+  for (const auto& [name, domain] : json["effective"].items()) {
+    EXPECT_EQ(domain["level"], "enforced") << name;
+    listed += domain["hooks"].size();
+  }
+  EXPECT_EQ(listed, agent::hooks().size());
+}
+
+TEST(StatusJson, any_missing_hook_takes_active_away) {
+  for (const agent::Hook& hook : agent::hooks()) {
+    const Json json = status_json(status_without(hook.id));
+    EXPECT_EQ(json["isolation_active"], false) << hook.name;
+    EXPECT_EQ(json["effective"][agent::domain_name(hook.domain)]["level"], "degraded") << hook.name;
+  }
+}
+
+TEST(StatusJson, a_status_that_lists_no_hooks_is_never_active) {
+  agent::Status status = active_status();
+  status.hooks.clear();
+  const Json json = status_json(status);
+  EXPECT_EQ(json["isolation_active"], false);
+  EXPECT_NE(json["isolation"], "active");
+  EXPECT_EQ(json["effective"]["network"]["level"], "none");
+  EXPECT_EQ(json["effective"]["guard"]["level"], "none");
+}
+
+TEST(StatusJson, a_canary_that_got_through_takes_active_away) {
+  agent::Status status = active_status();
+  status.hooks.front().canary = "not denied";
+  EXPECT_EQ(status_json(status)["isolation_active"], false);
+  EXPECT_EQ(status_json(status)["effective"]["network"]["level"], "degraded");
+}
+
+TEST(StatusJson, audit_is_never_active) {
+  agent::Status status = active_status();
+  status.mode = policy::Mode::audit;
+  const Json json = status_json(status);
+  EXPECT_EQ(json["isolation_active"], false);
+  EXPECT_NE(json["isolation"], "active");
+  EXPECT_EQ(json["effective"]["network"]["level"], "audit");
+}
+
+TEST(StatusJson, is_dumped_though_names_are_not_utf8) {
+  agent::Status status = active_status();
+  status.sandbox = "\xff\xfe";
+  EXPECT_NO_THROW(EXPECT_FALSE(dump(status_json(status)).empty()));
+}
+
+TEST(Headline, says_what_is) {
+  const std::string n = std::to_string(agent::hooks().size());
+  EXPECT_EQ(headline(active_status()),
+            "isolation active (" + n + "/" + n + " hooks) policy=no-network cgroup=/sys/fs/cgroup/sbpf/box");
+  EXPECT_TRUE(headline(status_without(SBPF_HOOK_bpf)).starts_with("isolation INACTIVE ("));
+}
+
+TEST(Headline, audit_is_loud_and_never_says_active) {
+  agent::Status status = active_status();
+  status.mode = policy::Mode::audit;
+  for (const agent::Isolation isolation : {agent::Isolation::active, agent::Isolation::degraded}) {
+    status.isolation = isolation;
+    EXPECT_TRUE(headline(status).starts_with("AUDIT ONLY, nothing is blocked ("));
+    EXPECT_EQ(headline(status).find("active"), std::string::npos);
+  }
+}
+
+TEST(StatusTable, names_each_missing_hook_and_why) {
+  const agent::Status statuses[] = {status_without(SBPF_HOOK_sendmsg6)};
+  const std::string text = status_table(statuses);
+  EXPECT_NE(text.find("INACTIVE"), std::string::npos);
+  EXPECT_NE(text.find("missing hook sendmsg6 (network): link was detached"), std::string::npos);
+}
+
+// ---- preflight ----
+
+TEST(PreflightJson, a_check_of_all_domains_fails_each) {
+  const agent::Preflight preflight{
+      "6.1", {{"btf", "all", false, "read it", "no file", "rebuild"}, {"programs", "network", true, "load", "", ""}}};
+  const Json json = preflight_json(preflight);
+  EXPECT_EQ(json["ok"], false);
+  for (const char* domain : {"network", "guard"}) {
+    EXPECT_EQ(json["domains"][domain]["ok"], false);
+    EXPECT_EQ(json["domains"][domain]["reason"], "no file");
+    EXPECT_EQ(json["domains"][domain]["fix"], "rebuild");
+  }
+}
+
+TEST(PreflightJson, a_domain_that_nothing_probed_is_not_ok) {
+  const agent::Preflight preflight{"6.1", {{"programs", "network", true, "load", "", ""}}};
+  EXPECT_EQ(preflight_json(preflight)["domains"]["network"]["ok"], true);
+  EXPECT_EQ(preflight_json(preflight)["domains"]["guard"]["ok"], false);
+}
+
+// ---- events ----
+
+TEST(EventJson, endpoint_and_time) {
+  agent::Event event = denial("connect tcp 192.0.2.1:443 (curl, pid 5)");
+  event.raw.ts_ns = 1'500'000'000;
+  event.raw.tgid = 5;
+  std::memcpy(event.raw.comm, "curl", 4);
+  event.raw.net.family = 2;
+  event.raw.net.type = 1;
+  event.raw.net.port = 443;
+  const unsigned char address[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, 1};
+  std::memcpy(event.raw.net.addr, address, 16);
+  const Json json = event_json(event, 1'700'000'000'000'000'000);
+  EXPECT_EQ(json["ts"], "2023-11-14T22:13:21.500000Z");
+  EXPECT_EQ(json["hook"], "connect4");
+  EXPECT_EQ(json["domain"], "network");
+  EXPECT_EQ(json["verdict"], "denied");
+  EXPECT_EQ(json["reason"], "no_rule");
+  EXPECT_EQ(json["pid"], 5);
+  EXPECT_EQ(json["comm"], "curl");
+  EXPECT_EQ(json["address"], "192.0.2.1");
+  EXPECT_EQ(json["port"], 443);
+  EXPECT_EQ(json["protocol"], "tcp");
+}
+
+TEST(EventJson, guard_events_have_no_address) {
+  agent::Event event = denial("signal 9 to process 1 outside the sandbox");
+  event.raw.domain = SBPF_DOMAIN_GUARD;
+  event.raw.hook = SBPF_HOOK_task_kill;
+  event.raw.reason = SBPF_REASON_GUARD;
+  event.raw.task = {1, 9};
+  const Json json = event_json(event, 0);
+  EXPECT_FALSE(json.contains("address"));
+  EXPECT_EQ(json["target_pid"], 1);
+  EXPECT_EQ(json["signal"], 9);
+}
+
+TEST(EventJson, a_hook_of_another_version_is_still_told) {
+  agent::Event event = denial("x");
+  event.raw.hook = 250;
+  EXPECT_EQ(event_json(event, 0)["hook"], "hook 250");
+}
+
+TEST(EventJson, hostile_process_names_do_not_break_a_line) {
+  agent::Event event = denial("x");
+  std::memcpy(event.raw.comm, "\xff\n\x1b[2J\"", 7);
+  const std::string line = dump(event_json(event, 0));
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(line.find('\x1b'), std::string::npos);
+  EXPECT_TRUE(Json::accept(line));
+}
+
+TEST(Denials, one_line_for_each_kind_whoever_did_it) {
+  DenialSummary summary;
+  summary.add(denial("connect tcp 192.0.2.1:443 (curl, pid 5)"));
+  summary.add(denial("connect tcp 192.0.2.1:443 (wget, pid 6)"));
+  summary.add(denial("connect tcp 192.0.2.2:443 (curl, pid 5)"));
+  EXPECT_EQ(summary.denied(), 3u);
+  EXPECT_EQ(summary.text(10),
+            "sbpf: denied connect tcp 192.0.2.1:443 (curl, pid 5), 2 times\n"
+            "  allow with: network.connect: - {address: 192.0.2.1, ports: [443]}\n"
+            "sbpf: denied connect tcp 192.0.2.2:443 (curl, pid 5)\n"
+            "  allow with: network.connect: - {address: 192.0.2.1, ports: [443]}\n");
+}
+
+TEST(Denials, past_the_limit_they_are_counted) {
+  DenialSummary summary;
+  for (int i = 0; i < 13; i++) summary.add(denial("connect tcp 192.0.2." + std::to_string(i) + ":443"));
+  EXPECT_TRUE(summary.text(10).ends_with("… and 3 more\n"));
+  EXPECT_EQ(summary.text(13).find("more"), std::string::npos);
+}
+
+TEST(Denials, a_hostile_program_cannot_fill_the_memory) {
+  DenialSummary summary;
+  for (int i = 0; i < 20'000; i++) summary.add(denial("connect tcp 192.0.2.1:" + std::to_string(i)));
+  EXPECT_EQ(summary.denied(), 20'000u);
+  EXPECT_TRUE(summary.text(10).ends_with("… and 19990 more\n"));
+}
+
+TEST(Denials, audit_says_would_and_is_counted_apart) {
+  DenialSummary summary;
+  summary.add(denial("connect tcp 192.0.2.1:443", SBPF_AUDIT));
+  EXPECT_EQ(summary.denied(), 0u);
+  EXPECT_EQ(summary.would_deny(), 1u);
+  EXPECT_TRUE(summary.text(10).starts_with("sbpf: would deny connect"));
+}
+
+TEST(Denials, canaries_and_allowed_events_are_none) {
+  DenialSummary summary;
+  agent::Event canary = denial("canary");
+  canary.raw.reason = SBPF_REASON_CANARY;
+  summary.add(canary);
+  summary.add(denial("x", SBPF_ALLOW));
+  EXPECT_EQ(summary.denied(), 0u);
+  EXPECT_EQ(summary.text(10), "");
+}
+
+}  // namespace
+}  // namespace sbpf::cli

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// The socket, option and ancillary data tables of bpf/decide.h. Numbers come from the system's headers here, so that a
+// wrong one there is seen.
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <linux/in6.h>
+#include <linux/netfilter_ipv4/ip_tables.h>
+#include <linux/netfilter_ipv6/ip6_tables.h>
+#include <linux/netlink.h>
+#include <linux/sctp.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "policy/image.h"
+
+namespace {
+const void* sbpf_policy_lookup(void* policy, const sbpf_rule_key* key) {
+  const auto& entries = static_cast<sbpf::policy::Image*>(policy)->entries;
+  const auto found = entries.find(*key);
+  return found == entries.end() ? nullptr : &found->second;
+}
+}  // namespace
+
+#include "bpf/decide.h"
+
+namespace sbpf::policy {
+namespace {
+
+Image image_of(const std::string& network) {
+  const auto policy = parse("version: 1\nname: t\nnetwork: " + network + "\n", "t", nullptr);
+  EXPECT_TRUE(policy) << (policy ? "" : format(policy.error()));
+  auto image = compile(policy.value(), 1);
+  EXPECT_TRUE(image);
+  return std::move(*image);
+}
+
+struct SocketRow {
+  const char* name;
+  int family, type, protocol;
+  sbpf_socket_class expected;
+};
+
+constexpr int kUdpLite = 136, kMptcp = 262, kSmc = 256, kDccp = 33;
+
+const SocketRow kSockets[] = {
+    {"tcp4", AF_INET, SOCK_STREAM, 0, SBPF_SOCKET_NORMAL},
+    {"tcp4_named", AF_INET, SOCK_STREAM, IPPROTO_TCP, SBPF_SOCKET_NORMAL},
+    {"tcp6", AF_INET6, SOCK_STREAM, 0, SBPF_SOCKET_NORMAL},
+    {"tcp6_flags", AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP, SBPF_SOCKET_NORMAL},
+    {"udp4", AF_INET, SOCK_DGRAM, 0, SBPF_SOCKET_NORMAL},
+    {"udp6_named", AF_INET6, SOCK_DGRAM, IPPROTO_UDP, SBPF_SOCKET_NORMAL},
+    {"unix_stream", AF_UNIX, SOCK_STREAM, 0, SBPF_SOCKET_NORMAL},
+    {"unix_dgram", AF_UNIX, SOCK_DGRAM, 0, SBPF_SOCKET_NORMAL},
+    {"unix_seqpacket", AF_UNIX, SOCK_SEQPACKET, 0, SBPF_SOCKET_NORMAL},
+    {"netlink_route", AF_NETLINK, SOCK_RAW, NETLINK_ROUTE, SBPF_SOCKET_NORMAL},
+    {"netlink_audit", AF_NETLINK, SOCK_RAW, NETLINK_AUDIT, SBPF_SOCKET_NETLINK},
+    {"netlink_netfilter", AF_NETLINK, SOCK_DGRAM, NETLINK_NETFILTER, SBPF_SOCKET_NETLINK},
+    {"netlink_sock_diag", AF_NETLINK, SOCK_RAW, NETLINK_SOCK_DIAG, SBPF_SOCKET_NETLINK},
+    {"mptcp4", AF_INET, SOCK_STREAM, kMptcp, SBPF_SOCKET_MPTCP},
+    {"mptcp6", AF_INET6, SOCK_STREAM, kMptcp, SBPF_SOCKET_MPTCP},
+    {"udplite", AF_INET, SOCK_DGRAM, kUdpLite, SBPF_SOCKET_UDPLITE},
+    {"sctp_stream", AF_INET, SOCK_STREAM, IPPROTO_SCTP, SBPF_SOCKET_SCTP},
+    {"sctp_seqpacket", AF_INET6, SOCK_SEQPACKET, IPPROTO_SCTP, SBPF_SOCKET_SCTP},
+    {"ping4", AF_INET, SOCK_DGRAM, IPPROTO_ICMP, SBPF_SOCKET_PING},
+    {"ping6", AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6, SBPF_SOCKET_PING},
+    {"raw4", AF_INET, SOCK_RAW, IPPROTO_RAW, SBPF_SOCKET_RAW},
+    {"raw_icmp", AF_INET, SOCK_RAW, IPPROTO_ICMP, SBPF_SOCKET_RAW},
+    {"raw_as_tcp", AF_INET, SOCK_RAW, IPPROTO_TCP, SBPF_SOCKET_RAW},
+    {"raw6", AF_INET6, SOCK_RAW, IPPROTO_UDP, SBPF_SOCKET_RAW},
+    {"packet_raw", AF_PACKET, SOCK_RAW, 0x300, SBPF_SOCKET_PACKET},
+    {"packet_dgram", AF_PACKET, SOCK_DGRAM, 0, SBPF_SOCKET_PACKET},
+    {"vsock", AF_VSOCK, SOCK_STREAM, 0, SBPF_SOCKET_VSOCK},
+    {"alg", AF_ALG, SOCK_SEQPACKET, 0, SBPF_SOCKET_ALG},
+    {"smc_family", AF_SMC, SOCK_STREAM, 0, SBPF_SOCKET_SMC},
+    {"smc_protocol", AF_INET, SOCK_STREAM, kSmc, SBPF_SOCKET_SMC},
+    {"stream_with_udp", AF_INET, SOCK_STREAM, IPPROTO_UDP, SBPF_SOCKET_OTHER},
+    {"dgram_with_tcp", AF_INET, SOCK_DGRAM, IPPROTO_TCP, SBPF_SOCKET_OTHER},
+    {"dccp", AF_INET, SOCK_DCCP, kDccp, SBPF_SOCKET_OTHER},
+    {"old_packet", AF_INET, SOCK_PACKET, 0x300, SBPF_SOCKET_OTHER},
+    {"unspec", AF_UNSPEC, SOCK_STREAM, 0, SBPF_SOCKET_OTHER},
+    {"key", AF_KEY, SOCK_RAW, 2, SBPF_SOCKET_OTHER},
+    {"xdp", AF_XDP, SOCK_RAW, 0, SBPF_SOCKET_OTHER},
+    {"bluetooth", AF_BLUETOOTH, SOCK_RAW, 1, SBPF_SOCKET_OTHER},
+    {"tipc", AF_TIPC, SOCK_RDM, 0, SBPF_SOCKET_OTHER},
+    {"can", AF_CAN, SOCK_RAW, 1, SBPF_SOCKET_OTHER},
+    {"negative_family", -1, SOCK_STREAM, 0, SBPF_SOCKET_OTHER},
+    {"negative_protocol", AF_INET, SOCK_STREAM, -6, SBPF_SOCKET_OTHER},
+    {"type_zero", AF_INET, 0, 0, SBPF_SOCKET_OTHER},
+};
+
+TEST(DecideSocket, classes) {
+  for (const SocketRow& row : kSockets)
+    EXPECT_EQ(classify_socket(row.family, row.type, row.protocol), row.expected) << row.name;
+}
+
+TEST(DecideSocket, only_normal_ones_are_allowed_by_default) {
+  Image image = image_of("none");
+  EXPECT_EQ(sbpf_decide_socket(&image, SBPF_SOCKET_NORMAL), SBPF_ALLOW);
+  for (int c = SBPF_SOCKET_NORMAL + 1; c < SBPF_SOCKET_CLASS_MAX; ++c)
+    EXPECT_EQ(sbpf_decide_socket(&image, c), SBPF_DENY) << c;
+}
+
+TEST(DecideSocket, a_named_class_is_allowed_and_no_other) {
+  for (int named = SBPF_SOCKET_NORMAL + 1; named < SBPF_SOCKET_OTHER; ++named) {
+    const std::string word(to_string(static_cast<sbpf_socket_class>(named)));
+    Image image = image_of("{dangerously_allow_sockets: [" + word + "]}");
+    for (int c = SBPF_SOCKET_NORMAL + 1; c < SBPF_SOCKET_CLASS_MAX; ++c)
+      EXPECT_EQ(sbpf_decide_socket(&image, c), c == named ? SBPF_ALLOW : SBPF_DENY) << word << " " << c;
+  }
+}
+
+TEST(DecideSocket, other_needs_allow_all_and_impossible_classes_are_denied) {
+  Image all = image_of("{dangerously_allow_all: true}");
+  EXPECT_EQ(sbpf_decide_socket(&all, SBPF_SOCKET_OTHER), SBPF_ALLOW);
+  Image some = image_of("{dangerously_allow_sockets: [raw, packet]}");
+  for (const int c : {static_cast<int>(SBPF_SOCKET_OTHER), static_cast<int>(SBPF_SOCKET_CLASS_MAX), 33, -1})
+    EXPECT_EQ(sbpf_decide_socket(&some, c), SBPF_DENY) << c;
+  Image missing;
+  EXPECT_EQ(sbpf_decide_socket(&missing, SBPF_SOCKET_RAW), SBPF_DENY);
+}
+
+struct OptionRow {
+  const char* name;
+  int level, option;
+  bool allowed;
+};
+
+const OptionRow kOptions[] = {
+    {"SO_REUSEADDR", SOL_SOCKET, SO_REUSEADDR, true},
+    {"SO_RCVBUF", SOL_SOCKET, SO_RCVBUF, true},
+    {"SO_MARK", SOL_SOCKET, SO_MARK, false},
+    {"IP_TOS", IPPROTO_IP, IP_TOS, true},
+    {"IP_TTL", IPPROTO_IP, IP_TTL, true},
+    {"IP_PKTINFO", IPPROTO_IP, IP_PKTINFO, true},
+    {"IP_ADD_MEMBERSHIP", IPPROTO_IP, IP_ADD_MEMBERSHIP, true},
+    {"IP_MULTICAST_IF", IPPROTO_IP, IP_MULTICAST_IF, true},
+    {"IP_OPTIONS", IPPROTO_IP, IP_OPTIONS, false},
+    {"IP_RETOPTS", IPPROTO_IP, IP_RETOPTS, false},
+    {"IP_HDRINCL", IPPROTO_IP, IP_HDRINCL, false},
+    {"IP_ROUTER_ALERT", IPPROTO_IP, IP_ROUTER_ALERT, false},
+    {"IP_TRANSPARENT", IPPROTO_IP, IP_TRANSPARENT, false},
+    {"IP_IPSEC_POLICY", IPPROTO_IP, IP_IPSEC_POLICY, false},
+    {"IP_XFRM_POLICY", IPPROTO_IP, IP_XFRM_POLICY, false},
+    {"IPT_SO_SET_REPLACE", IPPROTO_IP, IPT_SO_SET_REPLACE, false},
+    {"arptables_replace", IPPROTO_IP, 96, false},
+    {"ebtables_replace", IPPROTO_IP, 128, false},
+    {"MRT_INIT", IPPROTO_IP, 200, false},
+    {"ipvs", IPPROTO_IP, 64 + 1024 + 64 + 1, false},
+    {"ip_negative", IPPROTO_IP, -1, false},
+    {"IPV6_V6ONLY", IPPROTO_IPV6, IPV6_V6ONLY, true},
+    {"IPV6_UNICAST_HOPS", IPPROTO_IPV6, IPV6_UNICAST_HOPS, true},
+    {"IPV6_RECVPKTINFO", IPPROTO_IPV6, IPV6_RECVPKTINFO, true},
+    {"IPV6_RECVRTHDR", IPPROTO_IPV6, IPV6_RECVRTHDR, true},
+    {"IPV6_RECVDSTOPTS", IPPROTO_IPV6, IPV6_RECVDSTOPTS, true},
+    {"IPV6_TCLASS", IPPROTO_IPV6, IPV6_TCLASS, true},
+    {"IPV6_RTHDR", IPPROTO_IPV6, IPV6_RTHDR, false},
+    {"IPV6_RTHDRDSTOPTS", IPPROTO_IPV6, IPV6_RTHDRDSTOPTS, false},
+    {"IPV6_HOPOPTS", IPPROTO_IPV6, IPV6_HOPOPTS, false},
+    {"IPV6_DSTOPTS", IPPROTO_IPV6, IPV6_DSTOPTS, false},
+    {"IPV6_2292RTHDR", IPPROTO_IPV6, IPV6_2292RTHDR, false},
+    {"IPV6_2292HOPOPTS", IPPROTO_IPV6, IPV6_2292HOPOPTS, false},
+    {"IPV6_2292DSTOPTS", IPPROTO_IPV6, IPV6_2292DSTOPTS, false},
+    {"IPV6_2292PKTOPTIONS", IPPROTO_IPV6, IPV6_2292PKTOPTIONS, false},
+    {"IPV6_ROUTER_ALERT", IPPROTO_IPV6, IPV6_ROUTER_ALERT, false},
+    {"IPV6_HDRINCL", IPPROTO_IPV6, IPV6_HDRINCL, false},
+    {"IPV6_IPSEC_POLICY", IPPROTO_IPV6, IPV6_IPSEC_POLICY, false},
+    {"IPV6_XFRM_POLICY", IPPROTO_IPV6, IPV6_XFRM_POLICY, false},
+    {"IPV6_TRANSPARENT", IPPROTO_IPV6, IPV6_TRANSPARENT, false},
+    {"IP6T_SO_SET_REPLACE", IPPROTO_IPV6, IP6T_SO_SET_REPLACE, false},
+    {"MRT6_INIT", IPPROTO_IPV6, 200, false},
+    {"ipv6_negative", IPPROTO_IPV6, -1, false},
+    {"TCP_NODELAY", IPPROTO_TCP, TCP_NODELAY, true},
+    {"TCP_FASTOPEN_CONNECT", IPPROTO_TCP, TCP_FASTOPEN_CONNECT, true},
+    {"TCP_REPAIR", IPPROTO_TCP, TCP_REPAIR, false},
+    {"SCTP_NODELAY", IPPROTO_SCTP, SCTP_NODELAY, true},
+    {"SCTP_SOCKOPT_BINDX_ADD", IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_ADD, false},
+    {"SCTP_SOCKOPT_BINDX_REM", IPPROTO_SCTP, SCTP_SOCKOPT_BINDX_REM, false},
+    {"SCTP_SOCKOPT_CONNECTX_OLD", IPPROTO_SCTP, SCTP_SOCKOPT_CONNECTX_OLD, false},
+    {"SCTP_SOCKOPT_CONNECTX", IPPROTO_SCTP, SCTP_SOCKOPT_CONNECTX, false},
+};
+
+TEST(DecideSockopt, table) {
+  Image image = image_of("{connect: [{address: 127.0.0.1, ports: [1]}]}");
+  Image all = image_of("{dangerously_allow_all: true}");
+  Image missing;
+  for (const OptionRow& row : kOptions) {
+    const int expected = row.allowed ? SBPF_ALLOW : SBPF_DENY;
+    EXPECT_EQ(sbpf_decide_sockopt(&image, row.level, row.option), expected) << row.name;
+    EXPECT_EQ(sbpf_decide_sockopt(&missing, row.level, row.option), expected) << row.name;
+    EXPECT_EQ(sbpf_decide_sockopt(&all, row.level, row.option), SBPF_ALLOW) << row.name;
+  }
+}
+
+const OptionRow kAncillary[] = {
+    {"SCM_RIGHTS", SOL_SOCKET, SCM_RIGHTS, true},
+    {"SCM_CREDENTIALS", SOL_SOCKET, SCM_CREDENTIALS, true},
+    {"SO_MARK", SOL_SOCKET, SO_MARK, false},
+    {"IP_PKTINFO", IPPROTO_IP, IP_PKTINFO, true},
+    {"IP_TTL", IPPROTO_IP, IP_TTL, true},
+    {"IP_RETOPTS", IPPROTO_IP, IP_RETOPTS, false},
+    {"IPV6_PKTINFO", IPPROTO_IPV6, IPV6_PKTINFO, true},
+    {"IPV6_HOPLIMIT", IPPROTO_IPV6, IPV6_HOPLIMIT, true},
+    {"IPV6_TCLASS", IPPROTO_IPV6, IPV6_TCLASS, true},
+    {"IPV6_RTHDR", IPPROTO_IPV6, IPV6_RTHDR, false},
+    {"IPV6_RTHDRDSTOPTS", IPPROTO_IPV6, IPV6_RTHDRDSTOPTS, false},
+    {"IPV6_HOPOPTS", IPPROTO_IPV6, IPV6_HOPOPTS, false},
+    {"IPV6_DSTOPTS", IPPROTO_IPV6, IPV6_DSTOPTS, false},
+    {"IPV6_2292RTHDR", IPPROTO_IPV6, IPV6_2292RTHDR, false},
+    {"IPV6_2292HOPOPTS", IPPROTO_IPV6, IPV6_2292HOPOPTS, false},
+    {"IPV6_2292DSTOPTS", IPPROTO_IPV6, IPV6_2292DSTOPTS, false},
+    {"SCTP_SNDRCV", IPPROTO_SCTP, SCTP_SNDRCV, true},
+    {"SCTP_DSTADDRV4", IPPROTO_SCTP, SCTP_DSTADDRV4, false},
+    {"SCTP_DSTADDRV6", IPPROTO_SCTP, SCTP_DSTADDRV6, false},
+    {"UDP_SEGMENT", IPPROTO_UDP, 103, true},
+};
+
+TEST(DecideCmsg, table) {
+  for (const OptionRow& row : kAncillary)
+    EXPECT_EQ(sbpf_risky_cmsg(row.level, row.option) == 0, row.allowed) << row.name;
+}
+
+}  // namespace
+}  // namespace sbpf::policy

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+// The image, byte by byte: keys, slots, limits.
+#include "policy/image.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+
+namespace sbpf::policy {
+namespace {
+
+Policy policy_of(const std::string& body) {
+  const auto policy = parse("version: 1\nname: image\n" + body, "image.yaml", nullptr);
+  EXPECT_TRUE(policy) << (policy ? "" : format(policy.error()));
+  return policy.value();
+}
+
+sbpf_rule_key key_of(sbpf_rule_kind kind, sbpf_proto proto, const char* address, int prefix, sbpf_port_match match,
+                     int port) {
+  sbpf_rule_key key;
+  std::memset(&key, 0, sizeof key);
+  key.kind = static_cast<__u8>(kind);
+  key.proto = static_cast<__u8>(proto);
+  key.prefix_len = static_cast<__u8>(prefix);
+  key.match = static_cast<__u8>(match);
+  key.port = static_cast<__u16>(port);
+  const Address bytes = parse_address(address).value();
+  std::memcpy(key.addr, bytes.data(), bytes.size());
+  return key;
+}
+
+template <typename Slot>
+Slot slot_of(const Image& image, sbpf_header_slot slot) {
+  sbpf_rule_key key;
+  std::memset(&key, 0, sizeof key);
+  key.port = static_cast<__u16>(slot);
+  Slot value;
+  std::memcpy(&value, &image.entries.at(key), sizeof value);
+  return value;
+}
+
+std::size_t rules_of(const Image& image) { return image.entries.size() - SBPF_SLOT_MAX; }
+
+TEST(Image, single_ports_are_exact_keys_and_any_is_two_protocols) {
+  const auto image = compile(policy_of("network: {connect: [{address: 127.0.0.53, ports: [53]}]}"), 7).value();
+  EXPECT_EQ(rules_of(image), 2u);
+  for (const sbpf_proto proto : {SBPF_PROTO_TCP, SBPF_PROTO_UDP}) {
+    const sbpf_rule& rule = image.entries.at(key_of(SBPF_RULE_CONNECT, proto, "127.0.0.53", 128, SBPF_PORT_EXACT, 53));
+    EXPECT_EQ(rule.n_ranges, 1u);
+    EXPECT_EQ(rule.range[0].first, 53);
+    EXPECT_EQ(rule.range[0].last, 53);
+    EXPECT_EQ(rule.range[0].rule, 0u);
+  }
+  EXPECT_EQ(image.header().n_rules, 2u);
+  EXPECT_EQ(image.header().generation, 7u);
+  EXPECT_EQ(image.header().n_connect_prefixes, 0) << "exact /128 keys need no entry in the list of prefixes";
+}
+
+TEST(Image, ranges_expand_up_to_the_limit) {
+  const auto small =
+      compile(policy_of("network: {bind: [{address: 127.0.0.1, ports: [100-115], protocol: tcp}]}"), 1).value();
+  EXPECT_EQ(rules_of(small), 16u);
+  const auto large =
+      compile(policy_of("network: {bind: [{address: 127.0.0.1, ports: [100-116], protocol: tcp}]}"), 1).value();
+  EXPECT_EQ(rules_of(large), 1u);
+  const sbpf_rule& rule =
+      large.entries.at(key_of(SBPF_RULE_BIND, SBPF_PROTO_TCP, "127.0.0.1", 128, SBPF_PORT_RANGES, 0));
+  EXPECT_EQ(rule.n_ranges, 1u);
+  EXPECT_EQ(rule.range[0].first, 100);
+  EXPECT_EQ(rule.range[0].last, 116);
+  EXPECT_EQ(large.header().n_bind_prefixes, 1) << "range keys at /128 are found through the list";
+  EXPECT_EQ(slot_of<sbpf_prefixes>(large, SBPF_SLOT_BIND_PREFIXES).len[0], 128);
+}
+
+TEST(Image, ranges_of_several_rules_do_not_overlap) {
+  const Policy policy = policy_of(
+      "network:\n  connect:\n"
+      "    - {address: 127.0.0.1, ports: [100-200, 400-500], protocol: tcp}\n"
+      "    - {address: 127.0.0.1, ports: [150-300], protocol: tcp}\n"
+      "    - {address: 127.0.0.1, ports: [410-440], protocol: any}\n");
+  const auto image = compile(policy, 1).value();
+  const sbpf_rule& rule =
+      image.entries.at(key_of(SBPF_RULE_CONNECT, SBPF_PROTO_TCP, "127.0.0.1", 128, SBPF_PORT_RANGES, 0));
+  ASSERT_EQ(rule.n_ranges, 3u);
+  for (std::uint32_t i = 1; i < rule.n_ranges; ++i) EXPECT_GT(rule.range[i].first, rule.range[i - 1].last);
+  for (const int port : {100, 200, 201, 300, 400, 440, 500}) {
+    NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(),
+                   static_cast<std::uint16_t>(port)};
+    EXPECT_TRUE(allows(image, query)) << port;
+    EXPECT_NE(explain(policy, image, query).rule, "");
+  }
+}
+
+TEST(Image, prefixes_are_listed_longest_first) {
+  const auto image = compile(policy_of("network:\n  connect:\n"
+                                       "    - {cidr: 10.0.0.0/8, ports: [1], protocol: tcp}\n"
+                                       "    - {cidr: \"2001:db8::/32\", ports: [1], protocol: tcp}\n"
+                                       "    - {cidr: 10.1.0.0/16, ports: [1], protocol: tcp}\n"
+                                       "    - {cidr: 10.2.0.0/16, ports: [1], protocol: tcp}\n"
+                                       "    - {address: 10.0.0.1, ports: [1], protocol: tcp}\n"),
+                             1)
+                         .value();
+  EXPECT_EQ(image.header().n_connect_prefixes, 3);
+  const auto prefixes = slot_of<sbpf_prefixes>(image, SBPF_SLOT_CONNECT_PREFIXES);
+  EXPECT_EQ(prefixes.len[0], 112);
+  EXPECT_EQ(prefixes.len[1], 104);
+  EXPECT_EQ(prefixes.len[2], 32);
+  EXPECT_EQ(prefixes.len[3], 0);
+}
+
+TEST(Image, header_slots_say_what_the_policy_says) {
+  const Policy policy = policy_of("mode: audit\non_loss: kill\nnetwork: {dangerously_allow_sockets: [ping, vsock]}\n");
+  const auto image = compile(policy, 3).value();
+  EXPECT_EQ(image.header().flags, static_cast<__u32>(SBPF_POLICY_AUDIT));
+  EXPECT_EQ(image.header().sockets, 1u << SBPF_SOCKET_PING | 1u << SBPF_SOCKET_VSOCK);
+  const auto id = slot_of<sbpf_policy_id>(image, SBPF_SLOT_ID);
+  EXPECT_EQ(id.on_loss, SBPF_ON_LOSS_KILL);
+  const auto digest = sha256(policy);
+  EXPECT_EQ(std::memcmp(id.policy_sha256, digest.data(), digest.size()), 0);
+  EXPECT_STREQ(slot_of<sbpf_policy_name>(image, SBPF_SLOT_NAME).name, "image");
+  const auto all = compile(policy_of("network: {dangerously_allow_all: true}"), 1).value();
+  EXPECT_EQ(all.header().flags, static_cast<__u32>(SBPF_POLICY_NET_ALLOW_ALL));
+}
+
+TEST(Image, digest_covers_every_entry_but_the_header) {
+  auto image = compile(policy_of("network: {connect: [{cidr: 10.0.0.0/8, ports: [1-100]}]}"), 1).value();
+  const auto digest = image_sha256(image.entries);
+  const sbpf_policy_header header = image.header();
+  EXPECT_EQ(std::memcmp(header.image_sha256, digest.data(), digest.size()), 0);
+  for (auto& [key, value] : image.entries) {
+    const bool is_header = key.kind == SBPF_RULE_HEADER && key.port == SBPF_SLOT_HEADER;
+    value.pad ^= 1;  // one bit of any value
+    EXPECT_EQ(image_sha256(image.entries) == digest, is_header) << "kind " << int{key.kind} << " slot " << key.port;
+    value.pad ^= 1;
+  }
+  const auto later = compile(policy_of("network: {connect: [{cidr: 10.0.0.0/8, ports: [1-100]}]}"), 2).value();
+  EXPECT_EQ(image_sha256(later.entries), digest) << "the generation is not content";
+}
+
+TEST(Image, padding_is_zero_and_unused_ranges_are_empty) {
+  const auto image = compile(policy_of("network: {connect: [{cidr: 10.0.0.0/8, ports: [1-100, 7000]}]}"), 1).value();
+  for (const auto& [key, value] : image.entries) {
+    EXPECT_EQ(key.pad, 0);
+    if (key.kind == SBPF_RULE_HEADER) continue;
+    EXPECT_EQ(value.pad, 0u);
+    for (std::uint32_t i = value.n_ranges; i < SBPF_MAX_RANGES; ++i) {
+      EXPECT_EQ(value.range[i].first, 1);
+      EXPECT_EQ(value.range[i].last, 0);
+      EXPECT_EQ(value.range[i].rule, 0u);
+    }
+  }
+}
+
+TEST(ImageLimits, ranges_of_one_destination) {
+  std::string ports = "100-199";
+  for (int i = 1; i < SBPF_MAX_RANGES; ++i)
+    ports += ", " + std::to_string(100 + i * 200) + "-" + std::to_string(199 + i * 200);
+  EXPECT_TRUE(compile(policy_of("network: {connect: [{address: 127.0.0.1, ports: [" + ports + "]}]}"), 1));
+  const auto image =
+      compile(policy_of("network: {connect: [{address: 127.0.0.1, ports: [" + ports + ", 9000-9100]}]}"), 1);
+  ASSERT_FALSE(image);
+  EXPECT_EQ(image.error().code, "too_many_ranges");
+  EXPECT_NE(image.error().message.find("image.yaml:3:21"), std::string::npos) << image.error().message;
+}
+
+TEST(ImageLimits, touching_ranges_of_many_rules_are_joined_when_they_must) {
+  std::string body = "network:\n  connect:\n";
+  for (int i = 0; i < 2 * SBPF_MAX_RANGES; ++i)
+    body += "    - {address: 127.0.0.1, ports: [" + std::to_string(1000 + 20 * i) + "-" +
+            std::to_string(1019 + 20 * i) + "], protocol: tcp}\n";
+  const Policy policy = policy_of(body);
+  const auto image = compile(policy, 1);
+  ASSERT_TRUE(image) << image.error().message;
+  const NetQuery last{SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(), 1319};
+  EXPECT_TRUE(allows(*image, last));
+  const Explanation why = explain(policy, *image, last);
+  EXPECT_EQ(why.rule, "{address: 127.0.0.1, ports: [1300-1319], protocol: tcp}");
+  EXPECT_EQ(why.where->line, 5 + 15);
+}
+
+TEST(ImageLimits, prefix_lengths) {
+  std::string body = "network:\n  connect:\n";
+  for (int length = 33; length < 33 + SBPF_MAX_PREFIXES; ++length)
+    body += "    - {cidr: \"2000::/" + std::to_string(length) + "\", ports: [1]}\n";
+  EXPECT_TRUE(compile(policy_of(body), 1));
+  const auto image = compile(policy_of(body + "    - {cidr: \"2000::/3\", ports: [1]}\n"), 1);
+  ASSERT_FALSE(image);
+  EXPECT_EQ(image.error().code, "too_many_prefixes");
+  EXPECT_NE(image.error().message.find("2000::/3"), std::string::npos) << image.error().message;
+}
+
+TEST(ImageLimits, rules) {
+  Policy policy = policy_of("network: none");
+  Endpoint entry;
+  for (std::uint16_t port = 1; port < 65535; port = static_cast<std::uint16_t>(port + 2))
+    entry.ports.push_back({port, port});
+  for (std::uint8_t host = 1; host <= 4; ++host) {  // 4 hosts, 32,767 ports, 2 protocols: 262,136 keys
+    entry.address = parse_address("10.0.0.0").value();
+    entry.address[15] = host;
+    policy.network.connect.push_back(entry);
+  }
+  EXPECT_TRUE(compile(policy, 1));
+  entry.address[15] = 5;
+  policy.network.bind.push_back(entry);
+  const auto image = compile(policy, 1);
+  ASSERT_FALSE(image);
+  EXPECT_EQ(image.error().code, "too_many_rules");
+}
+
+TEST(Explain, names_the_rule_and_its_place) {
+  const Policy policy = policy_of("network:\n  connect:\n    - {cidr: 10.0.0.0/8, ports: [5432]}\n");
+  const auto image = compile(policy, 1).value();
+  NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("10.1.2.3").value(), 5432};
+  const Explanation yes = explain(policy, image, query);
+  EXPECT_TRUE(yes.allowed);
+  EXPECT_EQ(yes.rule, "{cidr: 10.0.0.0/8, ports: [5432], protocol: any}");
+  ASSERT_TRUE(yes.where);
+  EXPECT_EQ(yes.where->file, "image.yaml");
+  EXPECT_EQ(yes.where->line, 5);
+  EXPECT_EQ(yes.where->column, 7);
+  std::uint32_t rule = SBPF_MAX_RULES;
+  EXPECT_TRUE(allows(image, query, &rule));
+  EXPECT_EQ(rule_text(policy, rule), "network.connect: {cidr: 10.0.0.0/8, ports: [5432], protocol: any}");
+
+  query.port = 5433;
+  const Explanation no = explain(policy, image, query);
+  EXPECT_FALSE(no.allowed);
+  EXPECT_EQ(no.suggestion, "network: {connect: [{address: 10.1.2.3, ports: [5433], protocol: tcp}]}");
+  query.address = parse_address("2001:db8::1").value();
+  query.kind = SBPF_RULE_BIND;
+  query.proto = SBPF_PROTO_UDP;
+  EXPECT_EQ(suggestion(query), "network: {bind: [{address: \"2001:db8::1\", ports: [5433], protocol: udp}]}");
+  EXPECT_EQ(rule_text(policy, 1), "");
+}
+
+}  // namespace
+}  // namespace sbpf::policy

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `extends` merges, as said in policy/parse.cpp.
+#include <gtest/gtest.h>
+
+#include "policy/policy.h"
+
+namespace sbpf::policy {
+namespace {
+
+using Files = std::map<std::string, std::string, std::less<>>;
+
+ProfileSource from(Files files) {
+  return [files = std::move(files)](std::string_view name) -> std::optional<std::string> {
+    const auto found = files.find(name);
+    if (found == files.end()) return std::nullopt;
+    return "version: 1\nname: " + std::string(name) + "\n" + found->second;
+  };
+}
+
+Policy policy_of(const std::string& body, const Files& files) {
+  const auto policy = parse("version: 1\nname: own\n" + body + "\n", "own.yaml", from(files));
+  EXPECT_TRUE(policy) << (policy ? "" : format(policy.error()));
+  return policy ? *policy : Policy{};
+}
+
+std::string network_of(const Policy& policy) {
+  const std::string text = canonical(policy);
+  return text.substr(text.find("network:"), text.find("process:") - text.find("network:"));
+}
+
+const Files kFiles = {
+    {"a",
+     "on_loss: kill\nnetwork: {connect: [{address: 10.0.0.1, ports: [1]}]}\n"
+     "process: {env: {allow: [A], set: {X: a, Y: a}}, limits: {processes: 1, cpu: 1}}\n"},
+    {"b",
+     "mode: audit\non_loss: alert\nnetwork: {connect: [{address: 10.0.0.2, ports: [2]}], "
+     "bind: [{address: 10.0.0.3, ports: [3]}], dangerously_allow_sockets: [ping]}\n"
+     "process: {env: {allow: [B], set: {Y: b}}, limits: {processes: 2, memory: 1MiB}}\n"},
+    {"c", "extends: [a]\nnetwork: {connect: [{address: 10.0.0.4, ports: [4]}]}\n"},
+    {"none", "network: none\n"},
+    {"all", "network: {dangerously_allow_all: true}\n"},
+    {"loop1", "extends: [loop2]\n"},
+    {"loop2", "extends: [loop1]\n"},
+    {"bad", "network: {conect: []}\n"},
+};
+
+TEST(Extends, lists_are_united_and_later_values_replace) {
+  const Policy p = policy_of("extends: [a, b]\nprocess: {limits: {memory: 2MiB}, env: {allow: [OWN]}}", kFiles);
+  EXPECT_EQ(p.name, "own");
+  EXPECT_EQ(p.mode, Mode::audit);
+  EXPECT_EQ(p.on_loss, OnLoss::alert);
+  EXPECT_EQ(p.network.connect.size(), 2u);
+  EXPECT_EQ(p.network.bind.size(), 1u);
+  EXPECT_EQ(p.network.dangerously_allow_sockets, std::vector<sbpf_socket_class>{SBPF_SOCKET_PING});
+  EXPECT_EQ(p.env.allow, (std::vector<std::string>{"A", "B", "OWN"}));
+  EXPECT_EQ(p.env.set, (std::map<std::string, std::string>{{"X", "a"}, {"Y", "b"}}));
+  EXPECT_EQ(p.limits.processes, 2u);
+  EXPECT_EQ(p.limits.memory_bytes, 2u << 20);
+  EXPECT_EQ(p.limits.cpu_millis, 1000u);
+}
+
+TEST(Extends, order_decides) {
+  EXPECT_EQ(policy_of("extends: [b, a]", kFiles).on_loss, OnLoss::kill);
+  EXPECT_EQ(policy_of("extends: [b, a]\non_loss: freeze", kFiles).on_loss, OnLoss::freeze);
+  EXPECT_EQ(policy_of("extends: [b, a]\nmode: enforce", kFiles).mode, Mode::enforce);
+}
+
+TEST(Extends, is_transitive_and_a_diamond_is_no_cycle) {
+  const Policy p = policy_of("extends: [c, a]", kFiles);
+  EXPECT_EQ(p.network.connect.size(), 2u);
+  EXPECT_EQ(p.network.connect[0].where.file, "profile a");
+}
+
+TEST(Extends, network_none_drops_what_came_before) {
+  const std::string nothing = network_of(policy_of("", {}));
+  EXPECT_EQ(network_of(policy_of("extends: [a, b]\nnetwork: none", kFiles)), nothing);
+  EXPECT_EQ(network_of(policy_of("extends: [a, b, none]", kFiles)), nothing);
+  EXPECT_EQ(network_of(policy_of("extends: [all]\nnetwork: none", kFiles)), nothing);
+  EXPECT_EQ(network_of(policy_of("extends: [none, a]", kFiles)), network_of(policy_of("extends: [a]", kFiles)));
+}
+
+TEST(Extends, a_policy_without_network_keeps_what_it_inherits) {
+  EXPECT_EQ(policy_of("extends: [a]", kFiles).network.connect.size(), 1u);
+  EXPECT_EQ(policy_of("extends: [a]\nnetwork: {}", kFiles).network.connect.size(), 1u);
+}
+
+std::string first_code(const std::string& body, const Files& files, std::string* where = nullptr) {
+  const auto policy = parse("version: 1\nname: own\n" + body + "\n", "own.yaml", from(files));
+  if (policy) return "";
+  if (where) *where = format({policy.error()[0]});
+  return policy.error()[0].code;
+}
+
+TEST(Extends, cycles_are_refused) {
+  std::string text;
+  EXPECT_EQ(first_code("extends: [loop1]", kFiles, &text), "extends_cycle");
+  EXPECT_NE(text.find("loop1 -> loop2 -> loop1"), std::string::npos) << text;
+  EXPECT_EQ(first_code("extends: [self]", {{"self", "extends: [self]\n"}}), "extends_cycle");
+}
+
+TEST(Extends, an_error_in_a_profile_is_told_at_its_own_place) {
+  std::string text;
+  EXPECT_EQ(first_code("extends: [bad]", kFiles, &text), "unknown_key");
+  EXPECT_EQ(text.rfind("profile bad:3:11: network.conect:", 0), 0u) << text;
+}
+
+TEST(Extends, allow_all_contradicts_inherited_lists) {
+  EXPECT_EQ(first_code("extends: [a]\nnetwork: {dangerously_allow_all: true}", kFiles), "contradiction");
+  EXPECT_EQ(first_code("extends: [all, a]", kFiles), "contradiction");
+  EXPECT_EQ(first_code("extends: [all, a]\nnetwork: {dangerously_allow_all: false}", kFiles), "");
+  EXPECT_EQ(first_code("extends: [a, none, all]", kFiles), "");
+}
+
+TEST(Extends, a_fan_of_profiles_is_bounded) {
+  Files files;
+  for (int i = 0; i < 40; ++i) {
+    const std::string next = std::to_string(i + 1);
+    const std::string body = i == 39 ? "" : "extends: [x" + next + ", y" + next + "]\n";
+    files["x" + std::to_string(i)] = files["y" + std::to_string(i)] = body;
+  }
+  EXPECT_EQ(first_code("extends: [x0, y0]", files), "too_many_profiles");
+}
+
+TEST(Extends, no_source_means_no_profiles) {
+  EXPECT_EQ(parse("version: 1\nname: n\nextends: [a]\n", "n", nullptr).error()[0].code, "unknown_profile");
+}
+
+}  // namespace
+}  // namespace sbpf::policy

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// The JSON Schema says what parse() says. A validator of the keywords that our schema uses is below: it refuses to run
+// over a keyword that it does not know.
+#include <gtest/gtest.h>
+#include <yaml-cpp/yaml.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "policy/policy.h"
+#include "tests/decide/table.h"
+
+namespace sbpf::policy {
+namespace {
+
+using nlohmann::json;
+
+json to_json(const YAML::Node& node) {
+  switch (node.Type()) {
+    case YAML::NodeType::Undefined:
+    case YAML::NodeType::Null:
+      return nullptr;
+    case YAML::NodeType::Sequence: {
+      json list = json::array();
+      for (const auto& item : node) list.push_back(to_json(item));
+      return list;
+    }
+    case YAML::NodeType::Map: {
+      json map = json::object();
+      for (const auto& entry : node) map[entry.first.Scalar()] = to_json(entry.second);
+      return map;
+    }
+    case YAML::NodeType::Scalar:
+      break;
+  }
+  const std::string& text = node.Scalar();
+  if (node.Tag() == "!") return text;
+  if (text == "true" || text == "false") return text == "true";
+  if (std::regex_match(text, std::regex("[-+]?[0-9]+"))) return std::stoll(text);
+  if (std::regex_match(text, std::regex("[-+]?[0-9]*\\.[0-9]+"))) return std::stod(text);
+  return text;
+}
+
+class Validator {
+ public:
+  explicit Validator(json root) : root_(std::move(root)) {}
+  bool valid(const json& value) const { return valid(root_, value); }
+
+ private:
+  bool valid(const json& schema, const json& value) const {
+    for (const auto& [keyword, argument] : schema.items())
+      if (!keyword_holds(schema, keyword, argument, value)) return false;
+    return true;
+  }
+
+  static bool has_type(const json& value, const std::string& type) {
+    return (type == "object" && value.is_object()) || (type == "array" && value.is_array()) ||
+           (type == "string" && value.is_string()) || (type == "boolean" && value.is_boolean()) ||
+           (type == "integer" && value.is_number_integer()) || (type == "number" && value.is_number());
+  }
+  static bool matches(const json& pattern, const std::string& text) {
+    return std::regex_search(text, std::regex(pattern.get<std::string>(), std::regex::ECMAScript));
+  }
+  std::size_t count_valid(const json& schemas, const json& value) const {
+    std::size_t n = 0;
+    for (const json& schema : schemas) n += valid(schema, value) ? 1 : 0;
+    return n;
+  }
+
+  bool object_keyword_holds(const json& schema, const std::string& keyword, const json& argument,
+                            const json& value) const {
+    if (!value.is_object()) return true;
+    if (keyword == "required") {
+      for (const json& name : argument)
+        if (!value.contains(name.get<std::string>())) return false;
+      return true;
+    }
+    for (const auto& [name, member] : value.items()) {
+      const bool known = schema.contains("properties") && schema["properties"].contains(name);
+      if (keyword == "properties" && known && !valid(argument[name], member)) return false;
+      if (keyword == "propertyNames" && !valid(argument, name)) return false;
+      if (keyword == "additionalProperties" && !known &&
+          (argument.is_boolean() ? !argument.get<bool>() : !valid(argument, member)))
+        return false;
+    }
+    return true;
+  }
+
+  bool keyword_holds(const json& schema, const std::string& keyword, const json& argument, const json& value) const {
+    static const std::set<std::string> kNotes = {"$schema", "title", "description", "default", "$defs"};
+    static const std::set<std::string> kObject = {"required", "properties", "propertyNames", "additionalProperties"};
+    if (kNotes.contains(keyword)) return true;
+    if (kObject.contains(keyword)) return object_keyword_holds(schema, keyword, argument, value);
+    if (keyword == "$ref") return valid(root_.at(json::json_pointer(argument.get<std::string>().substr(1))), value);
+    if (keyword == "const") return value == argument;
+    if (keyword == "enum") return std::find(argument.begin(), argument.end(), value) != argument.end();
+    if (keyword == "oneOf") return count_valid(argument, value) == 1;
+    if (keyword == "anyOf") return count_valid(argument, value) >= 1;
+    if (keyword == "type") {
+      if (argument.is_string()) return has_type(value, argument.get<std::string>());
+      return std::any_of(argument.begin(), argument.end(),
+                         [&](const json& t) { return has_type(value, t.get<std::string>()); });
+    }
+    if (keyword == "pattern") return !value.is_string() || matches(argument, value.get<std::string>());
+    if (keyword == "minLength")
+      return !value.is_string() || value.get<std::string>().size() >= argument.get<std::size_t>();
+    if (keyword == "minimum") return !value.is_number() || value >= argument;
+    if (keyword == "maximum") return !value.is_number() || value <= argument;
+    if (keyword == "minItems") return !value.is_array() || value.size() >= argument.get<std::size_t>();
+    if (keyword == "uniqueItems")
+      return !value.is_array() || std::set<json>(value.begin(), value.end()).size() == value.size();
+    if (keyword == "items") {
+      return !value.is_array() ||
+             std::all_of(value.begin(), value.end(), [&](const json& i) { return valid(argument, i); });
+    }
+    ADD_FAILURE() << "the schema uses a keyword that this test does not know: " << keyword;
+    return false;
+  }
+
+  json root_;
+};
+
+const Validator& schema() {
+  static const Validator kValidator(json::parse(json_schema()));
+  return kValidator;
+}
+
+bool accepts(const std::string& text) { return schema().valid(to_json(YAML::Load(text))); }
+
+TEST(Schema, accepts_the_profiles_and_their_canonical_texts) {
+  for (const std::string& name : built_in_profile_names()) {
+    const std::string text = built_in_profile(name).value();
+    EXPECT_TRUE(accepts(text)) << name;
+    EXPECT_TRUE(accepts(canonical(parse(text, name, built_in_profile).value()))) << name;
+  }
+}
+
+TEST(Schema, accepts_the_policies_of_the_decision_table) {
+  for (const auto& row : decide_table::kRows) EXPECT_TRUE(accepts(row.policy)) << row.name;
+}
+
+TEST(Schema, accepts_what_parse_accepts) {
+  for (const char* body :
+       {"extends: [a]", "mode: audit", "on_loss: alert", "network: none", "network: {dangerously_allow_all: true}",
+        "network: {dangerously_allow_sockets: [ping, mptcp, udplite, sctp, raw, packet, vsock, alg, netlink, smc]}",
+        "network: {bind: [{address: \"::\", ports: [0]}]}", "process: {limits: {memory: 1, cpu: 2, timeout: 500ms}}",
+        "process: {env: {set: {A: 1, B: true, C: x, D: 1.5}}}"}) {
+    const std::string text = "version: 1\nname: n\n" + std::string(body) + "\n";
+    EXPECT_TRUE(accepts(text)) << body;
+    const auto source = [](std::string_view) { return std::optional<std::string>("version: 1\nname: a\n"); };
+    EXPECT_TRUE(parse(text, "t", source)) << body;
+  }
+}
+
+TEST(Schema, refuses_what_parse_refuses) {
+  for (const char* body : {"nam: x",
+                           "filesystem: {default: deny}",
+                           "mode: Enforce",
+                           "network: all",
+                           "network: {connect: {}}",
+                           "network: {connect: [{address: 10.0.0.1}]}",
+                           "network: {connect: [{ports: [1]}]}",
+                           "network: {connect: [{address: 10.0.0.1, cidr: 10.0.0.0/8, ports: [1]}]}",
+                           "network: {connect: [{address: 10.0.0.1, ports: []}]}",
+                           "network: {connect: [{address: 10.0.0.1, ports: [0]}]}",
+                           "network: {connect: [{address: example.org, ports: [1]}]}",
+                           "network: {connect: [{host: a, ports: [1]}]}",
+                           "network: {dangerously_allow_sockets: [other]}",
+                           "network: {dangerously_allow_all: \"true\"}",
+                           "network: {unix: []}",
+                           "process: {exec: {}}",
+                           "process: {env: {allow: [\"*\"]}}",
+                           "process: {env: {set: {1A: x}}}",
+                           "process: {limits: {processes: 0}}",
+                           "process: {limits: {memory: 1MB}}",
+                           "process: {limits: {timeout: 10}}",
+                           "process: {limits: {cpu: 0}}"}) {
+    const std::string text = "version: 1\nname: n\n" + std::string(body) + "\n";
+    EXPECT_FALSE(accepts(text)) << body;
+    EXPECT_FALSE(parse(text, "t", nullptr)) << body;
+  }
+}
+
+TEST(Schema, describes_every_section) {
+  const json root = json::parse(json_schema());
+  EXPECT_EQ(root["$schema"], "https://json-schema.org/draft/2020-12/schema");
+  for (const auto& [name, property] : root["properties"].items())
+    EXPECT_TRUE(property.contains("description") || property.contains("$ref")) << name;
+}
+
+}  // namespace
+}  // namespace sbpf::policy
