@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# AB-1, AB-3, AB-4 and the first half of AB-2: whatever is missing, nothing runs, nothing is left, and it is named.
+. "$(dirname "$0")/lib.sh"
+
+mapfile -t hooks < <(sbpf run -q --name table --policy no-network --status-fd 3 -- true 3>&1 >/dev/null 2>&1 | head -1 |
+  json '"\n".join(h["name"] for e in d["effective"].values() for h in e["hooks"])')
+clean
+is control/hook-table 29 "${#hooks[@]}"
+
+# refused NAME NEEDLE [ENV…] -- : `sbpf run` with a fault must end with 125, run nothing and leave nothing.
+marker=$tmp/marker
+refused() {
+  local name=$1 needle=$2 out rc
+  shift 2
+  rm -f "$marker"
+  out=$(env "$@" sbpf run --policy no-network -- touch "$marker" 2>&1)
+  rc=$?
+  if [[ $rc != 125 ]]; then not_ok "$name" "exit $rc: $out"
+  elif [[ -e $marker ]]; then not_ok "$name" "the program ran"
+  elif [[ $out == *"isolation active"* ]]; then not_ok "$name" "claimed to be active: $out"
+  elif [[ $out != *"$needle"* ]]; then not_ok "$name" "'$needle' is not named: $out"
+  elif ! within 20 test -z "$(left_behind)"; then not_ok "$name" "left behind:$(left_behind)"
+  else ok "$name"; fi
+}
+
+# The shim does nothing without a fault, so a refusal is the fault's.
+rm -f "$marker"
+LD_PRELOAD=$shim sbpf run -q --policy no-network -- touch "$marker"
+is control/shim-without-fault yes "$([[ -e $marker ]] && echo yes)"
+clean
+
+for hook in "${hooks[@]}"; do
+  refused "AB-3/load/$hook" "$hook" LD_PRELOAD="$shim" SBPF_FAULT="load:$hook"
+  refused "AB-3/attach/$hook" "$hook" LD_PRELOAD="$shim" SBPF_FAULT="attach:$hook"
+done
+# A cgroup link that says it is attached and is not: only reading it back tells. (LSM links cannot be detached.)
+for hook in connect4 sock_create; do
+  refused "AB-3/lie/$hook" "$hook" LD_PRELOAD="$shim" SBPF_FAULT="lie:$hook"
+done
+# Map creation, pinning, freezing, every map update: bpf commands 0, 6, 22, 2.
+for command in 0 2 6 22; do
+  refused "AB-3/command/$command" "" LD_PRELOAD="$shim" SBPF_FAULT="command:$command"
+done
+
+# ---- AB-1: capabilities dropped as in the report's locked profile ----
+locked=cap_chown,cap_dac_override,cap_fowner,cap_setuid,cap_setgid
+rm -f "$marker"
+out=$(capsh --drop="$(capsh --print | sed -n 's/^Bounding set =//p' | tr , '\n' | grep -vE "^(${locked//,/|})$" | paste -sd,)" -- -c "sbpf run --policy no-network -- touch $marker" 2>&1)
+is AB-1/exit 125 "$?"
+is AB-1/marker-absent no "$([[ -e $marker ]] && echo yes || echo no)"
+has AB-1/names-the-capability CAP_SYS_ADMIN "$out"
+has AB-1/names-the-fix hint: "$out"
+for cap in cap_sys_admin cap_dac_read_search; do
+  out=$(capsh --drop=$cap -- -c "sbpf run --policy no-network -- touch $marker" 2>&1)
+  is "AB-1/$cap/exit" 125 "$?"
+  has "AB-1/$cap/named" "${cap^^}" "$out"
+  has "AB-1/$cap/preflight" "${cap^^}" "$(capsh --drop=$cap -- -c "sbpf preflight --json" 2>&1)"
+done
+is AB-1/nothing-left "" "$(left_behind)"
+
+# ---- AB-4: masked hosts, each in a mount namespace of its own ----
+masked() { # masked NAME NEEDLE COMMAND…: runs `sbpf run` and `preflight` after COMMAND in a private mount namespace
+  local name=$1 needle=$2 out rc
+  shift 2
+  rm -f "$marker"
+  out=$(unshare -m bash -c "$* && exec sbpf run --policy no-network -- touch $marker" 2>&1)
+  rc=$?
+  is "AB-4/$name/exit" 125 "$rc"
+  is "AB-4/$name/marker-absent" no "$([[ -e $marker ]] && echo yes || echo no)"
+  has "AB-4/$name/named" "$needle" "$out"
+  out=$(unshare -m bash -c "$* && exec sbpf preflight --json" 2>/dev/null)
+  rc=$?
+  is "AB-4/$name/preflight-exit" 3 "$rc"
+  has "AB-4/$name/preflight-names-it" "$needle" "$(json '" ".join(c["reason"] + c["fix"] for c in d["checks"] if not c["ok"])' <<<"$out")"
+}
+masked no-btf /sys/kernel/btf mount -t tmpfs none /sys/kernel/btf
+masked no-bpffs bpffs umount /sys/fs/bpf
+masked no-cgroup2 cgroup2 umount -l "$cgroots"
+masked no-securityfs /sys/kernel/security umount /sys/kernel/security
+rm -f "$marker"
+out=$(unshare --pid --fork --mount-proc sbpf run --policy no-network -- touch "$marker" 2>&1)
+is AB-4/pid-namespace/exit 125 "$?"
+has AB-4/pid-namespace/named "pid namespace" "$out"
+is AB-4/control/preflight 0 "$(sbpf preflight >/dev/null 2>&1; echo $?)"
+is AB-4/preflight-leaves-nothing "" "$(within 20 test -z "$(left_behind)"; left_behind)"
+finish

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shared by the live tests: the contract of tests/vm/README, servers, and policies.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+tests=$(cd "$here/.." && pwd)
+probe=$tests/probe
+at_once=$tests/at_once
+shim=$tests/../bin/fault_shim.so
+pins=/sys/fs/bpf/sbpf
+cgroots=$(awk '$9 == "cgroup2" || $8 == "cgroup2" { print $5; exit }' /proc/self/mountinfo)
+tmp=$(mktemp -d /tmp/live.XXXXXX)
+cases=0 failed=0
+servers=()
+
+ok() { echo "ok $1"; cases=$((cases + 1)); }
+not_ok() { echo "not ok $1: ${2//$'\n'/ | }"; cases=$((cases + 1)); failed=$((failed + 1)); }
+skip() { echo "skip $1: $2"; cases=$((cases + 1)); }
+
+# is NAME WANTED GOT
+is() { if [[ $2 == "$3" ]]; then ok "$1"; else not_ok "$1" "wanted '$2', got '$3'"; fi; }
+# has NAME NEEDLE HAYSTACK
+has() { if [[ $3 == *"$2"* ]]; then ok "$1"; else not_ok "$1" "no '$2' in '${3:0:600}'"; fi; }
+hasnt() { if [[ $3 != *"$2"* ]]; then ok "$1"; else not_ok "$1" "'$2' in '${3:0:600}'"; fi; }
+
+# serve PROTO ADDRESS PORT: a server that logs its visitors to $tmp/PROTO-ADDRESS-PORT.log
+serve() {
+  local log=$tmp/$1-$2-$3.log
+  : >"$log"
+  "$probe" listen "$1" "$2" "$3" "$log" >"$tmp/ready" &
+  servers+=($!)
+  until grep -q ready "$tmp/ready"; do sleep 0.05; done
+}
+visits() { wc -l <"$tmp/$1-$2-$3.log"; }
+
+# policy NAME: from stdin, into $tmp/NAME.yaml; prints the path
+policy() { cat >"$tmp/$1.yaml"; echo "$tmp/$1.yaml"; }
+
+# within SECONDS COMMAND…: until it succeeds
+within() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@"; do
+    ((SECONDS < end)) || return 1
+    sleep 0.05
+  done
+}
+
+json() { python3 -c 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
+
+# Nothing of sbpf is in the kernel: no pin, no cgroup, no program, no map of ours.
+left_behind() {
+  local left=
+  [[ -e $pins ]] && left+=" pins"
+  [[ -e ${pins}_new ]] && left+=" pins_new"
+  [[ -e $cgroots/sbpf ]] && left+=" cgroup"
+  bpftool prog show 2>/dev/null | grep -q 'name hook_' && left+=" programs"
+  bpftool map show 2>/dev/null | grep -qE 'name (sandboxes|policies|rings|sbpf_)' && left+=" maps"
+  bpftool link show 2>/dev/null | grep -q . && left+=" links"
+  echo "$left"
+}
+clean() {
+  local name
+  for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
+  sbpf unload >/dev/null 2>&1
+  # Programs are freed after a grace period.
+  within 20 test -z "$(left_behind)"
+}
+
+finish() {
+  local pid
+  for pid in "${servers[@]}"; do kill "$pid" 2>/dev/null; done
+  rm -rf "$tmp"
+  echo "done $cases"
+  ((failed == 0))
+  exit
+}

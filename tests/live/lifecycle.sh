@@ -1,0 +1,227 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# How run, attach, swap, status, detach behave: exit codes, signals, losses, races, clean-up.
+. "$(dirname "$0")/lib.sh"
+run() { sbpf run -q --policy no-network "$@"; }
+
+# ---- exit codes and streams ----
+run -- true; is exit/zero 0 $?
+run -- sh -c 'exit 7'; is exit/own-code 7 $?
+run -- sh -c 'kill -9 $$'; is exit/signal 137 $?
+run -- /no/such/program 2>/dev/null; is exit/not-found 127 $?
+run -- /etc/passwd 2>/dev/null; is exit/not-executable 126 $?
+run --timeout 1s -- sleep 100; is exit/timeout 124 $?
+sbpf run --no-such-option -- true 2>/dev/null; is exit/usage 2 $?
+sbpf run --policy /no/such.yaml -- true 2>/dev/null; is exit/no-policy 2 $?
+is stream/stdin-stdout hello "$(echo hello | run -- cat)"
+out=$(sbpf run --policy no-network -- true 2>&1 >/dev/null)
+has active/line "isolation active (29/29 hooks) policy=no-network cgroup=" "$out"
+bad=$(policy bad <<'P'
+version: 1
+name: bad
+network: {connect: [{address: 127.0.0.1, port: [1]}]}
+P
+)
+rm -f "$tmp/marker"
+out=$(sbpf run --policy "$bad" -- touch "$tmp/marker" 2>&1); is policy/bad-exit 2 $?
+has policy/bad-location "bad.yaml:3:" "$out"
+is policy/bad-ran-nothing no "$([[ -e $tmp/marker ]] && echo yes || echo no)"
+
+# ---- what is left over ends with the program ----
+run --name leftover -- sh -c "setsid sh -c 'sleep 1000 & echo \$! >$tmp/pid; wait' & until test -s $tmp/pid; do sleep 0.1; done"
+is leftover/killed no "$(kill -0 "$(cat "$tmp/pid")" 2>/dev/null && echo yes || echo no)"
+is leftover/cgroup-removed no "$([[ -e $cgroots/sbpf/leftover ]] && echo yes || echo no)"
+is leftover/pins-removed no "$([[ -e $pins/sandboxes/leftover ]] && echo yes || echo no)"
+
+# ---- signals ----
+sbpf run -q --policy no-network -- sh -c "trap 'echo term >$tmp/sig; exit 9' TERM; echo \$\$ >$tmp/up; while :; do sleep 0.1; done" &
+supervisor=$!
+within 20 test -s "$tmp/up"
+kill -TERM $supervisor
+wait $supervisor; is signal/forwarded 9 $?
+is signal/seen term "$(cat "$tmp/sig")"
+
+# ---- the terminal is put back ----
+cat >"$tmp/terminal.py" <<'P'
+import os, pty, subprocess, sys, termios
+master, slave = pty.openpty()
+before = termios.tcgetattr(slave)
+p = subprocess.Popen(["sbpf", "run", "-q", "--policy", "no-network", "--", "stty", "raw", "-echo"],
+                     stdin=slave, stdout=slave, stderr=slave, start_new_session=True)
+p.wait()
+print("same" if termios.tcgetattr(slave)[:4] == before[:4] else "changed", p.returncode)
+P
+is terminal/restored "same 0" "$(python3 "$tmp/terminal.py")"
+
+# ---- limits are the kernel's ----
+limits=$(policy limits <<'P'
+version: 1
+name: limits
+process: {limits: {processes: 8, memory: 64MiB, cpu: 0.5, timeout: 20s}}
+P
+)
+sbpf run -q --policy "$limits" -- sh -c 'cd /sys/fs/cgroup && cd ./$(cut -d: -f3 /proc/self/cgroup) && cat pids.max memory.max cpu.max' >"$tmp/limits"
+is limits/set "8 67108864 50000 100000" "$(paste -sd' ' "$tmp/limits")"
+has limits/processes-held "Resource temporarily unavailable" "$(sbpf run -q --policy "$limits" -- bash -c 'for i in {1..20}; do sleep 5 & done' 2>&1)"
+sbpf run -q --policy "$limits" -- python3 -c 'x = bytearray(200 << 20)' 2>/dev/null; is limits/memory-held 137 $?
+
+# ---- status, verify, on_loss (AB-2) ----
+ids() { bpftool -j link show | json "[l['id'] for l in d if l.get('cgroup_id') == $1 and l.get('attach_type') == '$2']" | tr -d '[]'; }
+for action in freeze kill alert; do
+  p=$(policy "loss-$action" <<P
+version: 1
+name: loss-$action
+on_loss: $action
+P
+)
+  sbpf run --name "loss-$action" --policy "$p" -- sleep 1000 2>"$tmp/loss.err" &
+  supervisor=$!
+  within 20 grep -q active "$tmp/loss.err"
+  sbpf status "loss-$action" >/dev/null; is "AB-2/$action/active-before" 0 $?
+  cg=$(sbpf status "loss-$action" --json | json 'd["cgroup_id"]')
+  bpftool link detach id "$(ids "$cg" cgroup_inet4_connect)"
+  if [[ $action != kill ]]; then # a killed sandbox is soon gone, and its status with it
+    out=$(sbpf status "loss-$action" --json); is "AB-2/$action/status-exit" 3 $?
+    is "AB-2/$action/status-says-so" False "$(json 'd["isolation_active"]' <<<"$out")"
+    has "AB-2/$action/names-the-hook" connect4 "$(json '[x["what"] for x in d["degraded"]]' <<<"$out")"
+  fi
+  case $action in
+    freeze) within 2 grep -q 'frozen 1' "$cgroots/sbpf/loss-freeze/cgroup.events"; is AB-2/freeze/done 0 $? ;;
+    kill) within 2 sh -c "! kill -0 $supervisor 2>/dev/null"; is AB-2/kill/done 0 $? ;;
+    alert) within 2 grep -qi connect4 "$tmp/loss.err"; is AB-2/alert/done 0 $? ;;
+  esac
+  sbpf kill "loss-$action" >/dev/null 2>&1
+  wait $supervisor 2>/dev/null
+done
+# Every link of the sandbox in turn, and every LSM pin in turn.
+sbpf run -q --policy no-network --name each -- sleep 1000 &
+within 20 sbpf status each >/dev/null 2>&1
+cg=$(sbpf status each --json | json 'd["cgroup_id"]')
+for type in cgroup_inet6_connect cgroup_udp4_sendmsg cgroup_udp6_sendmsg cgroup_inet4_bind cgroup_inet6_bind cgroup_inet_sock_create; do
+  id=$(ids "$cg" $type)
+  [[ -n $id ]] || id=$(ids "$cg" "${type/inet_sock_create/sock_create}")
+  bpftool link detach id "$id"
+  sbpf verify each >/dev/null 2>&1; is "AB-2/detach/$type" 3 $?
+done
+for pin in "$pins"/links/*; do
+  mv "$pin" "$pins/links/moved_${pin##*/}" 2>/dev/null || rm "$pin"
+  sbpf status each --json >"$tmp/status"; code=$?
+  has "AB-2/pin/${pin##*/}" "3 ${pin##*/}" "$code $(json '[x["what"] for x in d["degraded"]]' <"$tmp/status" | grep -o "'${pin##*/}'" | tr -d "'")"
+done
+sbpf kill each >/dev/null 2>&1
+wait %% 2>/dev/null
+clean
+
+# ---- a dead supervisor's empty sandbox is cleaned up by the next command ----
+sbpf run -q --policy no-network --name dead -- sleep 1000 &
+supervisor=$!
+within 20 sbpf status dead >/dev/null 2>&1
+kill -9 $supervisor
+wait $supervisor 2>/dev/null
+kill -9 "$(cat "$cgroots/sbpf/dead/cgroup.procs")"
+within 5 grep -q 'populated 0' "$cgroots/sbpf/dead/cgroup.events"
+hasnt garbage/list dead "$(sbpf list)"
+is garbage/cgroup no "$([[ -e $cgroots/sbpf/dead ]] && echo yes || echo no)"
+
+# ---- kill -9 of a starting supervisor at random moments ----
+for i in {1..25}; do
+  sbpf run -q --policy no-network --name "crash$i" -- sleep 1000 &
+  supervisor=$!
+  sleep "0.0$((RANDOM % 99 + 1))"
+  kill -9 $supervisor 2>/dev/null
+  wait $supervisor 2>/dev/null
+done
+# What did start is confined, what did not is gone: no third state.
+half=0
+for name in $(sbpf list); do
+  sbpf verify "$name" >/dev/null 2>&1 || half=$((half + 1))
+  sbpf kill "$name" || half=$((half + 1))
+done
+is crash/no-half-made-sandbox 0 $half
+run -- true; is crash/next-run-works 0 $?
+
+# ---- concurrent first runs: one loads, all are confined ----
+clean
+for i in {1..6}; do (run -- "$probe" connect tcp 127.0.0.1 9 >"$tmp/con$i"; echo "exit $?" >>"$tmp/con$i") & done
+wait
+is concurrent/all-denied "6" "$(grep -lx 1 "$tmp"/con? | wc -l)"
+sbpf run -q --policy no-network --name twin -- sleep 1000 &
+within 20 sbpf status twin >/dev/null 2>&1
+run --name twin -- true 2>/dev/null; is concurrent/name-taken 125 $?
+sbpf kill twin
+wait
+
+# ---- attach, swap, explain, events ----
+serve tcp 127.0.0.1 7001
+allow=$(policy allow7001 <<'P'
+version: 1
+name: allow7001
+network: {connect: [{address: 127.0.0.1, ports: [7001]}]}
+P
+)
+mkdir -p "$cgroots/other.runtime/box"
+sh -c "echo \$\$ >$cgroots/other.runtime/box/cgroup.procs; while sleep 0.1; do $probe connect tcp 127.0.0.1 7001 >$tmp/attached.new; mv $tmp/attached.new $tmp/attached; done" &
+loop=$!
+within 20 grep -qx 0 "$tmp/attached"; is attach/control-open 0 $?
+sbpf attach --cgroup "$cgroots/other.runtime/box" --name box --policy no-network >/dev/null; is attach/exit 0 $?
+within 5 grep -qx 1 "$tmp/attached"; is attach/denied 0 $?
+mkdir "$cgroots/other.runtime/box/child"
+is attach/child-cgroup-denied 1 "$(sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec $probe connect tcp 127.0.0.1 7001")"
+sbpf attach --cgroup "$cgroots/other.runtime" --name outer --policy "$allow" >/dev/null; is attach/outer-exit 0 $?
+is attach/outer-and-inner-both-hold 1 "$(sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec $probe connect tcp 127.0.0.1 7001")"
+sbpf detach outer
+sbpf swap box --policy "$allow" >/dev/null; is swap/exit 0 $?
+within 5 grep -qx 0 "$tmp/attached"; is swap/allowed 0 $?
+is swap/generation 2 "$(sbpf status box --json | json 'd["policy"]["generation"]')"
+sbpf swap box --policy "$bad" 2>/dev/null; is swap/bad-policy-exit 2 $?
+is swap/bad-policy-changed-nothing 2 "$(sbpf status box --json | json 'd["policy"]["generation"]')"
+sbpf attach --cgroup "$cgroots/other.runtime/box" --policy no-network 2>/dev/null; is attach/twice 125 $?
+sbpf attach --cgroup /tmp --policy no-network 2>/dev/null; is attach/not-a-cgroup 125 $?
+sbpf swap box --policy no-network >/dev/null
+within 5 grep -qx 1 "$tmp/attached"; is swap/denied-again 0 $?
+events=$(sbpf events box --json)
+has events/json '"port":7001' "$(tr -d ' ' <<<"$events")"
+has events/allow-line 7001 "$(tail -1 <<<"$events" | json 'd["allow"]')"
+sbpf detach box; is detach/exit 0 $?
+within 5 grep -qx 0 "$tmp/attached"; is detach/open-again 0 $?
+kill $loop
+wait $loop 2>/dev/null
+sbpf explain --policy "$allow" connect 127.0.0.1:7001 >/dev/null; is explain/allowed 0 $?
+sbpf explain --policy "$allow" connect 127.0.0.1:7002 >/dev/null; is explain/denied 1 $?
+
+# ---- 300 swaps under load: never both, never neither ----
+serve udp 127.0.0.1 7101
+serve udp 127.0.0.1 7102
+for port in 7101 7102; do
+  policy "only$port" >/dev/null <<P
+version: 1
+name: only$port
+network: {connect: [{address: 127.0.0.1, ports: [$port], protocol: udp}]}
+P
+done
+sbpf run -q --name swapped --policy "$tmp/only7101.yaml" -- "$probe" hammer 20 127.0.0.1 7101 7102 >"$tmp/hammer" &
+within 20 sbpf status swapped >/dev/null 2>&1
+swaps=0
+while sbpf swap swapped --policy "$tmp/only7102.yaml" >/dev/null 2>&1 && sbpf swap swapped --policy "$tmp/only7101.yaml" >/dev/null 2>&1; do
+  swaps=$((swaps + 2))
+done
+wait %% 2>/dev/null
+read -r _ a _ b _ both _ neither _ other <<<"$(cat "$tmp/hammer")"
+# A pair of connects straddles a flip now and then: both or neither of a pair is then right. More than one a flip is not.
+if ((swaps > 20 && a > 0 && b > 0 && both + neither <= swaps && other == 0)); then ok swap/under-load
+else not_ok swap/under-load "swaps $swaps: $(cat "$tmp/hammer")"; fi
+
+# ---- a host without room says so, audit never says active ----
+audit=$(policy audit <<'P'
+version: 1
+name: audit
+mode: audit
+P
+)
+out=$(sbpf run --policy "$audit" -- "$probe" connect tcp 127.0.0.1 7001 2>&1); is audit/not-blocked 0 $?
+hasnt audit/never-called-active "isolation active" "$out"
+has audit/reports 7001 "$out"
+rmdir "$cgroots/other.runtime/box/child" "$cgroots/other.runtime/box" "$cgroots/other.runtime"
+clean
+is left-behind "" "$(left_behind)"
+finish

@@ -1,0 +1,177 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The founding requirements, with real programs and both controls each: BF-1, BF-1b, BF-2, LC-1, LC-2, AB-5, X-1, X-2.
+. "$(dirname "$0")/lib.sh"
+
+allow8000=$(policy allow8000 <<'P'
+version: 1
+name: allow8000
+network: {connect: [{address: 127.0.0.1, ports: [8000], protocol: tcp}]}
+P
+)
+open=$(policy open <<'P'
+version: 1
+name: open
+network: {dangerously_allow_all: true}
+P
+)
+
+# ---- BF-1: real clients are refused at once, and the server never hears of them ----
+mkdir "$tmp/www"
+echo payload >"$tmp/www/file"
+(cd "$tmp/www" && exec python3 -u -m http.server 8000 --bind 127.0.0.1) >"$tmp/http.log" 2>&1 &
+servers+=($!)
+within 30 curl -sf -o /dev/null http://127.0.0.1:8000/file
+requests() { grep -c '"GET ' "$tmp/http.log"; }
+
+cat >"$tmp/get.py" <<'P'
+import urllib.request, urllib.error
+try:
+    print("got", urllib.request.urlopen("http://127.0.0.1:8000/file", timeout=30).read().decode().strip())
+except urllib.error.URLError as e:
+    print("errno", e.reason.errno)
+P
+cat >"$tmp/get.js" <<'P'
+require("http").get("http://127.0.0.1:8000/file", r => r.on("data", d => console.log("got " + String(d).trim())))
+  .on("error", e => console.log("errno " + -e.errno));
+P
+client() { # client NAME [sbpf run options… --]
+  local name=$1
+  shift
+  case $name in
+    curl) "$@" curl -sS --max-time 30 -w 'errno %{errormsg}\n' http://127.0.0.1:8000/file ;;
+    python) "$@" python3 "$tmp/get.py" ;;
+    node) "$@" node "$tmp/get.js" ;;
+  esac 2>&1
+}
+for name in curl python node; do
+  before=$(requests)
+  has "BF-1/$name/control-open" payload "$(client $name)"
+  has "BF-1/$name/allowed" payload "$(client $name sbpf run -q --policy "$allow8000" --)"
+  is "BF-1/$name/server-heard-the-allowed" $((before + 2)) "$(requests)"
+  before=$(requests) began=$SECONDS
+  out=$(client $name sbpf run -q --policy no-network --)
+  if [[ $name == curl ]]; then
+    hasnt "BF-1/$name/denied" payload "$out"
+    strace_out=$(sbpf run -q --policy no-network -- curl -sS --max-time 30 http://127.0.0.1:8000/file 2>&1; echo "rc=$?")
+    has "BF-1/$name/denied-exit" "rc=7" "$strace_out"
+  else
+    has "BF-1/$name/denied" "errno 1" "$out"
+  fi
+  if ((SECONDS - began < 15)); then ok "BF-1/$name/denied-at-once"; else not_ok "BF-1/$name/denied-at-once" "$((SECONDS - began)) s"; fi
+  is "BF-1/$name/server-heard-nothing" "$before" "$(requests)"
+done
+
+# The denial explains itself (AB-5): what it prints is a policy line, and with that line the program gets through.
+out=$(sbpf run --policy no-network -- "$probe" connect tcp 127.0.0.1 8000 2>&1)
+has AB-5/denial-names-the-endpoint "connect tcp 127.0.0.1:8000" "$out"
+line=$(sed -n 's/.*allow with: *//p' <<<"$out" | head -1)
+has AB-5/denial-names-the-line "127.0.0.1" "$line"
+printf 'version: 1\nname: mended\n%s\n' "$line" >"$tmp/mended.yaml"
+is AB-5/the-line-allows-it 0 "$(sbpf run -q --policy "$tmp/mended.yaml" -- "$probe" connect tcp 127.0.0.1 8000 2>&1 | tail -1)"
+
+# ---- BF-1b: any uid, and through a set-user-id program ----
+cp "$probe" "$tmp/suid" && chmod 4755 "$tmp/suid" && chmod 755 "$tmp"
+as() { local uid=$1; shift; setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"; }
+for uid in 0 1000; do
+  is "BF-1b/uid-$uid/control-open" 0 "$(as $uid "$probe" connect tcp 127.0.0.1 8000)"
+  is "BF-1b/uid-$uid/allowed" 0 "$(sbpf run -q --policy "$allow8000" -- setpriv --reuid $uid --regid $uid --clear-groups "$probe" connect tcp 127.0.0.1 8000)"
+  is "BF-1b/uid-$uid/denied" 1 "$(sbpf run -q --policy no-network -- setpriv --reuid $uid --regid $uid --clear-groups "$probe" connect tcp 127.0.0.1 8000)"
+done
+is BF-1b/set-user-id/control-open 0 "$(as 1000 "$tmp/suid" connect tcp 127.0.0.1 8000)"
+is BF-1b/set-user-id/allowed 0 "$(sbpf run -q --policy "$allow8000" -- setpriv --reuid 1000 --regid 1000 --clear-groups "$tmp/suid" connect tcp 127.0.0.1 8000)"
+is BF-1b/set-user-id/denied 1 "$(sbpf run -q --policy no-network -- setpriv --reuid 1000 --regid 1000 --clear-groups "$tmp/suid" connect tcp 127.0.0.1 8000)"
+
+# ---- BF-2: only the policy's environment arrives ----
+envp=$(policy env <<'P'
+version: 1
+name: env
+process: {env: {allow: [PATH, GIVEN], set: {CI: "1"}}}
+P
+)
+has BF-2/control-inherits canary-7f3 "$(OPENAI_API_KEY=canary-7f3 env)"
+out=$(OPENAI_API_KEY=canary-7f3 GIVEN=yes sbpf run -q --policy "$envp" -- env)
+hasnt BF-2/secret-stays-out canary-7f3 "$out"
+has BF-2/allowed-name-arrives GIVEN=yes "$out"
+has BF-2/explicit-value-arrives CI=1 "$out"
+hasnt BF-2/default-keeps-it-out canary-7f3 "$(OPENAI_API_KEY=canary-7f3 sbpf run -q --policy no-network -- env)"
+allow_key=$(policy allow_key <<'P'
+version: 1
+name: allow-key
+process: {env: {allow: [PATH, OPENAI_API_KEY]}}
+P
+)
+has BF-2/allowing-policy canary-7f3 "$(OPENAI_API_KEY=canary-7f3 sbpf run -q --policy "$allow_key" -- env)"
+
+# ---- LC-1, LC-2: exactly the proxy and the resolver, on five addresses, TCP and UDP ----
+# Bystanders of each address and protocol, the report's API on port 8000 among them (above).
+serve tcp 127.0.0.1 18443
+serve tcp 127.0.0.53 53
+serve udp 127.0.0.53 53
+serve udp 127.0.0.1 8000
+serve tcp ::1 8000
+serve udp ::1 8000
+serve tcp 127.0.0.2 8000
+serve udp 127.0.0.2 8000
+is LC-1/control-open-api 0 "$("$probe" connect tcp 127.0.0.1 8000)"
+is LC-1/control-open-bystander 0 "$("$probe" connect tcp ::1 8000)"
+before=$(requests) visits_before=$(cat "$tmp"/udp-127.0.0.1-8000.log "$tmp"/*-::1-8000.log "$tmp"/*-127.0.0.2-8000.log | wc -l)
+out=$(sbpf run -q --policy code-interpreter -- "$probe" scan)
+has LC-1/scan-was-whole "scanned 655350" "$out"
+# 127.0.0.1 is also reached as the mapped address; the resolver's 127.0.0.53 is none of the five.
+is LC-1/exactly-the-proxy "tcp 127.0.0.1 18443 open
+tcp ::ffff:127.0.0.1 18443 open" "$(grep -v scanned <<<"$out")"
+for protocol in tcp udp; do
+  is "LC-1/resolver-$protocol" 0 "$(sbpf run -q --policy code-interpreter -- "$probe" connect $protocol 127.0.0.53 53)"
+  is "LC-1/resolver-other-port-$protocol" 1 "$(sbpf run -q --policy code-interpreter -- "$probe" connect $protocol 127.0.0.53 54)"
+done
+is LC-2/api-heard-nothing "$before" "$(requests)"
+is LC-2/bystanders-heard-nothing "$visits_before" "$(cat "$tmp"/udp-127.0.0.1-8000.log "$tmp"/*-::1-8000.log "$tmp"/*-127.0.0.2-8000.log | wc -l)"
+is LC-1/allowing-policy 0 "$(sbpf run -q --policy "$open" -- "$probe" connect tcp ::1 8000)"
+
+# ---- X-1: the first instruction is confined ----
+kill "${servers[0]}" 2>/dev/null
+wait "${servers[0]}" 2>/dev/null
+serve tcp 127.0.0.1 8000
+is X-1/control-open "good 20 of 20" "$("$probe" storm 20 "$at_once")"
+is X-1/allowed "good 20 of 20" "$(sbpf run -q --policy "$allow8000" -- "$probe" storm 20 "$at_once")"
+before=$(visits tcp 127.0.0.1 8000)
+sbpf run -q --name x1 --policy no-network -- sleep 1000 &
+within 20 sbpf status x1 >/dev/null 2>&1
+# 9,900 programs started inside, and 100 whole `sbpf run`s whose first instruction it is.
+is X-1/denied-10000 "good 0 of 9900" "$(sbpf run -q --policy no-network -- "$probe" storm 9900 "$at_once")"
+through=0
+for _ in {1..100}; do
+  sbpf run -q --policy no-network -- "$at_once"
+  [[ $? == 1 ]] || through=$((through + 1))
+done
+is X-1/denied-from-the-very-first 0 "$through"
+is X-1/server-heard-nothing "$before" "$(visits tcp 127.0.0.1 8000)"
+sbpf kill x1 && wait %% 2>/dev/null
+
+# ---- X-2: kill -9 of the supervisor leaves the workload running and confined ----
+cat >"$tmp/loop.sh" <<P
+while sleep 0.2; do $probe connect tcp 127.0.0.1 8000 >>$tmp/loop.out; done
+P
+before=$(visits tcp 127.0.0.1 8000)
+sbpf run -q --name orphan --policy no-network -- sh "$tmp/loop.sh" &
+supervisor=$!
+within 20 test -s "$tmp/loop.out"
+generation=$(sbpf status orphan --json | json 'd["policy"]["generation"]')
+kill -9 $supervisor
+wait $supervisor 2>/dev/null
+: >"$tmp/loop.out"
+within 20 test -s "$tmp/loop.out"
+is X-2/still-denied-after-kill-9 1 "$(sort -u "$tmp/loop.out")"
+has X-2/list-shows-it orphan "$(sbpf list)"
+is X-2/status-still-active True "$(sbpf status orphan --json | json 'd["isolation_active"]')"
+is X-2/generation-unchanged "$generation" "$(sbpf status orphan --json | json 'd["policy"]["generation"]')"
+has X-2/verify-holds "active" "$(sbpf verify orphan)"
+sbpf kill orphan
+is X-2/kill-ends-it "" "$(pgrep -f "$tmp/loop.sh")"
+is X-2/server-heard-nothing "$before" "$(visits tcp 127.0.0.1 8000)"
+hasnt X-2/list-forgets-it orphan "$(sbpf list)"
+
+clean
+is left-behind "" "$(left_behind)"
+finish
