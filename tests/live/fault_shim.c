@@ -4,7 +4,7 @@
  *   SBPF_FAULT=attach:HOOK   BPF_LINK_CREATE of the program loaded or opened as HOOK
  *   SBPF_FAULT=command:N     every call of bpf command N (BPF_MAP_FREEZE is 22, BPF_OBJ_PIN 6…)
  *   SBPF_FAULT=lie:HOOK      BPF_LINK_CREATE succeeds with a link that is detached again: only verification can tell
- * The errno is EINVAL, or $SBPF_FAULT_ERRNO. Says on stderr that it struck, so that a test knows it did. */
+ * The errno is EACCES, or $SBPF_FAULT_ERRNO. (On EINVAL libbpf tries the attach of older kernels, and succeeds.) Says on stderr that it struck, so that a test knows it did. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -86,7 +86,7 @@ long syscall(long number, ...)
 			return fd;
 		}
 		dprintf(2, "fault struck: %s\n", fault);
-		errno = code ? atoi(code) : EINVAL;
+		errno = code ? atoi(code) : EACCES;
 		return -1;
 	}
 	return real_syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -21,7 +21,8 @@ refused() {
   elif [[ $out == *"isolation active"* ]]; then not_ok "$name" "claimed to be active: $out"
   elif [[ $out != *"$needle"* ]]; then not_ok "$name" "'$needle' is not named: $out"
   elif ! within 20 test -z "$(left_behind)"; then not_ok "$name" "left behind:$(left_behind)"
-  else ok "$name"; fi
+  else ok "$name" && return; fi
+  clean # or the next fault would find the programs loaded
 }
 
 # The shim does nothing without a fault, so a refusal is the fault's.
