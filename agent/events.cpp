@@ -67,7 +67,7 @@ std::string guard_text(const sbpf_event& e) {
     case SBPF_HOOK_task_alloc:
       return "clone into another cgroup";
     case SBPF_HOOK_file_open:
-      return "write to a cgroup file";
+      return e.reason == SBPF_REASON_LEAVE_CGROUP ? "write to a cgroup file" : "write to a file that drives the kernel";
     case SBPF_HOOK_capable:
       return "capability " + std::to_string(e.task.detail);
     case SBPF_HOOK_bpf:

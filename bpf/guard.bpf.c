@@ -3,8 +3,9 @@
  *
  * hook                 kernel                            refuses                               does not see
  * task_alloc           copy_process                      clone3(CLONE_INTO_CGROUP)
- * file_open            do_dentry_open                    cgroupfs files for writing            files opened before joining
- *                                                                                              (`run` closes them, `attach` looks)
+ * file_open            do_dentry_open                    writing: cgroupfs, /proc/sys, sysfs,  files opened before joining
+ *                                                        tracefs and other files that drive    (`run` closes them, `attach` looks)
+ *                                                        the kernel
  * capable              cap_capable's callers             NET_ADMIN, NET_RAW, BPF, PERFMON,     file capabilities over a child
  *                                                        SYS_MODULE over the host              user namespace (harmless there)
  * bpf                  __sys_bpf                         every bpf(2) command                  -
@@ -57,14 +58,44 @@ static __always_inline int is_cgroupfs(unsigned long magic)
 	return magic == CGROUP2_MAGIC || magic == CGROUP_MAGIC;
 }
 
+/* Files by which root drives the kernel, which then acts outside of every sandbox: core_pattern, uevent_helper, kprobes,
+ * binfmt_misc… */
+static __always_inline int is_kernel_control(struct inode *inode, unsigned long magic)
+{
+	void *pid = NULL;
+
+	if (magic == PROC_MAGIC) {
+		/* A process's own files belong to a pid; /proc/sys and the like belong to none. */
+		const void *proc = (const void *)inode - bpf_core_field_offset(struct proc_inode, vfs_inode);
+
+		bpf_probe_read_kernel(&pid, sizeof(pid), proc + bpf_core_field_offset(struct proc_inode, pid));
+		return !pid;
+	}
+	return magic == SYSFS_MAGIC || magic == DEBUGFS_MAGIC || magic == TRACEFS_MAGIC || magic == SECURITYFS_MAGIC ||
+	       magic == CONFIGFS_MAGIC || magic == BINFMT_MAGIC || magic == EFIVARFS_MAGIC;
+}
+
+static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
+{
+	__u32 reason = SBPF_REASON_NONE;
+
+	if (file->f_mode & FMODE_WRITE) {
+		struct inode *inode = file->f_inode;
+		unsigned long magic = inode->i_sb->s_magic;
+
+		if (is_cgroupfs(magic))
+			reason = SBPF_REASON_LEAVE_CGROUP;
+		else if (is_kernel_control(inode, magic))
+			reason = SBPF_REASON_GUARD;
+	}
+	return canary_or(box, SBPF_HOOK_file_open, reason != SBPF_REASON_NONE, reason, 0, 0);
+}
+
 SEC("lsm/file_open")
 int BPF_PROG(hook_file_open, struct file *file)
 {
-	int denied;
-
 	LSM_GATE(boxes);
-	denied = file->f_mode & FMODE_WRITE && is_cgroupfs(file->f_inode->i_sb->s_magic);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_file_open, denied, SBPF_REASON_LEAVE_CGROUP, 0);
+	LSM_JUDGE(boxes, judge_open, file);
 }
 
 enum {

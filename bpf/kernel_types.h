@@ -50,6 +50,11 @@ struct inode {
 	unsigned long i_ino;
 };
 
+struct proc_inode {
+	void *pid;
+	struct inode vfs_inode;
+};
+
 struct dentry {
 	struct super_block *d_sb;
 };
@@ -145,5 +150,11 @@ enum { AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_NETLINK = 16 }
 #define BPF_FS_MAGIC 0xcafe4a11
 #define SYSFS_MAGIC 0x62656572
 #define SECURITYFS_MAGIC 0x73636673
+#define PROC_MAGIC 0x9fa0
+#define DEBUGFS_MAGIC 0x64626720
+#define TRACEFS_MAGIC 0x74726163
+#define CONFIGFS_MAGIC 0x62656570
+#define BINFMT_MAGIC 0x42494e4d
+#define EFIVARFS_MAGIC 0xde5e81e4
 
 #endif
