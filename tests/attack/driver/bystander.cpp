@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process of the outside that does nothing: it has memory, a life, and a connection to a server.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+
+#include "tests/attack/driver/victim.h"
+
+namespace attack::driver {
+
+namespace {
+
+constexpr int kConnection = 50;   // the bystander's descriptor of its connection
+constexpr int kInheritance = 33;  // the driver's copy, left open across exec
+constexpr std::size_t kMemory = 4096;
+
+class Bystander : public Receiver {
+ public:
+  Bystander(const Scene& scene, Victim kind) : Receiver(scene.token), kind_(kind), token_(scene.token) {
+    Fd listener = open_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK);
+    bind_to(listener, v4("127.0.0.1", 0));
+    listen_on(listener);
+    port_ = port_of(listener);
+    connection_ = open_socket(AF_INET, SOCK_STREAM);
+    connect_to(connection_, v4("127.0.0.1", port_));
+    server_side_ = Fd(must(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept"));
+    memory_ = static_cast<char*>(mmap(nullptr, kMemory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    if (memory_ == MAP_FAILED) throw Failure{errno, "mmap"};
+    int ready[2];
+    must(pipe2(ready, O_CLOEXEC), "pipe");
+    pid_ = must(fork(), "fork");
+    if (pid_ == 0) idle(scene.uid, connection_.get());
+    close(ready[1]);
+    char nothing = 0;
+    if (read(ready[0], &nothing, 1) != 0) throw Failure{EIO, "bystander"};  // it has closed all, the pipe as well
+    close(ready[0]);
+    if (kind_ == Victim::bystander_socket) {
+      must(dup2(connection_.get(), kInheritance), "dup2");
+      receive_at(Fd(must(dup(server_side_.get()), "dup")));
+    }
+    listen_at(std::move(listener));
+  }
+  ~Bystander() override {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    munmap(memory_, kMemory);
+    if (kind_ == Victim::bystander_socket) close(kInheritance);
+  }
+
+  Arguments arguments() const override {
+    return {{"port", std::to_string(port_)},
+            {"bystander", std::to_string(pid_)},
+            {"bystander_fd", std::to_string(kConnection)},
+            {"bystander_port", std::to_string(port_of(connection_))},
+            {"bystander_memory", std::to_string(reinterpret_cast<std::uintptr_t>(memory_))},
+            {"inherited_fd", std::to_string(kInheritance)}};
+  }
+  int inheritance() const override { return kind_ == Victim::bystander_socket ? kInheritance : -1; }
+  Fd connection() override { return Fd(must(dup(connection_.get()), "dup")); }
+
+  Seen look(const Outcome& outcome, milliseconds patience) override {
+    if (kind_ == Victim::bystander_socket) return Receiver::look(outcome, patience);
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (!harmed()) {
+      if (std::chrono::steady_clock::now() >= deadline) return Seen::nothing;
+      usleep(2000);
+    }
+    return Seen::harm;
+  }
+
+ private:
+  [[noreturn]] static void idle(int uid, int connection) {
+    const auto id = static_cast<uid_t>(uid);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (uid != 0 && (setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0)) _exit(1);
+    prctl(PR_SET_DUMPABLE, 1);
+    dup2(connection, kConnection);
+    for (int fd = 3; fd < 1024; fd++)
+      if (fd != kConnection) close(fd);
+    for (;;) pause();
+  }
+
+  bool harmed() const {
+    if (kind_ == Victim::bystander_memory) return std::memcmp(memory_, token_.data(), 8) == 0;
+    if (kind_ == Victim::bystander_life) {
+      siginfo_t info{};
+      return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
+    }
+    char byte = 0;  // its connection: reset or ended
+    const ssize_t got = recv(server_side_.get(), &byte, 1, MSG_DONTWAIT);
+    return got == 0 || (got < 0 && errno != EAGAIN);
+  }
+
+  Victim kind_;
+  std::string token_;
+  Fd connection_, server_side_;
+  std::uint16_t port_ = 0;
+  char* memory_ = nullptr;
+  pid_t pid_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<VictimState> make_bystander_victim(Victim kind, const Scene& scene) {
+  if (kind == Victim::bystander_memory || kind == Victim::bystander_life || kind == Victim::bystander_socket ||
+      kind == Victim::diag_connection)
+    return std::make_unique<Bystander>(scene, kind);
+  return nullptr;
+}
+
+}  // namespace attack::driver

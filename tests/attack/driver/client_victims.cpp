@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clients of the outside, that an attacker must not be able to serve.
+#include <netdb.h>
+#include <netinet/in.h>
+#include <poll.h>
+
+#include "tests/attack/driver/victim.h"
+
+namespace attack::driver {
+
+namespace {
+
+class Client : public VictimState {
+ public:
+  Client(const Scene& scene, int family, int type, int protocol)
+      : token_(scene.token), family_(family), type_(type), protocol_(protocol), port_(free_port()) {}
+  Arguments arguments() const override { return {{"port", std::to_string(port_)}}; }
+
+  Seen look(const Outcome& outcome, milliseconds patience) override {
+    Address to = family_ == AF_INET6 ? v6("::1", port_) : v4("127.0.0.1", port_);
+    if (const auto comma = outcome.served.find(','); comma != std::string::npos)
+      to = place(outcome.served.substr(0, comma), outcome.served.substr(comma + 1), to);
+    const Fd fd(socket(family_, type_ | SOCK_CLOEXEC, protocol_));
+    if (!fd || connect(fd.get(), to.raw(), to.length) != 0) return Seen::nothing;
+    return ask(fd, patience);
+  }
+
+ protected:
+  Seen ask(const Fd& fd, milliseconds patience) const {
+    const bool connected = type_ != SOCK_DGRAM;
+    if (!connected) send(fd.get(), "?", 1, 0);
+    pollfd answer = {fd.get(), POLLIN, 0};
+    poll(&answer, 1, static_cast<int>(patience.count()));
+    char buffer[256];
+    const ssize_t got = recv(fd.get(), buffer, sizeof(buffer), MSG_DONTWAIT);
+    if (got > 0 && std::string(buffer, static_cast<std::size_t>(got)).find(token_) != std::string::npos)
+      return Seen::harm;
+    return connected || got > 0 ? Seen::something : Seen::nothing;
+  }
+  std::uint16_t port() const { return port_; }
+
+ private:
+  // Where the attacker says that it serves; an unspecified address stands for loopback.
+  static Address place(const std::string& host, const std::string& port, const Address& otherwise) {
+    const auto number = static_cast<std::uint16_t>(std::stoul(port));
+    if (host == "0.0.0.0" || host == "::" || host.starts_with("::ffff:")) return v4("127.0.0.1", number);
+    if (otherwise.storage.ss_family == AF_INET6) return v6(host.c_str(), number);
+    return v4(host.c_str(), number);
+  }
+
+  std::string token_;
+  int family_, type_, protocol_;
+  std::uint16_t port_;
+};
+
+// Connects before the attacker joins its sandbox and waits for the answer.
+class EarlyClient : public Client {
+ public:
+  explicit EarlyClient(const Scene& scene) : Client(scene, AF_INET, SOCK_STREAM, 0) {}
+  void before_attack() override {
+    fd_ = open_socket(AF_INET, SOCK_STREAM);
+    connect_to(fd_, v4("127.0.0.1", port()));
+  }
+  Seen look(const Outcome&, milliseconds patience) override {
+    // The connection is the driver's own doing; only an answer counts.
+    return ask(fd_, patience) == Seen::harm ? Seen::harm : Seen::nothing;
+  }
+
+ private:
+  Fd fd_;
+};
+
+// There is a server on the port, of the outside: the attacker must get none of its clients.
+class SharedPortClient : public Client {
+ public:
+  explicit SharedPortClient(const Scene& scene) : Client(scene, AF_INET, SOCK_STREAM, 0) {
+    server_ = open_socket(AF_INET, SOCK_STREAM);
+    set_option(server_, SOL_SOCKET, SO_REUSEPORT, 1);
+    bind_to(server_, v4("127.0.0.1", port()));
+    must(listen(server_.get(), 128), "listen");
+  }
+  Seen look(const Outcome& outcome, milliseconds patience) override {
+    for (int i = 0; i < 40; i++)
+      if (Client::look(outcome, std::min(patience, milliseconds(50))) == Seen::harm) return Seen::harm;
+    return Seen::nothing;
+  }
+
+ private:
+  Fd server_;
+};
+
+}  // namespace
+
+std::unique_ptr<VictimState> make_client_victim(Victim kind, const Scene& scene) {
+  if (kind == Victim::client_tcp4) return std::make_unique<Client>(scene, AF_INET, SOCK_STREAM, 0);
+  if (kind == Victim::client_tcp6) return std::make_unique<Client>(scene, AF_INET6, SOCK_STREAM, 0);
+  if (kind == Victim::client_udp4) return std::make_unique<Client>(scene, AF_INET, SOCK_DGRAM, 0);
+  if (kind == Victim::client_sctp4) return std::make_unique<Client>(scene, AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+  if (kind == Victim::client_tcp4_shared) return std::make_unique<SharedPortClient>(scene);
+  if (kind == Victim::early_client_tcp4) return std::make_unique<EarlyClient>(scene);
+  return nullptr;
+}
+
+}  // namespace attack::driver

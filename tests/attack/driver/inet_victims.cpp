@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Servers of this machine, and sniffers where nobody listens.
+#include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <linux/netlink.h>
+#include <linux/vm_sockets.h>
+#include <net/if.h>
+
+#include "tests/attack/driver/victim.h"
+#include "tests/attack/lib/kernel.h"
+
+namespace attack::driver {
+
+namespace {
+
+class Server : public Receiver {
+ public:
+  Server(const Scene& scene, int family, int type, int protocol, const Address& at) : Receiver(scene.token) {
+    Fd fd = open_socket(family, type | SOCK_NONBLOCK, protocol);
+    bind_to(fd, at);
+    port_ = port_of(fd);
+    const bool listens = type == SOCK_STREAM || protocol == IPPROTO_SCTP;
+    if (listens) listen_on(fd);
+    const bool one_to_many = type == SOCK_SEQPACKET;
+    if (listens && !one_to_many)
+      listen_at(std::move(fd));
+    else
+      receive_at(std::move(fd));
+  }
+  Arguments arguments() const override { return {{"port", std::to_string(port_)}}; }
+  Fd connection() override {
+    Fd fd = open_socket(AF_INET, SOCK_STREAM);
+    connect_to(fd, v4("127.0.0.1", port_));
+    settle();
+    return fd;
+  }
+
+ private:
+  std::uint16_t port_;
+};
+
+// On every address, and member of the multicast group.
+class OpenServer : public Server {
+ public:
+  explicit OpenServer(const Scene& scene) : Server(scene, AF_INET, SOCK_DGRAM, 0, v4("0.0.0.0", 0)) {
+    ip_mreqn membership{};
+    inet_pton(AF_INET, kMulticast, &membership.imr_multiaddr);
+    membership.imr_ifindex = static_cast<int>(if_nametoindex("lo"));
+    set_option(receiver(0), IPPROTO_IP, IP_ADD_MEMBERSHIP, &membership, sizeof(membership));
+  }
+};
+
+// Echo requests, seen by a raw socket. Other ICMP is everyone's.
+class EchoSniffer : public Receiver {
+ public:
+  EchoSniffer(const Scene& scene, bool v6) : Receiver(scene.token) {
+    write_file("/proc/sys/net/ipv4/ping_group_range", "0 2147483647");
+    const int protocol = v6 ? int{IPPROTO_ICMPV6} : int{IPPROTO_ICMP};
+    receive_at(open_socket(v6 ? AF_INET6 : AF_INET, SOCK_RAW | SOCK_NONBLOCK, protocol));
+  }
+
+ private:
+  Seen judge(const std::string& data) const override {
+    return Receiver::judge(data) == Seen::harm ? Seen::harm : Seen::nothing;
+  }
+};
+
+// Packets on lo to an address where nobody listens: what counts is where they went.
+class WireSniffer : public Receiver {
+ public:
+  WireSniffer(const Scene& scene, bool v6) : Receiver(scene.token), v6_(v6) {
+    if (v6_) change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), true, kWire6);
+    Fd fd = open_socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK, htons(v6_ ? ETH_P_IPV6 : ETH_P_IP));
+    sockaddr_ll lo{};
+    lo.sll_family = AF_PACKET;
+    lo.sll_protocol = htons(v6_ ? ETH_P_IPV6 : ETH_P_IP);
+    lo.sll_ifindex = static_cast<int>(if_nametoindex("lo"));
+    must(bind(fd.get(), reinterpret_cast<sockaddr*>(&lo), sizeof(lo)), "bind to lo");
+    receive_at(std::move(fd));
+    settle();
+  }
+  ~WireSniffer() override {
+    if (!v6_) return;
+    try {
+      change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), false, kWire6);
+    } catch (const Failure&) {  // the address is gone already
+    }
+  }
+
+ private:
+  Seen judge(const std::string& data) const override {
+    unsigned char to[16];
+    const std::size_t size = inet_pton(v6_ ? AF_INET6 : AF_INET, v6_ ? kWire6 : kWire4, to) == 1 && v6_ ? 16 : 4;
+    if (data.find(std::string(reinterpret_cast<char*>(to), size)) == std::string::npos) return Seen::nothing;
+    return Receiver::judge(data);
+  }
+  bool v6_;
+};
+
+class VsockServer : public Receiver {
+ public:
+  explicit VsockServer(const Scene& scene) : Receiver(scene.token) {
+    Fd fd(socket(AF_VSOCK, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) return;  // the control will say so
+    bind_to(fd, vsock(VMADDR_CID_ANY, kPort));
+    listen_on(fd);
+    listen_at(std::move(fd));
+  }
+  Arguments arguments() const override { return {{"port", std::to_string(kPort)}}; }
+
+ private:
+  static constexpr unsigned kPort = 8366;
+};
+
+class NetlinkListener : public Receiver {
+ public:
+  NetlinkListener(const Scene& scene, int protocol) : Receiver(scene.token) {
+    Fd fd = open_socket(AF_NETLINK, SOCK_RAW | SOCK_NONBLOCK, protocol);
+    bind_to(fd, netlink(0));
+    sockaddr_nl own{};
+    socklen_t size = sizeof(own);
+    must(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&own), &size), "getsockname");
+    netlink_port_ = own.nl_pid;
+    receive_at(std::move(fd));
+  }
+  Arguments arguments() const override { return {{"netlink_port", std::to_string(netlink_port_)}}; }
+
+ private:
+  unsigned netlink_port_ = 0;
+};
+
+// A protocol that this kernel may lack: then there is nobody, and the control must say why.
+std::unique_ptr<VictimState> server_or_plain_tcp(const Scene& scene, int type, int protocol) {
+  if (const Fd probe(socket(AF_INET, type, protocol)); probe)
+    return std::make_unique<Server>(scene, AF_INET, type, protocol, v4("127.0.0.1", 0));
+  return std::make_unique<Server>(scene, AF_INET, SOCK_STREAM, 0, v4("127.0.0.1", 0));
+}
+
+}  // namespace
+
+std::unique_ptr<VictimState> make_inet_victim(Victim kind, const Scene& scene) {
+  const Address local4 = v4("127.0.0.1", 0), local6 = v6("::1", 0);
+  if (kind == Victim::tcp4 || kind == Victim::smc4)
+    return std::make_unique<Server>(scene, AF_INET, SOCK_STREAM, 0, local4);
+  if (kind == Victim::tcp6) return std::make_unique<Server>(scene, AF_INET6, SOCK_STREAM, 0, local6);
+  if (kind == Victim::udp4) return std::make_unique<Server>(scene, AF_INET, SOCK_DGRAM, 0, local4);
+  if (kind == Victim::udp6) return std::make_unique<Server>(scene, AF_INET6, SOCK_DGRAM, 0, local6);
+  if (kind == Victim::udp_any) return std::make_unique<OpenServer>(scene);
+  if (kind == Victim::udplite4) return server_or_plain_tcp(scene, SOCK_DGRAM, IPPROTO_UDPLITE);
+  if (kind == Victim::mptcp4) return server_or_plain_tcp(scene, SOCK_STREAM, IPPROTO_MPTCP);
+  if (kind == Victim::sctp4) return server_or_plain_tcp(scene, SOCK_STREAM, IPPROTO_SCTP);
+  if (kind == Victim::sctp4_many) return server_or_plain_tcp(scene, SOCK_SEQPACKET, IPPROTO_SCTP);
+  if (kind == Victim::icmp4) return std::make_unique<EchoSniffer>(scene, false);
+  if (kind == Victim::icmp6) return std::make_unique<EchoSniffer>(scene, true);
+  if (kind == Victim::wire4) return std::make_unique<WireSniffer>(scene, false);
+  if (kind == Victim::wire6) return std::make_unique<WireSniffer>(scene, true);
+  if (kind == Victim::vsock) return std::make_unique<VsockServer>(scene);
+  if (kind == Victim::netlink_user) return std::make_unique<NetlinkListener>(scene, NETLINK_USERSOCK);
+  if (kind == Victim::netlink_route) return std::make_unique<NetlinkListener>(scene, NETLINK_ROUTE);
+  return nullptr;
+}
+
+}  // namespace attack::driver

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// attack_test [--controls-only] [--only SUBSTRING] [--list] [--uid N] [--on-host]
+// Runs every attack three times: without a sandbox, allowed, denied. Exit code 1 if any run was not as it must be.
+#include <sys/wait.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "tests/attack/driver/phases.h"
+
+using namespace attack;
+using namespace attack::driver;
+
+namespace {
+
+struct Options {
+  bool controls_only = false;  // needs no sbpf
+  bool list = false;
+  bool on_host = false;  // leave out what changes the machine for everyone
+  std::string only;
+  int uid = 0;
+};
+
+int usage() {
+  std::fputs(
+      "usage: attack_test [--controls-only] [--only SUBSTRING] [--list] [--uid N] [--on-host]\n"
+      "  --controls-only  only the runs without a sandbox\n"
+      "  --uid N          attackers run as this user; attacks that need root are left out\n"
+      "  --on-host        leave out attacks whose control changes the machine for everyone\n",
+      stderr);
+  return 2;
+}
+
+bool selected(const Attack& attack, const Options& options) {
+  if (options.on_host && attack.spec.machine_wide) return false;
+  if (options.uid != 0 && attack.spec.root) return false;
+  return std::strstr(attack.name, options.only.c_str()) != nullptr;
+}
+
+class Report {
+ public:
+  void operator()(const Attack& attack, const char* phase, const Verdict& verdict) {
+    count_++;
+    const char* word = "not ok";
+    if (verdict.kind == Verdict::Kind::ok) word = "ok";
+    if (verdict.kind == Verdict::Kind::skip) word = "skip";
+    failed_ += verdict.kind == Verdict::Kind::not_ok;
+    std::printf("%s network/%s/%s%s%s\n", word, attack.name, phase, verdict.why.empty() ? "" : ": ",
+                verdict.why.c_str());
+    std::fflush(stdout);
+  }
+  int finish() const {
+    std::printf("done %d\n", count_);
+    return failed_ != 0;
+  }
+
+ private:
+  int count_ = 0, failed_ = 0;
+};
+
+void run_all(const Host& host, const Attack& attack, const Options& options, Report& report) {
+  load_modules(attack.spec.modules);
+  const Verdict open = control(host, attack);
+  report(attack, "control-open", open);
+  if (options.controls_only) return;
+  if (open.kind == Verdict::Kind::skip) {
+    report(attack, "allowed", open);
+    report(attack, "denied", open);
+    return;
+  }
+  report(attack, "allowed", allowed(host, attack));
+  report(attack, "denied", denied(host, attack));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  for (int i = 1; i < argc; i++) {
+    const std::string word = argv[i];
+    if (word == "--controls-only") {
+      options.controls_only = true;
+    } else if (word == "--list") {
+      options.list = true;
+    } else if (word == "--on-host") {
+      options.on_host = true;
+    } else if (word == "--only" && i + 1 < argc) {
+      options.only = argv[++i];
+    } else if (word == "--uid" && i + 1 < argc) {
+      options.uid = std::atoi(argv[++i]);
+    } else {
+      return usage();
+    }
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  if (options.list) {
+    for (const Attack& attack : attacks())
+      if (selected(attack, options)) std::printf("network/%s\n", attack.name);
+    return 0;
+  }
+  Report report;
+  try {
+    const Host host = find_host(options.uid);
+    for (const Attack& attack : attacks())
+      if (selected(attack, options)) run_all(host, attack, options, report);
+    clean_up(host);
+  } catch (const Failure& failure) {
+    std::fprintf(stderr, "attack_test: %s: %s\n", failure.step.c_str(), std::strerror(failure.error));
+    return 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "attack_test: %s\n", error.what());
+    return 1;
+  }
+  return report.finish();
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/attack/driver/sandbox.h"
+
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+namespace attack::driver {
+
+namespace {
+
+std::string cgroup2_mount() {
+  std::ifstream mounts("/proc/mounts");
+  std::string device, place, type, rest;
+  while (mounts >> device >> place >> type && std::getline(mounts, rest))
+    if (type == "cgroup2") return place;
+  return {};
+}
+
+bool kernel_before_6_5() {
+  utsname name{};
+  int major = 0, minor = 0;
+  if (uname(&name) != 0 || std::sscanf(name.release, "%d.%d", &major, &minor) != 2) return false;
+  return major < 6 || (major == 6 && minor < 5);
+}
+
+// Names of sandboxes are never used twice: what one test leaves behind is not the next one's.
+std::string fresh_name() {
+  static int number = 0;
+  return "attack-" + std::to_string(getpid()) + "-" + std::to_string(++number);
+}
+
+}  // namespace
+
+Host find_host(int uid) {
+  Host host;
+  const auto here = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const char* sbpf = std::getenv("SBPF");
+  host.sbpf = sbpf ? sbpf : (here.parent_path() / "bin" / "sbpf").string();
+  host.program = (here / "attacker").string();
+  host.cgroup_root = cgroup2_mount();
+  host.uid = uid;
+  host.before_6_5 = kernel_before_6_5();
+  mkdir("/tmp", 01777);
+  char pattern[] = "/tmp/sbpf-attack-XXXXXX";
+  if (!mkdtemp(pattern)) throw Failure{errno, "mkdtemp"};
+  host.directory = pattern;
+  must(chmod(pattern, 0755), "chmod");
+  std::filesystem::copy_file(host.program, host.directory + "/suid");
+  must(chmod((host.directory + "/suid").c_str(), 04755), "chmod");
+  return host;
+}
+
+void clean_up(const Host& host) {
+  std::error_code ignored;
+  std::filesystem::remove_all(host.directory, ignored);
+}
+
+std::string write_policy(const Host& host, const std::string& fragment, bool audit, const Arguments& arguments) {
+  std::string text = "version: 1\nname: attack\n";
+  if (audit) text += "mode: audit\n";
+  text += "network:\n  " + fragment + "\n";
+  for (const auto& [key, value] : arguments) {
+    const std::string placeholder = "{" + key + "}";
+    for (auto at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder))
+      text.replace(at, placeholder.size(), value);
+  }
+  const std::string path = host.directory + "/policy.yaml";
+  write_file(path, text);
+  return path;
+}
+
+std::vector<std::string> run_arguments(const Host& host, const std::string& policy, const std::string& name) {
+  return {host.sbpf, "run", "--policy", policy, "--name", name.empty() ? fresh_name() : name, "--"};
+}
+
+Cgroup::Cgroup(std::string path) : path_(std::move(path)) {
+  if (mkdir(path_.c_str(), 0755) != 0 && errno != EEXIST) throw Failure{errno, "mkdir " + path_};
+}
+
+Cgroup::~Cgroup() {
+  for (int i = 0; i < 500 && rmdir(path_.c_str()) != 0 && errno == EBUSY; i++) usleep(2000);
+}
+
+void Cgroup::take(pid_t pid) const { write_file(path_ + "/cgroup.procs", std::to_string(pid)); }
+
+Attachment::Attachment(const Host& host, const Cgroup& cgroup, const std::string& policy, bool keep_open_sockets)
+    : host_(host), name_(fresh_name()) {
+  std::vector<std::string> argv = {host.sbpf, "attach", "--cgroup", cgroup.path(), "--policy", policy, "--name", name_};
+  if (keep_open_sockets) argv.push_back("--keep-open-sockets");
+  exit_code_ = run_command(argv, &errors_);
+}
+
+Attachment::~Attachment() {
+  if (exit_code_ == 0) run_command({host_.sbpf, "detach", name_});
+}
+
+void load_modules(const std::string& names) {
+  static std::set<std::string> tried;
+  std::istringstream words(names);
+  for (std::string name; words >> name;)
+    if (tried.insert(name).second) run_command({"modprobe", "-q", name});
+}
+
+}  // namespace attack::driver

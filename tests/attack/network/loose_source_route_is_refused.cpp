@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// LSRR: the hooks see the address given to sendto, the packet goes to the first hop of the option. No privilege needed.
+#include "tests/attack/lib/net.h"
+
+using namespace attack;
+
+ATTACK(loose_source_route_is_refused, {.victim = Victim::wire4, .at = "setsockopt", .may_need_root = true}) {
+  const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
+  const std::string route = loose_source_route(kWire4);
+  set_option(fd, IPPROTO_IP, IP_OPTIONS, route.data(), route.size());
+  send_text_to(fd, ctx.token, v4("127.0.0.1", ctx.decoy));
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// A policy that allows the MPTCP class still judges each address.
+#include "tests/attack/lib/net.h"
+
+using namespace attack;
+
+ATTACK(mptcp_connect_to_other_address_is_refused,
+       {.victim = Victim::mptcp4,
+        .allow = kAllowMptcp4,
+        .deny = "dangerously_allow_sockets: [mptcp]\n  connect: [{address: 127.0.0.1, ports: [{decoy}]}]",
+        .at = "connect",
+        .lacking = {{EPROTONOSUPPORT, ENOPROTOOPT}}}) {
+  const Fd fd = open_socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
+  connect_to(fd, v4("127.0.0.1", ctx.port));
+  send_text(fd, ctx.token);
+}

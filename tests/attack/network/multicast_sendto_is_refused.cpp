@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// A multicast group has an address like any other.
+#include <net/if.h>
+
+#include "tests/attack/lib/net.h"
+
+using namespace attack;
+
+ATTACK(multicast_sendto_is_refused, {.victim = Victim::udp_any,
+                                     .allow = "connect: [{address: 239.255.83.66, ports: [{port}], protocol: udp}]",
+                                     .at = "sendto"}) {
+  const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
+  ip_mreqn on_lo{};
+  on_lo.imr_ifindex = static_cast<int>(if_nametoindex("lo"));
+  set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, &on_lo, sizeof(on_lo));
+  send_text_to(fd, ctx.token, v4(kMulticast, ctx.port));
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// A connected ping socket.
+#include "tests/attack/lib/net.h"
+#include "tests/attack/lib/wire.h"
+
+using namespace attack;
+
+ATTACK(ping_connect_is_refused,
+       {.victim = Victim::icmp4, .allow = "dangerously_allow_sockets: [ping]", .at = "socket"}) {
+  const Fd fd = open_socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);
+  connect_to(fd, v4("127.0.0.1", 0));
+  send_text(fd, echo_request(false, ctx.token));
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// /proc/PID/mem of an outside process. The kernel turns the refusal into EACCES.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tests/attack/lib/process.h"
+
+using namespace attack;
+
+ATTACK(proc_mem_write_is_refused,
+       {.victim = Victim::bystander_memory, .allow = kAudit, .expected = EACCES, .at = "open"}) {
+  const Fd memory = open_file("/proc/" + ctx.text("bystander") + "/mem", O_RDWR);
+  must(pwrite(memory.get(), ctx.token.data(), ctx.token.size(), ctx.number("bystander_memory")), "pwrite");
+}

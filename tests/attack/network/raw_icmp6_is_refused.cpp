@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Raw ICMPv6.
+#include "tests/attack/lib/net.h"
+#include "tests/attack/lib/wire.h"
+
+using namespace attack;
+
+ATTACK(raw_icmp6_is_refused,
+       {.victim = Victim::icmp6, .allow = "dangerously_allow_sockets: [raw]", .at = "socket", .root = true}) {
+  const Fd fd = open_socket(AF_INET6, SOCK_RAW, IPPROTO_ICMPV6);
+  send_text_to(fd, echo_request(true, ctx.token), v6("::1", 0));
+}

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// MSG_MORE: the named address goes with the first part, the packet with the last, that names none.
+#include "tests/attack/lib/net.h"
+
+using namespace attack;
+
+ATTACK(udp4_msg_more_sendto_is_refused, {.victim = Victim::udp4, .allow = kAllowUdp4, .at = "sendto"}) {
+  const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
+  send_text_to(fd, ctx.token, v4("127.0.0.1", ctx.port), MSG_MORE);
+  must(send(fd.get(), "", 0, 0), "send");
+}

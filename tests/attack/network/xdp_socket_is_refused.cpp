@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+// AF_XDP takes over a queue of an interface.
+#include "tests/attack/lib/net.h"
+
+using namespace attack;
+
+ATTACK(xdp_socket_is_refused, {.at = "socket", .root = true, .lacking = {{EAFNOSUPPORT}}}) {
+  open_socket(AF_XDP, SOCK_RAW);
+}
