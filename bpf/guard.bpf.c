@@ -12,7 +12,7 @@
  * path_unlink, _rmdir, do_unlinkat, do_rmdir,            bpffs entries, cgroup directories     mkdir of child cgroups (they are
  * path_rename          do_renameat2                                                            confined too)
  * sb_mount, move_mount path_mount, do_move_mount,        mounts over and unmounts of bpffs,    mounts elsewhere
- * sb_umount            do_umount                         cgroupfs, sysfs, securityfs
+ * sb_umount            do_umount                         cgroupfs, sysfs, securityfs; MS_MOVE
  * task_kill            check_kill_permission             signals to tasks outside              the kernel's own signals (tty)
  * ptrace_access_check  ptrace_may_access                 ptrace, /proc/P/mem, process_vm_*,    -
  *                                                        pidfd_getfd of tasks outside
@@ -184,12 +184,17 @@ static __always_inline int is_guarded_mount(unsigned long magic)
 	return magic == BPF_FS_MAGIC || is_cgroupfs(magic) || magic == SYSFS_MAGIC || magic == SECURITYFS_MAGIC;
 }
 
+#define MS_MOVE 8192
+
 SEC("lsm/sb_mount")
-int BPF_PROG(hook_sb_mount, const char *dev_name, struct path *path)
+int BPF_PROG(hook_sb_mount, const char *dev_name, struct path *path, const char *type, unsigned long flags)
 {
+	int denied;
+
 	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_sb_mount, is_guarded_mount(path->dentry->d_sb->s_magic),
-		  SBPF_REASON_GUARD, 0);
+	/* The old mount(2) names what it moves by a string that no hook resolves: refused whole. */
+	denied = flags & MS_MOVE || is_guarded_mount(path->dentry->d_sb->s_magic);
+	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_sb_mount, denied, SBPF_REASON_GUARD, 0);
 }
 
 SEC("lsm/move_mount")
