@@ -105,6 +105,16 @@ struct socket {
 	struct sock *sk;
 };
 
+struct ipv6_pinfo {
+	void *opt;
+};
+
+struct inet_sock {
+	struct sock sk;
+	struct ipv6_pinfo *pinet6;
+	void *inet_opt;
+};
+
 struct msghdr {
 	void *msg_name;
 	int msg_namelen;

@@ -197,13 +197,30 @@ static __always_inline void endpoint_of_local(struct endpoint *ep, struct sock *
 	}
 }
 
+/* Source routes and extension headers that were set before the socket came under the policy. */
+static __always_inline int has_header_options(struct sock *sk)
+{
+	const struct inet_sock *inet = (const struct inet_sock *)sk;
+	struct ipv6_pinfo *pinet6 = NULL;
+	void *options = NULL;
+
+	bpf_core_read(&options, sizeof(options), &inet->inet_opt);
+	if (options)
+		return 1;
+	if (sk->__sk_common.skc_family != AF_INET6)
+		return 0;
+	bpf_core_read(&pinet6, sizeof(pinet6), &inet->pinet6);
+	bpf_core_read(&options, sizeof(options), &pinet6->opt);
+	return !!options;
+}
+
 static __noinline int judge_send(struct sbpf_sandbox *box, struct socket *sock, struct msghdr *msg)
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_NO_RULE);
 	enum address_result named = ADDRESS_NONE;
 	struct sock *sk = sock->sk;
 	struct endpoint ep;
-	int own, reason;
+	int own, early, reason;
 	void *name;
 
 	endpoint_init(&ep, SBPF_RULE_CONNECT, 0, 0, 0);
@@ -228,11 +245,13 @@ static __noinline int judge_send(struct sbpf_sandbox *box, struct socket *sock, 
 		named = endpoint_from_sockaddr(&ep, name, msg->msg_namelen, 1);
 	if (named == ADDRESS_BAD)
 		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
-	if (msg->msg_controllen && has_risky_control(msg) && !box_allows_all_network(box))
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_SOCKET_OPTION);
+	early = !own || box->flags & SBPF_SANDBOX_ATTACHED;
+	if ((msg->msg_controllen && has_risky_control(msg)) || (early && has_header_options(sk)))
+		if (!box_allows_all_network(box))
+			return refuse_endpoint(box, &d, &ep, SBPF_REASON_SOCKET_OPTION);
 	if (named == ADDRESS_NONE) {
 		/* Connected: judged when it connected, unless that was before the sandbox was. */
-		if (own && !(box->flags & SBPF_SANDBOX_ATTACHED))
+		if (!early)
 			return 0;
 		endpoint_of_peer(&ep, sk);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A datagram socket that the operator handed over as stdin cannot be turned to another peer.
+// A datagram socket as stdin, from the operator, could be connected to anyone.
 #include <unistd.h>
 
 #include "tests/attack/lib/net.h"
