@@ -141,7 +141,6 @@ set(SBPF_NETWORK_ATTACKS
   sctp_connectx_is_refused
   sctp_connectx_past_class_is_refused
   sctp_sendto_is_refused
-  signal_by_descriptor_owner_is_refused
   signal_by_pidfd_is_refused
   smc_as_inet_protocol_is_refused
   smc_connect_is_refused
