@@ -100,7 +100,12 @@ int serve(const char* in, const char* out) {
     words >> label;
     while (words >> name) names.push_back(name);
     for (const std::string& op : expand(names))
-      answer += label + "\t" + op + "\t" + std::to_string(measure(find_op(op))) + "\n";
+      answer.append(label)
+          .append("\t")
+          .append(op)
+          .append("\t")
+          .append(std::to_string(measure(find_op(op))))
+          .append("\n");
     release();
     // At once, and last: the reader wakes up when nothing is measured any more.
     std::fprintf(answers, "%sdone\n", answer.c_str());

@@ -39,7 +39,8 @@ int make(bool attached, int first, int last) {
   if (attached) ::mkdir(parent.c_str(), 0755);
   for (int i = first; i <= last; i++) {
     const std::string name = (attached ? "attached-" : "own-") + std::to_string(i);
-    auto cgroup = Cgroup::create(parent + "/" + name);
+    std::string path = parent;
+    auto cgroup = Cgroup::create(path.append("/").append(name));
     if (!cgroup) return complain(cgroup.error());
     const SandboxSpec spec{name, attached ? static_cast<std::uint32_t>(SBPF_SANDBOX_ATTACHED) : 0u, {}};
     std::vector<Fd> links;

@@ -63,7 +63,7 @@ clean() {
   for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
   sbpf unload >/dev/null 2>&1
   # Programs are freed after a grace period.
-  within 20 test -z "$(left_behind)"
+  within 60 test -z "$(left_behind)"
 }
 
 finish() {

@@ -21,7 +21,7 @@ mkdir "$tmp/www"
 echo payload >"$tmp/www/file"
 (cd "$tmp/www" && exec python3 -u -m http.server 8000 --bind 127.0.0.1) >"$tmp/http.log" 2>&1 &
 servers+=($!)
-within 30 curl -sf -o /dev/null http://127.0.0.1:8000/file
+within 60 curl -sf -o /dev/null http://127.0.0.1:8000/file
 requests() { grep -c '"GET ' "$tmp/http.log"; }
 
 cat >"$tmp/get.py" <<'P'
@@ -137,7 +137,7 @@ is X-1/control-open "good 20 of 20" "$("$probe" storm 20 "$at_once")"
 is X-1/allowed "good 20 of 20" "$(sbpf run -q --policy "$allow8000" -- "$probe" storm 20 "$at_once")"
 before=$(visits tcp 127.0.0.1 8000)
 sbpf run -q --name x1 --policy no-network -- sleep 1000 &
-within 20 sbpf status x1 >/dev/null 2>&1
+within 60 sbpf status x1 >/dev/null 2>&1
 # 9,900 programs started inside, and 100 whole `sbpf run`s whose first instruction it is.
 is X-1/denied-10000 "good 0 of 9900" "$(sbpf run -q --policy no-network -- "$probe" storm 9900 "$at_once")"
 through=0
@@ -156,12 +156,12 @@ P
 before=$(visits tcp 127.0.0.1 8000)
 sbpf run -q --name orphan --policy no-network -- sh "$tmp/loop.sh" &
 supervisor=$!
-within 20 test -s "$tmp/loop.out"
+within 60 test -s "$tmp/loop.out"
 generation=$(sbpf status orphan --json | json 'd["policy"]["generation"]')
 kill -9 $supervisor
 wait $supervisor 2>/dev/null
 : >"$tmp/loop.out"
-within 20 test -s "$tmp/loop.out"
+within 60 test -s "$tmp/loop.out"
 is X-2/still-denied-after-kill-9 1 "$(sort -u "$tmp/loop.out")"
 has X-2/list-shows-it orphan "$(sbpf list)"
 is X-2/status-still-active True "$(sbpf status orphan --json | json 'd["isolation_active"]')"
