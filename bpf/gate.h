@@ -39,11 +39,11 @@ struct denial {
 	};
 };
 
-static __always_inline int is_sandbox_level(int level)
+static __always_inline int is_sandbox_level(__u32 levels, int level)
 {
 	__u64 id;
 
-	if (!(sbpf_gate.other_levels >> level & 1))
+	if (!(levels >> level & 1))
 		return 0;
 	id = bpf_get_current_ancestor_cgroup_id(level);
 	return id && bpf_map_lookup_elem(&sandboxes, &id);
@@ -53,19 +53,28 @@ static __always_inline int is_sandbox_level(int level)
  * Global functions, without branches on what was found before: the verifier walks each loop once and prunes it. */
 __weak __noinline int outermost_level(void)
 {
-	for (int level = 1; level < SBPF_MAX_LEVELS; level++)
-		if (is_sandbox_level(level))
+	__u32 levels = sbpf_gate.other_levels;
+
+	for (int level = 1; level < SBPF_MAX_LEVELS; level++) {
+		if (!(levels >> level))
+			break;
+		if (is_sandbox_level(levels, level))
 			return level;
+	}
 	return 0;
 }
 
 __weak __noinline int innermost_level(void)
 {
+	__u32 levels = sbpf_gate.other_levels;
 	int found = 0;
 
-	for (int level = 1; level < SBPF_MAX_LEVELS; level++)
-		if (is_sandbox_level(level))
+	for (int level = 1; level < SBPF_MAX_LEVELS; level++) {
+		if (!(levels >> level))
+			break;
+		if (is_sandbox_level(levels, level))
 			found = level;
+	}
 	return found;
 }
 
@@ -78,11 +87,12 @@ static __always_inline struct sbpf_sandbox *box_at_level(__u32 level)
 
 static __noinline int gate_other_levels(struct boxes *boxes)
 {
-	__u32 outer = outermost_level(), inner = innermost_level();
 	__u32 own = boxes->outer ? boxes->outer->level : SBPF_MAX_LEVELS;
+	__u32 outer = outermost_level(), inner;
 
-	if (!inner)
+	if (!outer)
 		return 0;
+	inner = innermost_level();
 	if (inner > own || !boxes->inner)
 		boxes->inner = box_at_level(inner);
 	if (outer < own)
