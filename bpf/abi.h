@@ -230,8 +230,8 @@ struct sbpf_meta {
 };
 SBPF_ASSERT(sizeof(struct sbpf_meta) == 56);
 
-/* The canary endpoint is never reachable from a sandbox, whatever its policy: the LSM layer leaves it, for the sandbox's
- * own sockets, to the cgroup layer, which always denies it; so each layer can be proven alone. */
+/* The canary endpoint is never reachable from a sandbox, whatever its policy: so the cgroup layer, which judges the
+ * sandbox's own sockets alone, can be proven to deny. */
 #define SBPF_CANARY_PORT 21328
 #define SBPF_CANARY_V4 0x00534250u /* 0.83.66.80, host order: "this network", never a destination */
 /* v6: 100::5342:5046, of the discard-only prefix */

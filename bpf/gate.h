@@ -39,41 +39,40 @@ struct denial {
 	};
 };
 
-static __always_inline int is_sandbox_level(__u32 levels, int level)
+/* Number of the highest bit set, 0 if none is; by hand, as clang-14 cannot compile __builtin_clz for BPF. Global, so that
+ * its branches are verified once and not at each caller. */
+__weak __noinline int highest_level(__u32 bits)
 {
-	__u64 id;
+	int level = 0;
 
-	if (!(levels >> level & 1))
-		return 0;
-	id = bpf_get_current_ancestor_cgroup_id(level);
-	return id && bpf_map_lookup_elem(&sandboxes, &id);
-}
-
-/* Sandboxes in cgroups that another runtime owns: only the levels in use are looked at. 0: none above the current task.
- * Global functions, without branches on what was found before: the verifier walks each loop once and prunes it. */
-__weak __noinline int outermost_level(void)
-{
-	__u32 levels = sbpf_gate.other_levels;
-
-	for (int level = 1; level < SBPF_MAX_LEVELS; level++) {
-		if (!(levels >> level))
-			break;
-		if (is_sandbox_level(levels, level))
-			return level;
+	for (int step = 16; step; step >>= 1) {
+		if (bits >> step) {
+			bits >>= step;
+			level += step;
+		}
 	}
-	return 0;
+	return level;
 }
 
-__weak __noinline int innermost_level(void)
+/* Sandboxes in cgroups that another runtime owns: only the levels in use are looked at. Bits of the levels at which the
+ * current task has one above it. Global, and without branches on what was found before: the verifier walks the loop
+ * once and prunes it. */
+__weak __noinline int levels_above(void)
 {
-	__u32 levels = sbpf_gate.other_levels;
-	int found = 0;
+	__u32 left = sbpf_gate.other_levels >> 1, found = 0;
 
-	for (int level = 1; level < SBPF_MAX_LEVELS; level++) {
-		if (!(levels >> level))
+	for (__u32 level = 1; level < SBPF_MAX_LEVELS; level++) {
+		if (!left)
 			break;
-		if (is_sandbox_level(levels, level))
-			found = level;
+		if (left & 1) {
+			__u64 id = bpf_get_current_ancestor_cgroup_id(level);
+
+			if (!id) /* the task's own cgroup lies higher */
+				break;
+			if (bpf_map_lookup_elem(&sandboxes, &id))
+				found |= 1u << level;
+		}
+		left >>= 1;
 	}
 	return found;
 }
@@ -88,11 +87,12 @@ static __always_inline struct sbpf_sandbox *box_at_level(__u32 level)
 static __noinline int gate_other_levels(struct boxes *boxes)
 {
 	__u32 own = boxes->outer ? boxes->outer->level : SBPF_MAX_LEVELS;
-	__u32 outer = outermost_level(), inner;
+	__u32 levels = levels_above(), outer, inner;
 
-	if (!outer)
+	if (!levels)
 		return 0;
-	inner = innermost_level();
+	outer = highest_level(levels & -levels);
+	inner = highest_level(levels);
 	if (inner > own || !boxes->inner)
 		boxes->inner = box_at_level(inner);
 	if (outer < own)

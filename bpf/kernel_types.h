@@ -151,6 +151,7 @@ struct cmsg_header {
 };
 
 enum { AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_NETLINK = 16 };
+enum { SOCK_STREAM = 1 };
 
 #define FMODE_WRITE 0x2
 #define CLONE_INTO_CGROUP 0x200000000ULL

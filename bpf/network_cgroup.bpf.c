@@ -88,20 +88,22 @@ int hook_sock_create(struct bpf_sock *ctx)
 	struct denial denial = DENIAL(sock_create, SBPF_REASON_SOCKET_CLASS);
 	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&cgroup_refs, 0);
 	__u64 id = ref->cgroup_id;
-	int reason = SBPF_REASON_NONE;
+	int reason = SBPF_REASON_SOCKET_CLASS;
 	struct endpoint ep;
 	void *policy;
 
 	endpoint_init(&ep, SBPF_RULE_CONNECT, ctx->family, ctx->type, ctx->protocol);
-	policy = bpf_map_lookup_elem(&policies, &id);
-	if (!policy)
-		reason = SBPF_REASON_NO_POLICY;
-	else if (is_canary(SBPF_HOOK_sock_create))
+	if (is_canary(SBPF_HOOK_sock_create)) {
 		reason = SBPF_REASON_CANARY;
-	else if (sbpf_decide_socket(policy, ep.class) != SBPF_ALLOW)
-		reason = SBPF_REASON_SOCKET_CLASS;
-	if (reason == SBPF_REASON_NONE)
-		return 1;
+	} else if (ep.class == SBPF_SOCKET_NORMAL && id) {
+		return 1; /* every policy allows it; its addresses are what is judged */
+	} else {
+		policy = bpf_map_lookup_elem(&policies, &id);
+		if (!policy)
+			reason = SBPF_REASON_NO_POLICY;
+		else if (sbpf_decide_socket(policy, ep.class) == SBPF_ALLOW)
+			return 1;
+	}
 	if (cgroup_deny(id, &denial, &ep, reason))
 		return 1;
 	return 0;

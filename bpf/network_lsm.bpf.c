@@ -4,10 +4,11 @@
  * hook                 kernel (security/security.c)     refuses                               does not see
  * socket_create        __sock_create                    families, types, protocols not        sockets made elsewhere
  *                                                       allowed: raw, packet, vsock, alg…
- * socket_connect       __sys_connect, io_uring          as connect4/6, foreign sockets too    implicit connects (FASTOPEN)
- * socket_sendmsg       sock_sendmsg: send, write,       addresses of sends, foreign sockets,  sendfile and splice into an
+ * socket_connect       __sys_connect, io_uring          as connect4/6, for foreign sockets    implicit connects (FASTOPEN);
+ *                                                       and what connect4/6 do not see        own TCP, UDP: connect4/6
+ * socket_sendmsg       sock_sendmsg: send, write,       foreign sockets, by address or peer;  sendfile and splice into an
  *                      io_uring, splice from 6.5 on     source routes in ancillary data       inherited socket before 6.5
- * socket_bind          __sys_bind                       as bind4/6                            autobind
+ * socket_bind          __sys_bind                       as bind4/6, for foreign sockets       autobind; own TCP, UDP: bind4/6
  * socket_listen        __sys_listen                     listeners on addresses not allowed,   UDP (bind judged it)
  *                                                       autobind
  * socket_setsockopt    __sys_setsockopt                 IP options, routing headers, netfilter options set before joining
@@ -39,12 +40,11 @@ static __always_inline int refuse_endpoint_if(struct sbpf_sandbox *box, struct d
 	return refuse_endpoint(box, d, ep, reason);
 }
 
-/* The canary endpoint of a socket of the sandbox is the cgroup layer's to deny: so each layer is proven alone. */
-static __always_inline int leave_to_cgroup_layer(const struct endpoint *ep, int own)
+/* The sandbox's own TCP and UDP sockets are the cgroup layer's to judge, by address: one decision an operation. This
+ * layer judges what that one does not see. */
+static __always_inline int cgroup_layer_judges(const struct endpoint *ep, int own)
 {
-	struct sbpf_net_query q = {.port = ep->port, .addr_be = {ep->addr_be[0], ep->addr_be[1]}};
-
-	return own && ep->port == SBPF_CANARY_PORT && sbpf_is_canary(&q);
+	return own && ep->class == SBPF_SOCKET_NORMAL;
 }
 
 /* ---- socket_create ---- */
@@ -58,6 +58,8 @@ static __noinline int judge_create(struct sbpf_sandbox *box, int family, int typ
 	endpoint_init(&ep, SBPF_RULE_CONNECT, family, type & 0xf, protocol);
 	if (is_canary(SBPF_HOOK_socket_create))
 		return refuse_endpoint(box, &d, &ep, SBPF_REASON_CANARY);
+	if (ep.class == SBPF_SOCKET_NORMAL) /* every policy allows it; its addresses are what is judged */
+		return 0;
 	policy = box_policy(box);
 	if (!policy)
 		return refuse_endpoint(box, &d, &ep, SBPF_REASON_NO_POLICY);
@@ -91,6 +93,8 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 		return refuse_endpoint(box, d, &ep, SBPF_REASON_BAD_ADDRESS);
 	endpoint_of_sock(&ep, kind, sk);
 	if (ep.family == AF_INET || ep.family == AF_INET6) {
+		if (cgroup_layer_judges(&ep, sock_in_box(sk, box)))
+			return 0;
 		switch (endpoint_from_sockaddr(&ep, address, len, kind == SBPF_RULE_BIND)) {
 		case ADDRESS_NONE:
 			return 0;
@@ -99,8 +103,6 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 		case ADDRESS_OK:
 			break;
 		}
-		if (leave_to_cgroup_layer(&ep, sock_in_box(sk, box)))
-			return 0;
 	} else if (ep.family == AF_UNIX || (ep.family == AF_NETLINK && ep.class == SBPF_SOCKET_NORMAL)) {
 		return 0; /* AF_UNIX is judged by its peer, in its own hooks */
 	}
@@ -110,18 +112,16 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 SEC("lsm/socket_connect")
 int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address, int addrlen)
 {
-	struct denial d = DENIAL(socket_connect, SBPF_REASON_NO_RULE);
-
 	LSM_GATE(boxes);
+	struct denial d = DENIAL(socket_connect, SBPF_REASON_NO_RULE);
 	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
 }
 
 SEC("lsm/socket_bind")
 int BPF_PROG(hook_socket_bind, struct socket *sock, struct sockaddr *address, int addrlen)
 {
-	struct denial d = DENIAL(socket_bind, SBPF_REASON_NO_RULE);
-
 	LSM_GATE(boxes);
+	struct denial d = DENIAL(socket_bind, SBPF_REASON_NO_RULE);
 	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
 }
 
@@ -240,23 +240,27 @@ static __noinline int judge_send(struct sbpf_sandbox *box, struct socket *sock, 
 		return refuse_endpoint(box, &d, &ep, SBPF_REASON_FOREIGN_SOCKET);
 	}
 
-	name = msg->msg_name;
-	if (name && msg->msg_namelen)
-		named = endpoint_from_sockaddr(&ep, name, msg->msg_namelen, 1);
-	if (named == ADDRESS_BAD)
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
 	early = !own || box->flags & SBPF_SANDBOX_ATTACHED;
 	if ((msg->msg_controllen && has_risky_control(msg)) || (early && has_header_options(sk)))
 		if (!box_allows_all_network(box))
 			return refuse_endpoint(box, &d, &ep, SBPF_REASON_SOCKET_OPTION);
+	if (!early && cgroup_layer_judges(&ep, own))
+		return 0;
+
+	/* A connected stream ignores the name. */
+	name = msg->msg_name;
+	if (name && msg->msg_namelen && !(ep.type == SOCK_STREAM && sk->__sk_common.skc_dport))
+		named = endpoint_from_sockaddr(&ep, name, msg->msg_namelen, 1);
+	if (named == ADDRESS_BAD)
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
+	if (named == ADDRESS_OK && cgroup_layer_judges(&ep, own))
+		return 0;
 	if (named == ADDRESS_NONE) {
 		/* Connected: judged when it connected, unless that was before the sandbox was. */
 		if (!early)
 			return 0;
 		endpoint_of_peer(&ep, sk);
 	}
-	if (leave_to_cgroup_layer(&ep, own))
-		return 0;
 	reason = decide_endpoint(box->cgroup_id, &ep);
 	if (reason == SBPF_REASON_NO_RULE && named == ADDRESS_NONE) {
 		/* The reply of a server: its listener's address is the one that a rule must allow. */
@@ -368,9 +372,8 @@ static __noinline int judge_unix_peer(struct sbpf_sandbox *box, struct denial *d
 SEC("lsm/unix_stream_connect")
 int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {
-	struct denial d = DENIAL(unix_stream_connect, SBPF_REASON_UNIX_PEER);
-
 	LSM_GATE(boxes);
+	struct denial d = DENIAL(unix_stream_connect, SBPF_REASON_UNIX_PEER);
 	LSM_JUDGE(boxes, judge_unix_peer, &d, other);
 }
 
