@@ -20,7 +20,7 @@ refused() {
   elif [[ -e $marker ]]; then not_ok "$name" "the program ran"
   elif [[ $out == *"isolation active"* ]]; then not_ok "$name" "claimed to be active: $out"
   elif [[ $out != *"$needle"* ]]; then not_ok "$name" "'$needle' is not named: $out"
-  elif ! within 60 test -z "$(left_behind)"; then not_ok "$name" "left behind:$(left_behind)"
+  elif ! within 60 nothing_left; then not_ok "$name" "left behind:$(left_behind)"
   else ok "$name" && return; fi
   clean # or the next fault would find the programs loaded
 }
@@ -84,5 +84,5 @@ out=$(unshare --pid --fork --mount-proc sbpf run --policy no-network -- touch "$
 is AB-4/pid-namespace/exit 125 "$?"
 has AB-4/pid-namespace/named "pid namespace" "$out"
 is AB-4/control/preflight 0 "$(sbpf preflight >/dev/null 2>&1; echo $?)"
-is AB-4/preflight-leaves-nothing "" "$(within 60 test -z "$(left_behind)"; left_behind)"
+is AB-4/preflight-leaves-nothing "" "$(within 60 nothing_left; left_behind)"
 finish

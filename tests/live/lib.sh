@@ -58,12 +58,13 @@ left_behind() {
   bpftool link show 2>/dev/null | grep -q . && left+=" links"
   echo "$left"
 }
+nothing_left() { [[ -z $(left_behind) ]]; }
 clean() {
   local name
   for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
   sbpf unload >/dev/null 2>&1
   # Programs are freed after a grace period.
-  within 60 test -z "$(left_behind)"
+  within 60 nothing_left
 }
 
 finish() {
