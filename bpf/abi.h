@@ -58,6 +58,8 @@ enum sbpf_rule_kind {
 	SBPF_RULE_HEADER = 0,   /* port 0: struct sbpf_policy_header; port 1: struct sbpf_policy_id */
 	SBPF_RULE_CONNECT = 1,  /* destinations, of connect and send */
 	SBPF_RULE_BIND = 2,     /* local addresses, of bind and listen */
+	SBPF_RULE_FS_INODE = 3, /* an existing file or directory: struct sbpf_fs_inode in addr -> struct sbpf_fs_node */
+	SBPF_RULE_FS_NAME = 4,  /* an entry of a directory, existing or not: struct sbpf_fs_name -> struct sbpf_fs_node */
 	SBPF_RULE_KIND_MAX
 };
 
@@ -99,9 +101,53 @@ struct sbpf_rule {
 	struct sbpf_port_range range[SBPF_MAX_RANGES];
 };
 
+/* ---- filesystem rules ----
+ * The paths of all rules form a tree of nodes, "/" its root. Every path component is a node; one that exists is found by
+ * its inode, and every node but the root also by its parent node and its name, so that a rule holds for a name that
+ * appears later or is replaced. A file's verdict is that of the deepest node on the way from the file up to the root of
+ * its filesystem: up to the first inode that is a node, and from there down again by names. */
+enum sbpf_fs_rights {
+	SBPF_FS_READ = 1u << 0,
+	SBPF_FS_WRITE = 1u << 1 /* contents, metadata, and the entry itself: create, delete, rename */
+};
+
+enum sbpf_fs_flags {
+	SBPF_FS_NAMED = 1u << 0, /* has child nodes: names below it count */
+	SBPF_FS_HOLDS = 1u << 1, /* a node without SBPF_FS_WRITE lies beneath: it may not be moved or removed */
+	SBPF_FS_RULE = 1u << 2   /* a rule names it; else it has the rights of the node above */
+};
+
+struct sbpf_fs_inode {
+	__u64 ino;
+	__u32 dev; /* super_block.s_dev, the kernel's encoding */
+	__u32 generation;
+};
+
+struct sbpf_fs_name {
+	__u64 hash; /* sbpf_fs_hash of the name */
+	__u32 node; /* of the directory */
+	__u32 len;
+};
+
+struct sbpf_fs_node {
+	__u32 node;   /* its number; "/" is 1 */
+	__u32 rights; /* enum sbpf_fs_rights, in effect */
+	__u32 flags;  /* enum sbpf_fs_flags */
+	__u32 rule;   /* of the rule in effect; SBPF_NO_RULE: the default */
+	__u8 pad[56];
+};
+SBPF_ASSERT(sizeof(struct sbpf_fs_inode) == 16);
+SBPF_ASSERT(sizeof(struct sbpf_fs_name) == 16);
+SBPF_ASSERT(sizeof(struct sbpf_fs_node) == sizeof(struct sbpf_rule));
+
+#define SBPF_FS_ROOT_NODE 1
+#define SBPF_FS_NAME_DEPTH 4 /* names followed below the deepest directory that exists */
+#define SBPF_FS_MAX_WALK 64  /* directories from a file to the root of its filesystem */
+
 enum sbpf_policy_flags {
 	SBPF_POLICY_AUDIT = 1u << 0,
-	SBPF_POLICY_NET_ALLOW_ALL = 1u << 1 /* dangerously_allow_all */
+	SBPF_POLICY_NET_ALLOW_ALL = 1u << 1, /* dangerously_allow_all */
+	SBPF_POLICY_FS = 1u << 2             /* has filesystem rules; without, files are not judged */
 };
 
 /* Socket classes that are denied unless `dangerously_allow_sockets` names them: bits of policy_header.sockets. */

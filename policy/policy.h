@@ -64,6 +64,28 @@ struct Network {
   std::vector<sbpf_socket_class> dangerously_allow_sockets;  // sorted, unique
 };
 
+enum class FsAccess {
+  read,     // read, list, run
+  write,    // read, change, create, delete, rename within
+  deny,     // nothing
+  protect,  // read; and nobody changes, replaces, renames or creates what bears the name
+};
+
+struct FsRule {
+  std::string path;  // absolute, no "." or "..", no slash at its end; "/" is the root
+  FsAccess access = FsAccess::deny;
+  Location where;
+};
+
+enum class FsDefault { deny, read, write };
+
+struct Filesystem {
+  bool requested = false;  // the policy has the section; without it files are not judged
+  bool dangerously_allow_all = false;
+  FsDefault fallback = FsDefault::deny;  // `default`: what no rule covers
+  std::vector<FsRule> rules;             // sorted by path, one per path
+};
+
 struct Env {
   std::vector<std::string> allow;  // names taken over from the caller's environment, when set there
   std::map<std::string, std::string> set;
@@ -81,6 +103,7 @@ struct Policy {
   Mode mode = Mode::enforce;
   OnLoss on_loss = OnLoss::freeze;
   Network network;
+  Filesystem filesystem;
   Env env;  // of process.env; parse() defaults to HOME, LANG, PATH, TERM
   Limits limits;
 };
