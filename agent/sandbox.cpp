@@ -126,6 +126,9 @@ Fd inner_map(int outer, std::uint64_t key) {
 }  // namespace
 
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
+  if (image.header().flags & SBPF_POLICY_FS)
+    return fail("unsupported", "the rules of filesystem cannot be enforced by this version yet",
+                "remove the section filesystem; until then confine files with mounts or file permissions");
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
   Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_policy", sizeof(sbpf_rule_key), sizeof(sbpf_rule),
                         static_cast<std::uint32_t>(image.entries.size()), &options));

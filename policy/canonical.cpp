@@ -66,6 +66,25 @@ std::string entry_text(const Endpoint& endpoint) {
   return text + "], protocol: " + std::string(policy::to_string(endpoint.protocol)) + "}";
 }
 
+std::string path_text(std::string_view path) {
+  const auto harmless = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' ||
+           c == '_' || c == '-' || c == '+';
+  };
+  return std::all_of(path.begin(), path.end(), harmless) ? std::string(path) : scalar_text(path);
+}
+
+std::string entry_text(const FsRule& rule) {
+  return "filesystem." + std::string(policy::to_string(rule.access)) + ": " + path_text(rule.path);
+}
+
+std::string located(const Location& where, std::string text) {
+  constexpr std::size_t kLongest = 160;
+  if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
+  if (where.line == 0) return text;
+  return where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column) + ": " + text;
+}
+
 }  // namespace internal
 
 namespace {
@@ -88,6 +107,20 @@ std::string network_text(const Network& network) {
   for (std::size_t i = 0; i < network.dangerously_allow_sockets.size(); ++i)
     text += (i == 0 ? "" : ", ") + std::string(to_string(network.dangerously_allow_sockets[i]));
   return text + "]\n";
+}
+
+// Nothing at all for a policy without the section: to write it out would ask for it.
+std::string filesystem_text(const Filesystem& filesystem) {
+  if (!filesystem.requested) return "";
+  if (filesystem.dangerously_allow_all) return "filesystem:\n  dangerously_allow_all: true\n";
+  std::string text = "filesystem:\n  default: " + std::string(to_string(filesystem.fallback)) + "\n";
+  for (const FsAccess access : {FsAccess::read, FsAccess::write, FsAccess::deny, FsAccess::protect}) {
+    std::string paths;
+    for (const FsRule& rule : filesystem.rules)
+      if (rule.access == access) paths += "    - " + internal::path_text(rule.path) + "\n";
+    text += "  " + std::string(to_string(access)) + ":" + (paths.empty() ? " []" : "") + "\n" + paths;
+  }
+  return text + "  dangerously_allow_all: false\n";
 }
 
 std::string env_text(const Env& env) {
@@ -119,7 +152,7 @@ std::string canonical(const Policy& policy) {
   std::string text = "version: 1\nname: " + scalar_text(policy.name) + "\n";
   text += "mode: " + std::string(to_string(policy.mode)) + "\n";
   text += "on_loss: " + std::string(to_string(policy.on_loss)) + "\n";
-  text += network_text(policy.network);
+  text += network_text(policy.network) + filesystem_text(policy.filesystem);
   return text + "process:\n" + env_text(policy.env) + limits_text(policy.limits);
 }
 

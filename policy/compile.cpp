@@ -41,12 +41,7 @@ sbpf_rule empty_rule() {
 }
 
 std::string describe(const Endpoint& entry) {
-  std::string text = internal::entry_text(entry);
-  constexpr std::size_t kLongest = 160;
-  if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
-  if (entry.where.line == 0) return text;
-  return entry.where.file + ":" + std::to_string(entry.where.line) + ":" + std::to_string(entry.where.column) + ": " +
-         text;
+  return internal::located(entry.where, internal::entry_text(entry));
 }
 
 class Compiler {
@@ -209,6 +204,7 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation) {
   for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
   header.n_connect_prefixes = static_cast<__u8>(connect_lengths.size());
   header.n_bind_prefixes = static_cast<__u8>(bind_lengths.size());
+  if (policy.filesystem.requested && !policy.filesystem.dangerously_allow_all) header.flags |= SBPF_POLICY_FS;
   header.generation = generation;
   header.n_rules = static_cast<__u32>(compiler.size());
 

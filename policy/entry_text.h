@@ -12,6 +12,15 @@ namespace sbpf::policy::internal {
 // "{address: 1.2.3.4, ports: [443], protocol: tcp}"
 std::string entry_text(const Endpoint& endpoint);
 
+// "filesystem.read: /usr"
+std::string entry_text(const FsRule& rule);
+
+// A path as a YAML scalar, without quotes where it needs none.
+std::string path_text(std::string_view path);
+
+// `text`, and before it the place if there is one: "file:line:column: text". Long texts are cut.
+std::string located(const Location& where, std::string text);
+
 // A text as a YAML scalar that every YAML reader takes for a text.
 std::string scalar_text(std::string_view text);
 

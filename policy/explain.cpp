@@ -42,7 +42,10 @@ const Endpoint* deciding(const Policy& policy, const NetQuery& query, std::uint3
 
 std::string rule_text(const Policy& policy, std::uint32_t rule) {
   const Endpoint* entry = numbered(policy, rule);
-  if (!entry) return "";
+  if (!entry) {
+    const std::size_t of_file = rule - policy.network.connect.size() - policy.network.bind.size();
+    return of_file < policy.filesystem.rules.size() ? internal::entry_text(policy.filesystem.rules[of_file]) : "";
+  }
   const char* list = rule < policy.network.connect.size() ? "network.connect: " : "network.bind: ";
   return list + internal::entry_text(*entry);
 }
@@ -60,6 +63,8 @@ std::string suggestion(const NetQuery& query) {
       list = "bind";
       break;
     case SBPF_RULE_HEADER:
+    case SBPF_RULE_FS_INODE:
+    case SBPF_RULE_FS_NAME:
     case SBPF_RULE_KIND_MAX:
       return "";
   }

@@ -70,6 +70,32 @@ std::string_view to_string(Protocol protocol) {
   return "unknown";
 }
 
+std::string_view to_string(FsAccess access) {
+  switch (access) {
+    case FsAccess::read:
+      return "read";
+    case FsAccess::write:
+      return "write";
+    case FsAccess::deny:
+      return "deny";
+    case FsAccess::protect:
+      return "protect";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(FsDefault fallback) {
+  switch (fallback) {
+    case FsDefault::deny:
+      return "deny";
+    case FsDefault::read:
+      return "read";
+    case FsDefault::write:
+      return "write";
+  }
+  return "unknown";
+}
+
 std::string format(const std::vector<Diagnostic>& diagnostics) {
   std::string text;
   for (const Diagnostic& d : diagnostics) {

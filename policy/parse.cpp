@@ -3,15 +3,16 @@
 //
 // What `extends` means. The profiles are taken in the order in which they are named, each with what it extends in turn,
 // and the policy itself comes last:
-//   - a single value (mode, on_loss, dangerously_allow_all, each of the limits) that is written later replaces the
-//     earlier one; one that is not written leaves it;
+//   - a single value (mode, on_loss, dangerously_allow_all, filesystem.default, each of the limits) that is written
+//     later replaces the earlier one; one that is not written leaves it;
 //   - lists (connect, bind, dangerously_allow_sockets, env.allow) are united; a profile's entry cannot be taken back
 //     one by one, but
 //   - `network: none` drops all of the network part that came before it, dangerously_* included;
+//   - filesystem rules are united; a later rule for a path replaces the earlier one of that very path;
 //   - env.set is merged name by name, the later value replaces the earlier one;
 //   - name and version are the policy's own.
-// Defaults stand for what nobody wrote: mode enforce, on_loss freeze, no network, env.allow [HOME, LANG, PATH, TERM],
-// no limits.
+// Defaults stand for what nobody wrote: mode enforce, on_loss freeze, no network, files not judged (filesystem.default
+// deny, where any of the files has the section), env.allow [HOME, LANG, PATH, TERM], no limits.
 #include <algorithm>
 #include <tuple>
 
@@ -48,6 +49,13 @@ void replace(std::optional<T>& value, const std::optional<T>& later) {
   if (later) value = later;
 }
 
+void merge(internal::DraftFilesystem& base, internal::DraftFilesystem later) {
+  base.requested = base.requested || later.requested;
+  replace(base.dangerously_allow_all, later.dangerously_allow_all);
+  replace(base.fallback, later.fallback);
+  for (auto& [path, rule] : later.rules) base.rules.insert_or_assign(path, std::move(rule));
+}
+
 // Puts `later` over `base`, as said above.
 void merge(Draft& base, Draft later) {
   base.name = later.name;
@@ -64,6 +72,7 @@ void merge(Draft& base, Draft later) {
   append(base.connect, std::move(later.connect));
   append(base.bind, std::move(later.bind));
   append(base.dangerously_allow_sockets, std::move(later.dangerously_allow_sockets));
+  merge(base.filesystem, std::move(later.filesystem));
   if (later.env_allow) {
     if (!base.env_allow) base.env_allow.emplace();
     append(*base.env_allow, std::move(*later.env_allow));
@@ -146,6 +155,12 @@ Policy finish(Draft draft) {
   normalise(policy.network.connect);
   normalise(policy.network.bind);
   sort_unique(policy.network.dangerously_allow_sockets);
+  Filesystem& filesystem = policy.filesystem;
+  filesystem.requested = draft.filesystem.requested;
+  filesystem.dangerously_allow_all =
+      draft.filesystem.dangerously_allow_all && draft.filesystem.dangerously_allow_all->value;
+  filesystem.fallback = draft.filesystem.fallback.value_or(FsDefault::deny);
+  for (auto& [path, rule] : draft.filesystem.rules) filesystem.rules.push_back(std::move(rule));
   policy.env.allow = draft.env_allow.value_or(std::vector<std::string>{"HOME", "LANG", "PATH", "TERM"});
   sort_unique(policy.env.allow);
   policy.env.set = std::move(draft.env_set);
@@ -169,6 +184,21 @@ void check_contradiction(const Draft& draft, std::vector<Diagnostic>& diagnostic
                      ", those of extended profiles too (network: none in between drops them)"});
 }
 
+void check_contradiction(const internal::DraftFilesystem& draft, std::vector<Diagnostic>& diagnostics) {
+  if (!draft.dangerously_allow_all || !draft.dangerously_allow_all->value) return;
+  if (draft.rules.empty() && !draft.fallback) return;
+  std::string what = "default";
+  if (!draft.rules.empty()) {
+    const FsRule& rule = draft.rules.begin()->second;
+    what = std::string(to_string(rule.access)) + ": " + internal::shown(rule.path);
+  }
+  internal::report(diagnostics,
+                   Diagnostic{draft.dangerously_allow_all->where, "contradiction", "filesystem.dangerously_allow_all",
+                              "dangerously_allow_all lets everything through, so that " + what + " would limit nothing",
+                              "remove dangerously_allow_all, or default and all paths of filesystem, those "
+                              "of extended profiles too"});
+}
+
 // In the order of the files, and in each from top to bottom.
 void sort_by_place(std::vector<Diagnostic>& diagnostics) {
   std::map<std::string, std::size_t> rank;
@@ -186,6 +216,7 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   std::vector<Diagnostic> diagnostics;
   Draft draft = Loader(profiles, diagnostics).load(text, file);
   check_contradiction(draft, diagnostics);
+  check_contradiction(draft.filesystem, diagnostics);
   if (!diagnostics.empty()) {
     sort_by_place(diagnostics);
     return tl::unexpected(std::move(diagnostics));

@@ -83,7 +83,7 @@ struct Filesystem {
   bool requested = false;  // the policy has the section; without it files are not judged
   bool dangerously_allow_all = false;
   FsDefault fallback = FsDefault::deny;  // `default`: what no rule covers
-  std::vector<FsRule> rules;             // sorted by path, one per path
+  std::vector<FsRule> rules;             // sorted by path (its bytes), one per path
 };
 
 struct Env {
@@ -138,5 +138,7 @@ std::string_view to_string(sbpf_socket_class c);  // "raw", "packet", …
 std::string_view to_string(Mode mode);
 std::string_view to_string(OnLoss on_loss);
 std::string_view to_string(Protocol protocol);
+std::string_view to_string(FsAccess access);
+std::string_view to_string(FsDefault fallback);
 
 }  // namespace sbpf::policy

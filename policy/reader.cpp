@@ -194,10 +194,10 @@ Draft read_document(const YamlNode& root, Reader& reader) {
          if (auto i = reader.word(n, k, "bad_on_loss", {"freeze", "kill", "alert"})) draft.on_loss = kActions[*i];
        }},
       {"network", [&](const YamlNode& n, const std::string& k) { read_network(n, k, reader, draft); }},
+      {"filesystem", [&](const YamlNode& n, const std::string& k) { read_filesystem(n, k, reader, draft); }},
       {"process", [&](const YamlNode& n, const std::string& k) { read_process(n, k, reader, draft); }},
   };
   const std::vector<Reader::Later> later = {
-      {"filesystem", "file rules come in a later version; until then confine files with mounts or file permissions"},
       {"inference", "the inference proxy comes in a later version; allow the address of your own in network.connect"},
   };
   reader.map(root, "", fields, later);

@@ -25,6 +25,14 @@ struct Placed {
   Location where;
 };
 
+// What one file says of files.
+struct DraftFilesystem {
+  bool requested = false;  // the section is there, even if it is empty
+  std::optional<Placed<bool>> dangerously_allow_all;
+  std::optional<FsDefault> fallback;
+  std::map<std::string, FsRule> rules;  // by path
+};
+
 // What one file says. Unset is "not written", so that merging can tell it from a default.
 struct Draft {
   std::string name;
@@ -35,6 +43,7 @@ struct Draft {
   std::optional<Placed<bool>> dangerously_allow_all;
   std::vector<Endpoint> connect, bind;
   std::vector<sbpf_socket_class> dangerously_allow_sockets;
+  DraftFilesystem filesystem;
   std::optional<std::vector<std::string>> env_allow;
   std::map<std::string, std::string> env_set;
   Limits limits;
@@ -95,6 +104,7 @@ void report(std::vector<Diagnostic>& diagnostics, Diagnostic diagnostic);
 
 Draft read_document(const YamlNode& root, Reader& reader);
 void read_network(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
+void read_filesystem(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_process(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 
 }  // namespace sbpf::policy::internal

@@ -21,6 +21,9 @@ constexpr std::uint64_t kMaxTimeoutMs = 366ull * 24 * 3'600'000;
 constexpr std::uint32_t kMinCpuMillis = 10;  // the kernel's smallest quota: 1 ms of 100 ms
 constexpr std::uint32_t kMaxCpuMillis = 8192 * 1000;
 
+constexpr std::size_t kMaxName = 255;   // NAME_MAX
+constexpr std::size_t kMaxPath = 4095;  // PATH_MAX, without its NUL
+
 bool digit(char c) { return c >= '0' && c <= '9'; }
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -42,6 +45,20 @@ std::size_t distance(std::string_view a, std::string_view b) {
     }
   }
   return row[b.size()];
+}
+
+tl::unexpected<BadValue> bad_path(std::string_view text, const char* what, const char* hint) {
+  return tl::unexpected(BadValue{"bad_path", quoted(text) + " " + what, hint});
+}
+
+// No program that shows the path would show it right. U+0080 to U+009f are control characters as well.
+bool has_control(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c < 0x20 || c == 0x7f) return true;
+    if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -154,6 +171,31 @@ Value<milliseconds> parse_timeout(std::string_view text) {
     return tl::unexpected(BadValue{"bad_timeout", quoted(text) + " is out of range",
                                    "write more than 0 and up to 8784h (366 days); leave the key out for no limit"});
   return milliseconds(total);
+}
+
+// One path, one spelling: what is refused here would otherwise name the same file in two ways, or look as if it did
+// more than it does.
+Value<std::string> parse_path(std::string_view text) {
+  if (text.empty() || text[0] != '/')
+    return tl::unexpected(BadValue{"relative_path", quoted(text) + " is not an absolute path",
+                                   "write the whole path, from / on; ~ and variables are not expanded"});
+  if (text.size() > kMaxPath) return bad_path(text, "is longer than 4095 bytes", "name a directory above it");
+  if (has_control(text)) return bad_path(text, "has a control character", "name a directory above it");
+  if (text.find_first_of("*?[") != std::string_view::npos)
+    return tl::unexpected(BadValue{"glob", quoted(text) + " has one of the characters * ? [, and patterns are not read",
+                                   "name the directory: it covers everything below it"});
+  if (text == "/") return std::string(text);
+  const std::string_view path = text.substr(0, text.size() - (text.back() == '/' ? 1 : 0));
+  for (std::size_t start = 1; start <= path.size();) {
+    const std::size_t end = std::min(path.find('/', start), path.size());
+    const std::string_view name = path.substr(start, end - start);
+    if (name.empty()) return bad_path(text, "has an empty name", "write one slash, not two");
+    if (name == "." || name == "..") return bad_path(text, "has a . or .. in it", "write the path without it");
+    if (name.size() > kMaxName)
+      return bad_path(text, "has a name of more than 255 bytes", "no file can have such a name");
+    start = end + 1;
+  }
+  return std::string(path);
 }
 
 bool valid_policy_name(std::string_view text) {

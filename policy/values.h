@@ -42,6 +42,7 @@ Value<Prefix> parse_cidr(std::string_view text);
 Value<std::uint64_t> parse_memory(std::string_view text);
 Value<std::uint32_t> parse_cpu(std::string_view text);
 Value<std::chrono::milliseconds> parse_timeout(std::string_view text);
+Value<std::string> parse_path(std::string_view text);  // of a filesystem rule
 
 bool valid_policy_name(std::string_view text);
 bool valid_env_name(std::string_view text);

@@ -103,6 +103,15 @@ TEST(PolicyBadText, at_most_a_hundred_diagnostics) {
   EXPECT_EQ(parse(text, "f", nullptr).error().size(), 100u);
 }
 
+TEST(PolicyBadText, a_path_in_two_lists_is_told_with_both_places) {
+  const auto policy =
+      parse("version: 1\nname: n\nfilesystem:\n  read: [/usr]\n  deny: [/a, /usr]\n", "p.yaml", nullptr);
+  ASSERT_FALSE(policy);
+  EXPECT_EQ(format(policy.error()),
+            "p.yaml:5:14: filesystem.deny[1]: \"/usr\" is also in filesystem.read[0] (line 4, column 10), with another "
+            "access\n  hint: keep one: write includes read, and protect is read that nobody changes\n");
+}
+
 TEST(PolicyBadText, formats_as_file_line_column_and_hint) {
   const auto policy = parse("version: 1\nname: n\nnetwork:\n  conect: []\n", "p.yaml", nullptr);
   ASSERT_FALSE(policy);
@@ -119,6 +128,10 @@ TEST(PolicyBadText, hints_give_the_corrected_value) {
       {"{address: pypi.org, ports: [1]}", "host names are not supported"},
       {"{address: 10.0.0.1, ports: [20-10]}", "write 10-20"},
   };
+  const auto of_files = parse("version: 1\nname: n\nfilesystem: {write: [~/x, \"/tmp/*\"]}\n", "p", nullptr);
+  ASSERT_FALSE(of_files);
+  EXPECT_NE(of_files.error()[0].hint.find("~ and variables are not expanded"), std::string::npos);
+  EXPECT_NE(of_files.error()[1].hint.find("covers everything below"), std::string::npos);
   for (const auto& [entry, hint] : kHints) {
     const auto policy = parse("version: 1\nname: n\nnetwork: {connect: [" + std::string(entry) + "]}\n", "p", nullptr);
     ASSERT_FALSE(policy) << entry;

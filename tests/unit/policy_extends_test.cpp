@@ -37,6 +37,8 @@ const Files kFiles = {
      "bind: [{address: 10.0.0.3, ports: [3]}], dangerously_allow_sockets: [ping]}\n"
      "process: {env: {allow: [B], set: {Y: b}}, limits: {processes: 2, memory: 1MiB}}\n"},
     {"c", "extends: [a]\nnetwork: {connect: [{address: 10.0.0.4, ports: [4]}]}\n"},
+    {"files", "filesystem: {default: read, read: [/usr], write: [/w], deny: [/w/no]}\n"},
+    {"more_files", "filesystem: {write: [/usr], protect: [/w/tests]}\n"},
     {"none", "network: none\n"},
     {"all", "network: {dangerously_allow_all: true}\n"},
     {"loop1", "extends: [loop2]\n"},
@@ -77,6 +79,34 @@ TEST(Extends, network_none_drops_what_came_before) {
   EXPECT_EQ(network_of(policy_of("extends: [a, b, none]", kFiles)), nothing);
   EXPECT_EQ(network_of(policy_of("extends: [all]\nnetwork: none", kFiles)), nothing);
   EXPECT_EQ(network_of(policy_of("extends: [none, a]", kFiles)), network_of(policy_of("extends: [a]", kFiles)));
+}
+
+std::string files_of(const Policy& policy) {
+  std::string text = std::string(to_string(policy.filesystem.fallback));
+  for (const FsRule& rule : policy.filesystem.rules)
+    text += " " + std::string(to_string(rule.access)) + ":" + rule.path;
+  return text;
+}
+
+TEST(Extends, filesystem_rules_are_united_and_a_later_rule_replaces_that_of_its_path) {
+  const Policy p = policy_of("extends: [files, more_files]\nfilesystem: {read: [/w/no]}", kFiles);
+  EXPECT_EQ(files_of(p), "read write:/usr write:/w read:/w/no protect:/w/tests");
+  EXPECT_EQ(p.filesystem.rules[0].where.file, "profile more_files");
+  EXPECT_EQ(p.filesystem.rules[2].where.file, "own.yaml");
+  EXPECT_EQ(files_of(policy_of("extends: [more_files, files]", kFiles)),
+            "read read:/usr write:/w deny:/w/no protect:/w/tests");
+}
+
+TEST(Extends, filesystem_default_is_the_last_one_that_is_given) {
+  EXPECT_EQ(files_of(policy_of("extends: [files]\nfilesystem: {default: write}", kFiles)).substr(0, 6), "write ");
+  EXPECT_EQ(policy_of("extends: [files]\nfilesystem: {}", kFiles).filesystem.fallback, FsDefault::read);
+  EXPECT_EQ(policy_of("filesystem: {}", kFiles).filesystem.fallback, FsDefault::deny);
+}
+
+TEST(Extends, filesystem_is_asked_for_by_any_of_the_files) {
+  EXPECT_TRUE(policy_of("extends: [c, files]", kFiles).filesystem.requested);
+  EXPECT_TRUE(policy_of("extends: [c]\nfilesystem: {}", kFiles).filesystem.requested);
+  EXPECT_FALSE(policy_of("extends: [c]", kFiles).filesystem.requested);
 }
 
 TEST(Extends, a_policy_without_network_keeps_what_it_inherits) {

@@ -29,6 +29,45 @@ TEST(Parse, defaults_deny_everything) {
   EXPECT_FALSE(p.limits.processes || p.limits.memory_bytes || p.limits.cpu_millis || p.limits.timeout);
 }
 
+TEST(Parse, filesystem_rules_are_sorted_and_without_a_slash_at_their_end) {
+  const Policy p = policy_of(R"(filesystem:
+  default: read
+  write: [/workspace/]
+  deny: [/workspace/.git/hooks]
+  read: [/usr, /]
+  protect: [/workspace/tests/])");
+  EXPECT_TRUE(p.filesystem.requested);
+  EXPECT_FALSE(p.filesystem.dangerously_allow_all);
+  EXPECT_EQ(p.filesystem.fallback, FsDefault::read);
+  std::string rules;
+  for (const FsRule& rule : p.filesystem.rules)
+    rules += std::string(to_string(rule.access)) + " " + rule.path + " " + std::to_string(rule.where.line) + ":" +
+             std::to_string(rule.where.column) + "\n";
+  EXPECT_EQ(rules,
+            "read / 7:16\nread /usr 7:10\nwrite /workspace 5:11\ndeny /workspace/.git/hooks 6:10\n"
+            "protect /workspace/tests 8:13\n");
+}
+
+TEST(Parse, files_are_judged_where_the_section_is_and_not_else) {
+  EXPECT_FALSE(policy_of("").filesystem.requested);
+  EXPECT_EQ(canonical(policy_of("")).find("filesystem"), std::string::npos);
+  const Policy empty = policy_of("filesystem: {}");
+  EXPECT_TRUE(empty.filesystem.requested);
+  EXPECT_EQ(empty.filesystem.fallback, FsDefault::deny);
+  EXPECT_TRUE(policy_of("filesystem: {dangerously_allow_all: true}").filesystem.dangerously_allow_all);
+}
+
+TEST(Parse, canonical_text_of_filesystem) {
+  const std::string text = canonical(policy_of("filesystem: {write: [/b, \"/a b/\"], deny: [/c]}"));
+  EXPECT_NE(text.find("filesystem:\n  default: deny\n  read: []\n  write:\n    - \"/a b\"\n    - /b\n"
+                      "  deny:\n    - /c\n  protect: []\n  dangerously_allow_all: false\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(canonical(policy_of("filesystem: {dangerously_allow_all: true}"))
+                .find("filesystem:\n  dangerously_allow_all: true\n"),
+            std::string::npos);
+}
+
 TEST(Parse, network_none_is_the_same_as_silence) {
   EXPECT_EQ(canonical(policy_of("network: none")), canonical(policy_of("")));
   EXPECT_EQ(canonical(policy_of("network: {}")), canonical(policy_of("")));

@@ -64,6 +64,26 @@ std::string any_text() {
   return text;
 }
 
+Filesystem any_filesystem() {
+  Filesystem files;
+  files.requested = *rc::gen::inRange(0, 3) > 0;
+  if (!files.requested) return files;
+  files.dangerously_allow_all = *rc::gen::inRange(0, 8) == 0;
+  if (files.dangerously_allow_all) return files;
+  files.fallback = *rc::gen::element(FsDefault::deny, FsDefault::read, FsDefault::write);
+  std::map<std::string, FsAccess> rules;
+  for (int i = *rc::gen::inRange(0, 8); i > 0; --i) {
+    std::string path;
+    for (int depth = *rc::gen::inRange(0, 4); depth > 0; --depth)
+      path += "/" + *rc::gen::element<std::string>("a", "b.c", "...", "no", "~", "a b", "\"", "\\", "'", "#", "- x",
+                                                   "\xc2\xa0", "\xe2\x80\xa8", "\xef\xbf\xbe", "{}", "]", "&a", "!x");
+    rules[path.empty() ? "/" : path] =
+        *rc::gen::element(FsAccess::read, FsAccess::write, FsAccess::deny, FsAccess::protect);
+  }
+  for (const auto& [path, access] : rules) files.rules.push_back(FsRule{path, access, {}});
+  return files;
+}
+
 Policy any_policy() {
   Policy p;
   p.name = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::elementOf(std::string("abzAZ019._-nulyes"))));
@@ -78,6 +98,7 @@ Policy any_policy() {
       if (*rc::gen::inRange(0, 4) == 0)
         p.network.dangerously_allow_sockets.push_back(static_cast<sbpf_socket_class>(c));
   }
+  p.filesystem = any_filesystem();
   p.env.allow = *rc::gen::container<std::vector<std::string>>(
       rc::gen::element<std::string>("PATH", "HOME", "LC_*", "no", "Y", "NULL", "_", "A1"));
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i)
@@ -100,6 +121,12 @@ bool same_entries(const std::vector<Endpoint>& a, const std::vector<Endpoint>& b
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Endpoint& x, const Endpoint& y) {
     return x.address == y.address && x.prefix == y.prefix && x.ports == y.ports && x.protocol == y.protocol;
   });
+}
+
+bool same_files(const Filesystem& a, const Filesystem& b) {
+  return a.requested == b.requested && a.dangerously_allow_all == b.dangerously_allow_all && a.fallback == b.fallback &&
+         std::equal(a.rules.begin(), a.rules.end(), b.rules.begin(), b.rules.end(),
+                    [](const FsRule& x, const FsRule& y) { return x.path == y.path && x.access == y.access; });
 }
 
 // What the policy says, with nothing of the compiler or of decide.h: every entry, bit by bit, port by port.
@@ -151,6 +178,7 @@ TEST(Properties, canonical_text_gives_the_policy_back) {
     RC_ASSERT(p.name == made.name && p.mode == made.mode && p.on_loss == made.on_loss);
     RC_ASSERT(p.network.dangerously_allow_all == made.network.dangerously_allow_all);
     RC_ASSERT(p.network.dangerously_allow_sockets == made.network.dangerously_allow_sockets);
+    RC_ASSERT(same_files(p.filesystem, made.filesystem));
     RC_ASSERT(p.env.set == made.env.set);
     RC_ASSERT(p.limits.processes == made.limits.processes && p.limits.memory_bytes == made.limits.memory_bytes);
     RC_ASSERT(p.limits.cpu_millis == made.limits.cpu_millis && p.limits.timeout == made.limits.timeout);

@@ -144,6 +144,8 @@ TEST(Schema, accepts_what_parse_accepts) {
   for (const char* body :
        {"extends: [a]", "mode: audit", "on_loss: alert", "network: none", "network: {dangerously_allow_all: true}",
         "network: {dangerously_allow_sockets: [ping, mptcp, udplite, sctp, raw, packet, vsock, alg, netlink, smc]}",
+        "filesystem: {}", "filesystem: {dangerously_allow_all: true}",
+        "filesystem: {default: read, read: [/, /usr/, /a.b/..c/...], write: [], deny: [\"/a b\"], protect: [/x]}",
         "network: {bind: [{address: \"::\", ports: [0]}]}", "process: {limits: {memory: 1, cpu: 2, timeout: 500ms}}",
         "process: {env: {set: {A: 1, B: true, C: x, D: 1.5}}}"}) {
     const std::string text = "version: 1\nname: n\n" + std::string(body) + "\n";
@@ -155,7 +157,15 @@ TEST(Schema, accepts_what_parse_accepts) {
 
 TEST(Schema, refuses_what_parse_refuses) {
   for (const char* body : {"nam: x",
-                           "filesystem: {default: deny}",
+                           "filesystem: {default: allow}",
+                           "filesystem: {read: /usr}",
+                           "filesystem: {read: [usr]}",
+                           "filesystem: {read: [/a/../b]}",
+                           "filesystem: {read: [/a/.]}",
+                           "filesystem: {read: [/a//b]}",
+                           "filesystem: {read: [\"/a/*\"]}",
+                           "filesystem: {read: [/a, /a]}",
+                           "filesystem: {hide: [/a]}",
                            "mode: Enforce",
                            "network: all",
                            "network: {connect: {}}",
