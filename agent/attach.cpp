@@ -13,6 +13,7 @@
 #include "agent/agent.h"
 #include "agent/host.h"
 #include "agent/verify.h"
+#include "policy/filesystem.h"
 
 namespace sbpf::agent {
 namespace fs = std::filesystem;
@@ -193,7 +194,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   auto cgroup = Cgroup::open(options.cgroup);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   const std::string name = options.name.empty() ? derive_name(cgroup->path()) : options.name;
-  auto image = policy::compile(policy, 1);
+  auto image = policy::compile(policy, 1, policy::empty_view(policy));
   if (!image) return tl::unexpected<Error>(image.error());
   auto lock = lock_host();
   if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));

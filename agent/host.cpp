@@ -17,6 +17,7 @@
 #include "agent/canary.h"
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
+#include "policy/filesystem.h"
 
 namespace sbpf::agent {
 namespace {
@@ -145,7 +146,7 @@ void check_by_doing(std::vector<Check>& checks) {
   if (!cgroup) return give_up(programs, cgroup.error());
   policy::Policy nothing;
   nothing.name = "preflight";
-  auto image = policy::compile(nothing, 1);
+  auto image = policy::compile(nothing, 1, policy::empty_view(nothing));
   std::vector<Fd> links;
   SandboxSpec spec;
   spec.name = "preflight";

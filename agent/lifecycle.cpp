@@ -5,6 +5,7 @@
 #include "agent/agent.h"
 #include "agent/host.h"
 #include "agent/verify.h"
+#include "policy/filesystem.h"
 
 namespace sbpf::agent {
 namespace {
@@ -55,7 +56,7 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   if (!record) return tl::unexpected<Error>(record.error());
   auto old = read_policy(host->kernel, record->cgroup_id);
   const std::uint32_t generation = old ? old->header().generation + 1 : 1;
-  auto image = policy::compile(policy, generation);
+  auto image = policy::compile(policy, generation, policy::empty_view(policy));
   if (!image) return tl::unexpected<Error>(image.error());
   if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
     return tl::unexpected<Error>(published.error());

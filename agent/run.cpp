@@ -18,6 +18,7 @@
 #include "agent/host.h"
 #include "agent/supervise.h"
 #include "agent/verify.h"
+#include "policy/filesystem.h"
 
 namespace sbpf::agent {
 namespace {
@@ -168,7 +169,7 @@ class Undo {
 Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   if (options.argv.empty()) return fail("usage", "no command was given", "sbpf run -- COMMAND");
   const std::string name = options.name.empty() ? make_name() : options.name;
-  auto image = policy::compile(policy, 1);
+  auto image = policy::compile(policy, 1, policy::empty_view(policy));
   if (!image) return tl::unexpected<Error>(image.error());
   auto stdio = inspect_stdio(*image);
   if (!stdio) return tl::unexpected<Error>(stdio.error());

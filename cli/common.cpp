@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "cli/format.h"
+#include "policy/filesystem.h"
 
 namespace sbpf::cli {
 namespace {
@@ -153,7 +154,7 @@ Result<LoadedPolicy> load_policy(const std::string& reference) {
     while (diagnostics.ends_with('\n')) diagnostics.pop_back();
     return fail("invalid_policy", "policy " + reference + " is not valid\n" + diagnostics);
   }
-  auto image = policy::compile(*parsed, 1);
+  auto image = policy::compile(*parsed, 1, policy::empty_view(*parsed));
   if (!image) return fail(image.error(), "policy " + reference);
   return LoadedPolicy{std::move(*parsed), std::move(*image)};
 }

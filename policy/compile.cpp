@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "policy/entry_text.h"
+#include "policy/filesystem.h"
 #include "policy/image.h"
 
 namespace sbpf::policy {
@@ -40,9 +41,7 @@ sbpf_rule empty_rule() {
   return rule;
 }
 
-std::string describe(const Endpoint& entry) {
-  return internal::located(entry.where, internal::entry_text(entry));
-}
+std::string describe(const Endpoint& entry) { return internal::located(entry.where, internal::entry_text(entry)); }
 
 class Compiler {
  public:
@@ -74,6 +73,7 @@ class Compiler {
 
   Entries take() { return std::move(entries_); }
   std::size_t size() const { return entries_.size(); }
+  std::uint32_t next_rule() const { return next_rule_; }
 
  private:
   bool add(sbpf_rule_kind kind, sbpf_proto proto, const Endpoint& entry) {
@@ -186,7 +186,7 @@ sbpf_policy_id id_slot(const Policy& policy) {
 
 }  // namespace
 
-Result<Image> compile(const Policy& policy, std::uint32_t generation) {
+Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsView& view) {
   Compiler compiler;
   if (auto added = compiler.add_all(SBPF_RULE_CONNECT, policy.network.connect); !added)
     return tl::unexpected(added.error());
@@ -198,21 +198,30 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation) {
   const auto bind_slot = prefix_slot(bind_lengths, policy.network.bind);
   if (!bind_slot) return fail(bind_slot.error(), "network.bind");
 
+  const bool judges_files = policy.filesystem.requested && !policy.filesystem.dangerously_allow_all;
+  Result<FsEntries> files;
+  if (judges_files) files = filesystem_entries(policy, view, compiler.next_rule());
+  if (!files) return fail(files.error(), "filesystem");
+  if (compiler.size() + files->size() > SBPF_MAX_RULES)
+    return fail("too_many_rules", "the policy needs more than " + std::to_string(SBPF_MAX_RULES) + " rules",
+                "name directories instead of what is in them, use wider prefixes, or longer port ranges");
+
   sbpf_policy_header header{};
+  if (judges_files) header.flags |= SBPF_POLICY_FS;
   if (policy.mode == Mode::audit) header.flags |= SBPF_POLICY_AUDIT;
   if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
   for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
   header.n_connect_prefixes = static_cast<__u8>(connect_lengths.size());
   header.n_bind_prefixes = static_cast<__u8>(bind_lengths.size());
-  if (policy.filesystem.requested && !policy.filesystem.dangerously_allow_all) header.flags |= SBPF_POLICY_FS;
   header.generation = generation;
-  header.n_rules = static_cast<__u32>(compiler.size());
+  header.n_rules = static_cast<__u32>(compiler.size() + files->size());
 
   sbpf_policy_name name{};
   std::memcpy(name.name, policy.name.data(), std::min<std::size_t>(policy.name.size(), SBPF_NAME_LEN - 1));
 
   Image image;
   image.entries = compiler.take();
+  for (const auto& [key, node] : *files) image.entries.emplace(key, as_value(node));
   image.entries[slot_key(SBPF_SLOT_ID)] = as_value(id_slot(policy));
   image.entries[slot_key(SBPF_SLOT_CONNECT_PREFIXES)] = as_value(*connect_slot);
   image.entries[slot_key(SBPF_SLOT_BIND_PREFIXES)] = as_value(*bind_slot);

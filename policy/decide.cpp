@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // bpf/decide.h, compiled natively over an image.
+#include <algorithm>
 #include <cstring>
 
+#include "policy/filesystem.h"
 #include "policy/image.h"
 
 namespace {
@@ -15,6 +17,8 @@ const void* sbpf_policy_lookup(void* policy, const sbpf_rule_key* key) {
 #include "bpf/decide.h"
 
 namespace sbpf::policy {
+
+static_assert(kNoRule == SBPF_NO_RULE);
 
 bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule) {
   sbpf_net_query q{};
@@ -36,6 +40,29 @@ bool is_canary(const NetQuery& query) {
 
 sbpf_socket_class classify_socket(int family, int type, int protocol) {
   return static_cast<sbpf_socket_class>(sbpf_classify_socket(family, type, protocol));
+}
+
+std::uint64_t fs_name_hash(std::string_view name) {
+  constexpr std::size_t kPiece = 32;  // the kernel side reads so much at a time, and hashes all of it
+  std::uint64_t hash = SBPF_FS_HASH_SEED;
+  for (; !name.empty(); name.remove_prefix(std::min(name.size(), kPiece))) {
+    std::uint64_t words[kPiece / sizeof(std::uint64_t)] = {};
+    std::memcpy(words, name.data(), std::min(name.size(), kPiece));
+    for (const std::uint64_t word : words) hash = sbpf_fs_hash_word(hash, word);
+  }
+  return hash;
+}
+
+sbpf_rule_key fs_inode_key(const FsInode& inode) {
+  sbpf_rule_key key;
+  sbpf_fs_inode_key(&key, inode.ino, inode.dev, inode.generation);
+  return key;
+}
+
+sbpf_rule_key fs_name_key(std::uint32_t node, std::string_view name) {
+  sbpf_rule_key key;
+  sbpf_fs_name_key(&key, node, static_cast<std::uint32_t>(name.size()), fs_name_hash(name));
+  return key;
 }
 
 }  // namespace sbpf::policy

@@ -5,8 +5,11 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
+#include "policy/image.h"
 #include "policy/policy.h"
 
 namespace sbpf::policy {
@@ -33,11 +36,34 @@ struct FsView {
   // link itself. One or two paths each. The root's inode is always set.
   std::map<std::string, std::vector<FsPath>> paths;
   // Roots of mounts that the rules above their mount points are to cover: the mount point, whose last inode is the
-  // mounted root. One whose inode a rule already has is left out by compile().
+  // mounted root; "/" itself among them. One whose inode a rule already has is left out by compile().
   std::vector<FsPath> mounts;
+  // Nobody looked: what does not exist is not known, so that compile() does not ask for directories to be there.
+  bool assumed = false;
 };
 
-// A view in which nothing but "/" exists; for what is asked of a policy alone.
+// A view in which nothing but "/" exists, each rule's path leading to itself; for what is asked of a policy alone.
 FsView empty_view(const Policy& policy);
+
+// The hash of a directory entry's name, as the kernel side computes it: it reads a name in pieces of 32 bytes, the last
+// one filled up with zeros, and folds the four words of each.
+std::uint64_t fs_name_hash(std::string_view name);
+
+// The keys of an image's filesystem entries; `node` is the number of the directory's node.
+sbpf_rule_key fs_inode_key(const FsInode& inode);
+sbpf_rule_key fs_name_key(std::uint32_t node, std::string_view name);
+
+using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
+
+// The entries of the policy's filesystem rules on the host of `view`, numbering the rules from `first_rule`. Nodes are
+// numbered in the order of their paths, component by component; where several nodes are one file or directory (a bind
+// mount, a hard link), their entries have the number of the first.
+// Errors, each with the places of the rules:
+//   "fs_unresolved"  the view lacks a rule's path, or contradicts itself: the caller's mistake, or files that moved
+//   "fs_conflict"    two rules' paths lead to one place, with different access
+//   "fs_same_inode"  two paths are the same file or directory, with different rights
+//   "fs_too_deep"    a path that needs more than SBPF_FS_NAME_DEPTH names below what exists
+//   "too_many_rules"
+Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule);
 
 }  // namespace sbpf::policy

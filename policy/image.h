@@ -26,14 +26,20 @@ struct Image {
   sbpf_policy_header header() const;
 };
 
-// Compiles a policy. `generation` numbers the publication. Rules are numbered in order: network.connect first, then
-// network.bind (rule_text() gives a number's text back).
-// Errors: "too_many_rules", "too_many_prefixes", "too_many_ranges", with the offending entry's location in the message.
-Result<Image> compile(const Policy& policy, std::uint32_t generation);
+struct FsView;  // policy/filesystem.h
+
+// Compiles a policy. `generation` numbers the publication; `view` says where the paths of filesystem rules lie. Rules
+// are numbered in order: network.connect first, then network.bind, then filesystem (rule_text() gives a number's text).
+// Errors: "too_many_rules", "too_many_prefixes", "too_many_ranges", and those of filesystem_entries(), with the offending
+// entry's location in the message.
+Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsView& view);
 
 // SHA-256 over all entries in their order, but for the header (port 0), which holds it: what the agent recomputes from
 // the kernel's map.
 std::array<std::uint8_t, 32> image_sha256(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& entries);
+
+// Where a rule's number could stand: no rule decided (SBPF_NO_RULE of bpf/decide.h).
+inline constexpr std::uint32_t kNoRule = ~0u;
 
 // The endpoint a question is about.
 struct NetQuery {
@@ -44,7 +50,7 @@ struct NetQuery {
 };
 
 // The kernel's verdict on the endpoint under this image (mode aside): decide_net() of bpf/decide.h. `rule`, if given,
-// receives the number of the rule that allowed it, or SBPF_NO_RULE.
+// receives the number of the rule that allowed it, or kNoRule.
 bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule = nullptr);
 
 // Is it the endpoint that every policy denies (SBPF_CANARY_PORT)?
@@ -63,7 +69,8 @@ struct Explanation {
 };
 Explanation explain(const Policy& policy, const Image& image, const NetQuery& query);
 
-// The text of a rule number: "network.connect: {address: 1.2.3.4, ports: [443], protocol: tcp}"; empty if there is none.
+// The text of a rule number: "network.connect: {address: 1.2.3.4, ports: [443], protocol: tcp}" or
+// "filesystem.protect: /workspace/tests"; empty if there is none.
 std::string rule_text(const Policy& policy, std::uint32_t rule);
 
 // The smallest YAML that would allow the endpoint, to be pasted into a policy:

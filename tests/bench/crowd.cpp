@@ -12,6 +12,7 @@
 #include "agent/cgroup.h"
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
+#include "policy/filesystem.h"
 #include "policy/image.h"
 
 namespace sbpf::agent {
@@ -25,7 +26,7 @@ int complain(const Error& error) {
 int make(bool attached, int first, int last) {
   policy::Policy nothing;
   nothing.name = "crowd";
-  auto image = policy::compile(nothing, 1);
+  auto image = policy::compile(nothing, 1, policy::empty_view(nothing));
   if (!image) return complain(image.error());
   auto lock = lock_host();
   if (!lock) return complain(lock.error());

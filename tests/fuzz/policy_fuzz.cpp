@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "policy/filesystem.h"
 #include "policy/image.h"
 
 namespace {
@@ -22,7 +23,8 @@ void require(bool holds, const char* what) {
 // Profiles that the fuzzer can reach by name, itself among them.
 std::optional<std::string> profiles(std::string_view name) {
   if (name == "a")
-    return "version: 1\nname: a\nextends: [b]\nnetwork: {connect: [{cidr: 10.0.0.0/8, ports: [1-99]}]}\n";
+    return "version: 1\nname: a\nextends: [b]\nnetwork: {connect: [{cidr: 10.0.0.0/8, ports: [1-99]}]}\n"
+           "filesystem: {default: read, write: [/w], deny: [/w/no], protect: [/w/tests]}\n";
   if (name == "b") return "version: 1\nname: b\nmode: audit\nnetwork: none\n";
   if (name == "c") return "version: 1\nname: c\nextends: [a, c]\n";
   return built_in_profile(name);
@@ -60,7 +62,7 @@ void check_entries(const Policy& policy, const Image& image, sbpf_rule_kind kind
 }
 
 void check_image(const Policy& policy) {
-  const auto image = compile(policy, 1);
+  const auto image = compile(policy, 1, empty_view(policy));
   if (!image) {
     require(!image.error().code.empty() && !image.error().hint.empty(), "a failed compilation says why");
     return;
@@ -71,7 +73,7 @@ void check_image(const Policy& policy) {
           "prefixes fit");
   check_entries(policy, *image, SBPF_RULE_CONNECT, policy.network.connect);
   check_entries(policy, *image, SBPF_RULE_BIND, policy.network.bind);
-  NetQuery elsewhere;  // ::, port 0: no policy can name it as a destination
+  NetQuery elsewhere;                                             // ::, port 0: no policy can name it as a destination
   require(allows(*image, elsewhere) == policy.network.dangerously_allow_all, "what no entry names is denied");
 }
 

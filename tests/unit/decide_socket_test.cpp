@@ -11,6 +11,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include "policy/filesystem.h"
 #include "policy/image.h"
 
 namespace {
@@ -25,6 +26,11 @@ const void* sbpf_policy_lookup(void* policy, const sbpf_rule_key* key) {
 
 namespace sbpf::policy {
 namespace {
+
+// Nothing here has files to look up.
+Result<Image> compile(const Policy& policy, std::uint32_t generation) {
+  return compile(policy, generation, empty_view(policy));
+}
 
 Image image_of(const std::string& network) {
   const auto policy = parse("version: 1\nname: t\nnetwork: " + network + "\n", "t", nullptr);

@@ -6,10 +6,16 @@
 
 #include <algorithm>
 
+#include "policy/filesystem.h"
 #include "policy/image.h"
 
 namespace sbpf::policy {
 namespace {
+
+// Nothing here has files to look up.
+Result<Image> compile(const Policy& policy, std::uint32_t generation) {
+  return compile(policy, generation, empty_view(policy));
+}
 
 // Few addresses, close to each other, so that queries hit, miss narrowly, and fall into nested prefixes.
 rc::Gen<Address> any_address() {

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A host's files, made up: which paths exist, as what, and what is mounted where.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "policy/filesystem.h"
+
+namespace sbpf::fs_host {
+
+// "/a/b" -> {"a", "b"}
+inline std::vector<std::string> names_of(const std::string& path) {
+  std::vector<std::string> names;
+  for (std::size_t start = 1; start < path.size();) {
+    const std::size_t end = std::min(path.find('/', start), path.size());
+    names.push_back(path.substr(start, end - start));
+    start = end + 1;
+  }
+  return names;
+}
+
+struct Host {
+  std::map<std::string, policy::FsInode> inodes = {{"/", {2, 1, 0}}};
+  std::map<std::string, std::string> links;  // a path that is a symbolic link -> where it leads, which has no links
+  std::set<std::string> mounts = {"/"};
+
+  // Makes the path exist, and what is above it.
+  void make(const std::string& path) {
+    std::string at;
+    for (const std::string& name : names_of(path)) {
+      at += "/" + name;
+      inodes.try_emplace(at, policy::FsInode{1000 + inodes.size(), 1, 0});
+    }
+  }
+
+  // The path as it is written, with the inodes of what exists.
+  policy::FsPath path(const std::string& text) const {
+    policy::FsPath result = {{"", inodes.at("/")}};
+    std::string at;
+    for (const std::string& name : names_of(text)) {
+      at += "/" + name;
+      const auto found = inodes.find(at);
+      result.push_back({name, found == inodes.end() ? std::nullopt : std::optional(found->second)});
+    }
+    return result;
+  }
+
+  policy::FsView view(const policy::Policy& policy) const {
+    policy::FsView view;
+    for (const policy::FsRule& rule : policy.filesystem.rules) {
+      std::vector<policy::FsPath>& paths = view.paths[rule.path];
+      paths.push_back(path(rule.path));
+      if (const auto link = links.find(rule.path); link != links.end()) paths.push_back(path(link->second));
+    }
+    for (const std::string& mount : mounts) view.mounts.push_back(path(mount));
+    return view;
+  }
+};
+
+}  // namespace sbpf::fs_host
