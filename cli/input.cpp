@@ -65,7 +65,8 @@ Result<policy::NetQuery> parse_question(std::string_view operation, std::string_
   else if (operation == "connect" || operation == "send")
     query.kind = SBPF_RULE_CONNECT;
   else
-    return fail("usage", "'" + std::string(operation) + "' is not an operation", "connect, bind or send");
+    return fail("usage", "'" + std::string(operation) + "' is not an operation",
+                "connect, bind, send, open, create, delete or rename");
 
   if (protocol.empty()) protocol = operation == "send" ? "udp" : "tcp";
   if (protocol != "tcp" && protocol != "udp")
@@ -79,6 +80,34 @@ Result<policy::NetQuery> parse_question(std::string_view operation, std::string_
   query.address = parsed->address;
   query.port = parsed->port;
   return query;
+}
+
+bool is_file_operation(std::string_view word) {
+  return word == "open" || word == "create" || word == "delete" || word == "rename";
+}
+
+Result<FileQuestion> parse_file_question(std::string_view operation, std::string_view path, std::string_view access) {
+  FileQuestion question;
+  if (operation == "open") {
+    question.access = access.empty() ? "r" : access;
+    if (question.access != "r" && question.access != "w" && question.access != "rw")
+      return fail("usage", "'" + std::string(access) + "' is not an access", "r, w or rw");
+    question.operation = question.access == "r" ? policy::FsOperation::read : policy::FsOperation::write;
+  } else if (operation == "create") {
+    question.operation = policy::FsOperation::create;
+  } else if (operation == "delete") {
+    question.operation = policy::FsOperation::remove;
+  } else if (operation == "rename") {
+    question.operation = policy::FsOperation::rename;
+  } else {
+    return fail("usage", "'" + std::string(operation) + "' is not an operation on files",
+                "open, create, delete or rename");
+  }
+  if (operation != "open" && !access.empty())
+    return fail("usage", "'" + std::string(access) + "' is one too many", "r, w and rw go with open");
+  if (path.empty() || path[0] != '/')
+    return fail("usage", "'" + std::string(path) + "' is not an absolute path", "write the whole path, from / on");
+  return question;
 }
 
 Result<std::chrono::milliseconds> parse_timeout(std::string_view text) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "policy/filesystem.h"
 #include "policy/image.h"
 #include "policy/policy.h"
 
@@ -29,6 +30,17 @@ std::string to_string(const AddressPort& endpoint);
 // "connect", "bind" or "send", with "tcp", "udp" or "" (udp for send, tcp otherwise). Errors: "usage".
 Result<policy::NetQuery> parse_question(std::string_view operation, std::string_view endpoint,
                                         std::string_view protocol);
+
+struct FileQuestion {
+  policy::FsOperation operation = policy::FsOperation::read;
+  std::string access;  // of open: "r", "w" or "rw"; else empty
+};
+
+// "open", "create", "delete", "rename": what is asked of a path.
+bool is_file_operation(std::string_view word);
+
+// `access` is of open: "r", "w", "rw" or "" (r); to write is to read, too. Errors: "usage".
+Result<FileQuestion> parse_file_question(std::string_view operation, std::string_view path, std::string_view access);
 
 // "90", "1.5s", "500ms", "10m", "2h", "1d"; without a unit seconds, as timeout(1). Errors: "usage".
 Result<std::chrono::milliseconds> parse_timeout(std::string_view text);

@@ -66,4 +66,20 @@ using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
 //   "too_many_rules"
 Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule);
 
+enum class FsOperation {
+  read,    // open for reading, list
+  write,   // open for writing, truncate, change mode or owner
+  create,  // a file, directory or link of this name
+  remove,
+  rename,  // away from this path; the new path must be one that `create` is allowed for
+  exec,    // as read
+};
+
+// What the policy says of an operation on `path`, which is absolute and has no symbolic links, "." or "..". The rules lie
+// where `view` has them, which needs no inodes; without a view, at their own paths. Explanation::rule names the rule that
+// decided, also of a denial ("filesystem.protect: /workspace/tests", "filesystem.default: deny"); it is empty when files
+// are not judged.
+Explanation explain_path(const Policy& policy, FsOperation operation, std::string_view path);
+Explanation explain_path(const Policy& policy, const FsView& view, FsOperation operation, std::string_view path);
+
 }  // namespace sbpf::policy

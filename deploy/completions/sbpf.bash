@@ -54,7 +54,16 @@ _sbpf() {
     verify) options="--json --help $(_sbpf_sandboxes)" ;;
     events) options="--follow --json --help $(_sbpf_sandboxes)" ;;
     list | preflight) options="--json --help" ;;
-    explain) options="--policy --protocol --json --help connect bind send" ;;
+    explain)
+      case $prev in
+        open | create | delete | rename) # a path
+          compopt -o filenames
+          mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+          return
+          ;;
+      esac
+      options="--policy --protocol --json --help connect bind send open create delete rename"
+      ;;
     completion) options="bash zsh fish --help" ;;
     unload) options="--help" ;;
     policy)

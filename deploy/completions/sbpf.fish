@@ -51,7 +51,8 @@ complete -c sbpf -n '__sbpf_using detach' -l all -d 'All sandboxes'
 complete -c sbpf -n '__sbpf_using status' -l require -x -a active -d 'Exit with 3 unless it is so'
 complete -c sbpf -n '__sbpf_using events' -s f -l follow -d 'Go on as it happens'
 complete -c sbpf -n '__sbpf_using explain' -l protocol -x -a 'tcp udp' -d Protocol
-complete -c sbpf -n '__sbpf_using explain' -a 'connect bind send'
+complete -c sbpf -n '__sbpf_using explain' -a 'connect bind send open create delete rename'
+complete -c sbpf -n '__sbpf_using explain' -F
 complete -c sbpf -n '__sbpf_using attach swap status verify list events preflight explain' -l json -d 'Print JSON'
 complete -c sbpf -n '__sbpf_using swap detach kill status verify events' -a '(__sbpf_sandboxes)' -d Sandbox
 complete -c sbpf -n '__sbpf_using policy' -a 'check show schema list'

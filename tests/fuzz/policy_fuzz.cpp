@@ -61,6 +61,20 @@ void check_entries(const Policy& policy, const Image& image, sbpf_rule_kind kind
   }
 }
 
+// Each rule decides on its own path, and what is refused there says how to allow it.
+void check_files(const Policy& policy) {
+  for (const FsRule& rule : policy.filesystem.rules) {
+    for (const FsOperation operation : {FsOperation::read, FsOperation::write}) {
+      const bool allowed =
+          rule.access == FsAccess::write || (rule.access != FsAccess::deny && operation == FsOperation::read);
+      const Explanation why = explain_path(policy, operation, rule.path);
+      require(why.allowed == allowed, "a rule decides on its own path");
+      require(!why.rule.empty() && why.where, "a decision has a rule and its place");
+      require(why.suggestion.empty() == allowed, "a denial says how to allow it");
+    }
+  }
+}
+
 void check_image(const Policy& policy) {
   const auto image = compile(policy, 1, empty_view(policy));
   if (!image) {
@@ -73,6 +87,7 @@ void check_image(const Policy& policy) {
           "prefixes fit");
   check_entries(policy, *image, SBPF_RULE_CONNECT, policy.network.connect);
   check_entries(policy, *image, SBPF_RULE_BIND, policy.network.bind);
+  if (policy.filesystem.rules.size() <= 64) check_files(policy);  // each looks at all of them
   NetQuery elsewhere;                                             // ::, port 0: no policy can name it as a destination
   require(allows(*image, elsewhere) == policy.network.dangerously_allow_all, "what no entry names is denied");
 }

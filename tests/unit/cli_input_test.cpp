@@ -33,6 +33,30 @@ TEST(AddressPort, refuses_what_is_not_an_address_and_a_port) {
   }
 }
 
+TEST(FileQuestion, reads_operations_and_access) {
+  using policy::FsOperation;
+  EXPECT_EQ(parse_file_question("open", "/a", "")->operation, FsOperation::read);
+  EXPECT_EQ(parse_file_question("open", "/a", "")->access, "r");
+  EXPECT_EQ(parse_file_question("open", "/a", "w")->operation, FsOperation::write);
+  EXPECT_EQ(parse_file_question("open", "/a", "rw")->operation, FsOperation::write);
+  EXPECT_EQ(parse_file_question("create", "/a", "")->operation, FsOperation::create);
+  EXPECT_EQ(parse_file_question("delete", "/a", "")->operation, FsOperation::remove);
+  EXPECT_EQ(parse_file_question("rename", "/a", "")->operation, FsOperation::rename);
+  EXPECT_TRUE(is_file_operation("open"));
+  EXPECT_FALSE(is_file_operation("connect"));
+}
+
+TEST(FileQuestion, refuses_other_words_and_relative_paths) {
+  for (const auto& [operation, path, access] :
+       {std::tuple("open", "/a", "x"), std::tuple("open", "a", "r"), std::tuple("open", "", ""),
+        std::tuple("delete", "/a", "w"), std::tuple("chmod", "/a", "")}) {
+    const auto question = parse_file_question(operation, path, access);
+    ASSERT_FALSE(question) << operation << " " << path;
+    EXPECT_EQ(question.error().code, "usage");
+    EXPECT_FALSE(question.error().hint.empty());
+  }
+}
+
 TEST(Question, protocol_follows_the_operation_unless_given) {
   EXPECT_EQ(parse_question("connect", "192.0.2.1:1", "")->proto, SBPF_PROTO_TCP);
   EXPECT_EQ(parse_question("bind", "192.0.2.1:1", "")->proto, SBPF_PROTO_TCP);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Over random files and rules: what the compiled image says, looked up as the kernel does, is what the policy says of
-// the path (tests/decide/fs_model.h).
+// the path (tests/decide/fs_model.h), and so is what explain_path() says.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -152,6 +152,30 @@ TEST(FilesystemProperties, image_says_what_the_policy_says_of_a_path) {
   EXPECT_LT(writable, asked * 9 / 10) << "the generator must miss";
   EXPECT_GT(held, asked / 100);
   EXPECT_GT(too_deep, 5);
+}
+
+TEST(FilesystemProperties, explanation_says_what_the_policy_says_of_a_path) {
+  EXPECT_TRUE(rc::check("explain_path agrees with the model, and its suggestion helps", [] {
+    const Policy policy = any_policy();
+    for (int i = 0; i < 30; ++i) {
+      const std::string path = any_question(policy);
+      const fs_model::Verdict expected = fs_model::judge(policy.filesystem, path);
+      const std::pair<FsOperation, bool> operations[] = {
+          {FsOperation::read, expected.read},      {FsOperation::exec, expected.read},
+          {FsOperation::write, expected.write},    {FsOperation::create, expected.write},
+          {FsOperation::remove, expected.movable}, {FsOperation::rename, expected.movable}};
+      for (const auto& [operation, allowed] : operations) {
+        const Explanation why = explain_path(policy, operation, path);
+        if (why.allowed != allowed || why.suggestion.empty() != allowed) RC_FAIL(shown(policy, path));
+        if (allowed) continue;
+        const auto profile = [&policy](std::string_view) { return std::optional(canonical(policy)); };
+        const auto mended =
+            parse("version: 1\nname: mended\nextends: [any]\n" + why.suggestion + "\n", "mended", profile);
+        if (!mended) RC_FAIL(format(mended.error()));
+        if (!explain_path(*mended, operation, path).allowed) RC_FAIL(shown(*mended, path));
+      }
+    }
+  }));
 }
 
 TEST(FilesystemProperties, images_are_the_same_each_time) {
