@@ -2,6 +2,7 @@
 // Policies that are right: what each key means, and the spellings of values.
 #include <gtest/gtest.h>
 
+#include "policy/filesystem.h"
 #include "policy/policy.h"
 
 namespace sbpf::policy {
@@ -223,7 +224,7 @@ TEST(Address, prints_and_reads_both_families) {
 TEST(Profiles, are_all_valid_and_named_after_their_file) {
   const auto names = built_in_profile_names();
   EXPECT_EQ(names, (std::vector<std::string>{"benchmark-task", "code-interpreter", "no-network", "node-dev",
-                                             "python-dev", "runtime-base", "untrusted"}));
+                                             "python-dev", "runtime-base", "runtime-files", "untrusted"}));
   for (const std::string& name : names) {
     const auto policy = parse(built_in_profile(name).value(), name, built_in_profile);
     ASSERT_TRUE(policy) << format(policy.error());
@@ -242,6 +243,21 @@ TEST(Profiles, code_interpreter_reaches_the_proxy_and_the_resolver_only) {
   EXPECT_NE(canonical(p).find("- {address: 127.0.0.1, ports: [18443], protocol: tcp}\n"
                               "    - {address: 127.0.0.53, ports: [53], protocol: any}\n  bind: []\n"),
             std::string::npos);
+}
+
+TEST(Profiles, runtime_files_lets_programs_start_and_keeps_the_rest) {
+  const Policy p = parse(built_in_profile("runtime-files").value(), "p", built_in_profile).value();
+  for (const char* path : {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/etc/ssl/certs/ca-certificates.crt", "/dev/urandom",
+                           "/proc/self/status", "/etc/resolv.conf"})
+    EXPECT_TRUE(explain_path(p, FsOperation::read, path).allowed) << path;
+  for (const char* path : {"/etc/shadow", "/etc/ssl/private/key.pem", "/root/.ssh/id_ed25519", "/home/me/.bashrc",
+                           "/dev/sda", "/dev/kmsg", "/etc/npmrc", "/etc/pip.conf", "/var/lib", "/run", "/sys/kernel"})
+    EXPECT_FALSE(explain_path(p, FsOperation::read, path).allowed) << path;
+  for (const char* path : {"/tmp/x", "/dev/null", "/dev/shm/x", "/dev/pts/0"})
+    EXPECT_TRUE(explain_path(p, FsOperation::write, path).allowed) << path;
+  for (const char* path : {"/usr/bin/env", "/etc/ld.so.preload", "/proc/sys/kernel/core_pattern", "/dev/urandom",
+                           "/sys/fs/cgroup/cgroup.procs", "/workspace"})
+    EXPECT_FALSE(explain_path(p, FsOperation::write, path).allowed) << path;
 }
 
 TEST(Profiles, of_no_network_allow_nothing) {
