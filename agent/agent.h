@@ -33,10 +33,15 @@ struct Hook {
   const char* name;
   HookKind kind;
   sbpf_domain domain;
+  bool optional;  // not every supported kernel has it
 };
 
 // All hooks of this version, in id order: from SBPF_HOOKS (bpf/hooks.h).
+const std::vector<Hook>& all_hooks();
+// Those of them that the running kernel has; all of them, until a Kernel was loaded or opened.
 const std::vector<Hook>& hooks();
+// Keeps the optional hooks that are present. Called by Kernel alone, once it knows.
+void set_hooks_present(const std::function<bool(const Hook&)>& is_present);
 const char* domain_name(sbpf_domain domain);  // "network", "guard"
 
 // ---- status ----------------------------------------------------------------------------------------------------
@@ -86,6 +91,8 @@ struct Status {
 // (empty where no policy can).
 struct Event {
   sbpf_event raw{};
+  std::string path;  // of filesystem events, as far as it is known: "…/" stands for what is above
+  std::string wanted;  // of filesystem events: "read", "write", "read, write"
   std::string sandbox;
   std::string text;
   std::string allow;

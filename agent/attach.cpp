@@ -11,7 +11,9 @@
 #include <sstream>
 
 #include "agent/agent.h"
+#include "agent/fs_view.h"
 #include "agent/host.h"
+#include "agent/open_files.h"
 #include "agent/verify.h"
 #include "policy/filesystem.h"
 
@@ -133,6 +135,8 @@ Result<std::vector<std::string>> scan(const Cgroup& cgroup, const policy::Image&
   for (pid_t pid : *pids) {
     auto more = forbidden_descriptors(pid, image, *mount);
     found.insert(found.end(), more.begin(), more.end());
+    more = forbidden_files(pid, image);
+    found.insert(found.end(), more.begin(), more.end());
   }
   return found;
 }
@@ -194,8 +198,8 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   auto cgroup = Cgroup::open(options.cgroup);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   const std::string name = options.name.empty() ? derive_name(cgroup->path()) : options.name;
-  auto image = policy::compile(policy, 1, policy::empty_view(policy));
-  if (!image) return tl::unexpected<Error>(image.error());
+  const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
+  if (!checked) return tl::unexpected<Error>(checked.error());
   auto lock = lock_host();
   if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
   const bool loaded_before = Kernel::is_pinned();
@@ -207,6 +211,8 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
     if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
     Freeze freeze(*cgroup);
     if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
+    auto image = compile_for(*kernel, *cgroup, policy, 1);
+    if (!image) return tl::unexpected<Error>(image.error());
     auto open_before = scan(*cgroup, *image);
     if (!open_before) return tl::unexpected<Error>(open_before.error());
     if (!open_before->empty() && !options.keep_open_sockets) {

@@ -4,10 +4,16 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <linux/fs.h>
+#include <linux/io_uring.h>
 #include <linux/mount.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sched.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -17,11 +23,15 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+
+#include "base/clock.h"
 
 namespace sbpf::agent {
 namespace {
@@ -39,22 +49,26 @@ constexpr int kUnreachable = -1;
 constexpr in_addr_t kPolicyProbeV4 = 0xc0000201;  // 192.0.2.1 (TEST-NET-1), port 9: never a real destination
 constexpr std::uint16_t kPolicyProbePort = 9;
 
-// Files for the path hooks; made outside the sandbox, before.
-struct ScratchDir {
+// Files for the path hooks, and the canary's parent; made outside the sandbox, before: the policy may forbid opening.
+struct Scene {
   std::string path;
-  ScratchDir() {
+  Fd file;
+  pid_t parent = ::getpid();
+  Scene() {
     std::string pattern = "/run/sbpf-canary.XXXXXX";
     if (::mkdtemp(pattern.data()) == nullptr) return;
     path = pattern;
-    Fd file(::open((path + "/file").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    file = Fd(::open((path + "/file").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+    (void)!::ftruncate(file.get(), 1);
     ::mkdir((path + "/dir").c_str(), 0700);
+    (void)!::symlink("file", (path + "/link").c_str());
   }
-  ~ScratchDir() {
+  ~Scene() {
     std::error_code ec;
     if (!path.empty()) std::filesystem::remove_all(path, ec);
   }
-  ScratchDir(const ScratchDir&) = delete;
-  ScratchDir& operator=(const ScratchDir&) = delete;
+  Scene(const Scene&) = delete;
+  Scene& operator=(const Scene&) = delete;
 };
 
 int result(long value) { return value < 0 ? errno : 0; }
@@ -110,11 +124,10 @@ int try_unix_peer(int type) {
 }
 
 // A refused descriptor is not an error of recvmsg: it just does not arrive.
-int try_receive() {
+int try_receive(int passed) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) return errno;
   Fd a(pair[0]), b(pair[1]);
-  Fd passed(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   char byte = 0;
   iovec io{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -127,8 +140,7 @@ int try_receive() {
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
-  const int fd = passed.get();
-  std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+  std::memcpy(CMSG_DATA(header), &passed, sizeof passed);
   if (::sendmsg(a.get(), &message, 0) < 0) return errno;
   message.msg_controllen = sizeof control;
   if (::recvmsg(b.get(), &message, MSG_CMSG_CLOEXEC) < 0) return errno;
@@ -172,9 +184,73 @@ int try_ptrace_read(pid_t target) {
   return result(::process_vm_readv(target, &here, 1, &there, 1, 0));
 }
 
+// file_setattr(2), newer than Debian 12's headers.
+constexpr long kSysFileSetattr = 469;
+struct FileAttributes {
+  std::uint64_t xflags;
+  std::uint32_t extsize, nextents, projid, cowextsize;
+};
+
+constexpr std::uint32_t kAcl = 2;  // a POSIX ACL of this version, with no entries
+
+int try_file_setattr(int fd) {
+  FileAttributes attributes{};
+  const int error = result(::syscall(kSysFileSetattr, fd, "", &attributes, sizeof attributes, AT_EMPTY_PATH));
+  return error == EOPNOTSUPP || error == ENOTTY ? kUnreachable : error;
+}
+
+#if defined(__x86_64__)
+sigjmp_buf no_compat;  // NOLINT: a signal handler reaches nothing else
+
+// As a 32-bit program calls it.
+int try_compat_ioctl(int fd) {
+  constexpr int kIoctl = 54;
+  struct sigaction action {};
+  action.sa_handler = [](int) { siglongjmp(no_compat, 1); };
+  ::sigaction(SIGSEGV, &action, nullptr);
+  if (sigsetjmp(no_compat, 1) != 0) return kUnreachable;  // the kernel runs no 32-bit calls
+  long value = kIoctl;
+  asm volatile("int $0x80"
+               : "+a"(value)
+               : "b"(fd), "c"(FS_IOC32_GETFLAGS), "d"(0)
+               : "memory", "r8", "r9", "r10", "r11");
+  const int error = static_cast<int>(-value);
+  return error == ENOSYS ? kUnreachable : error;
+}
+#else
+int try_compat_ioctl(int) { return kUnreachable; }
+#endif
+
+// A request under a registered personality: the hook is called when the request is prepared.
+int try_uring_personality() {
+  io_uring_params params{};
+  Fd ring(static_cast<int>(::syscall(SYS_io_uring_setup, 1, &params)));
+  if (!ring) return kUnreachable;  // switched off on this host
+  const int personality =
+      static_cast<int>(::syscall(SYS_io_uring_register, ring.get(), IORING_REGISTER_PERSONALITY, nullptr, 0));
+  if (personality < 0) return errno;
+  const std::size_t size = std::max<std::size_t>(params.sq_off.array + params.sq_entries * sizeof(std::uint32_t),
+                                                 params.cq_off.cqes + params.cq_entries * sizeof(io_uring_cqe));
+  auto* rings = static_cast<char*>(
+      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring.get(), IORING_OFF_SQ_RING));
+  auto* entry = static_cast<io_uring_sqe*>(
+      ::mmap(nullptr, sizeof(io_uring_sqe), PROT_READ | PROT_WRITE, MAP_SHARED, ring.get(), IORING_OFF_SQES));
+  if (rings == MAP_FAILED || entry == MAP_FAILED) return errno;
+  *entry = {};
+  entry->opcode = IORING_OP_NOP;
+  entry->personality = static_cast<std::uint16_t>(personality);
+  *reinterpret_cast<std::uint32_t*>(rings + params.sq_off.array) = 0;
+  __atomic_store_n(reinterpret_cast<std::uint32_t*>(rings + params.sq_off.tail), 1u, __ATOMIC_RELEASE);
+  if (::syscall(SYS_io_uring_enter, ring.get(), 1, 1, IORING_ENTER_GETEVENTS, nullptr, 0) < 0) return errno;
+  const auto* done = reinterpret_cast<const io_uring_cqe*>(rings + params.cq_off.cqes);
+  return done->res < 0 ? -done->res : 0;  // the memory goes with the process
+}
+
 // Each operation is chosen so that nothing changes should it not be denied.
-int try_hook(sbpf_hook hook, const std::string& scratch, pid_t parent) {
-  const std::string file = scratch + "/file", dir = scratch + "/dir";
+int try_hook(sbpf_hook hook, const Scene& scene) {
+  const std::string file = scene.path + "/file", dir = scene.path + "/dir", none = scene.path + "/none";
+  const int fd = scene.file.get();
+  const pid_t parent = scene.parent;
   switch (hook) {
     case SBPF_HOOK_connect4:
       return try_address(AF_INET, AddressOp::connect);
@@ -203,7 +279,7 @@ int try_hook(sbpf_hook hook, const std::string& scratch, pid_t parent) {
     case SBPF_HOOK_unix_may_send:
       return try_unix_peer(SOCK_DGRAM);
     case SBPF_HOOK_file_receive:
-      return try_receive();
+      return try_receive(fd);
     case SBPF_HOOK_task_alloc:
       return try_fork();
     case SBPF_HOOK_file_open:
@@ -221,9 +297,9 @@ int try_hook(sbpf_hook hook, const std::string& scratch, pid_t parent) {
     case SBPF_HOOK_path_rmdir:
       return result(::rmdir(dir.c_str()));
     case SBPF_HOOK_sb_mount:  // a filesystem type that does not exist
-      return result(::mount("none", scratch.c_str(), "sbpf-canary", 0, nullptr));
+      return result(::mount("none", scene.path.c_str(), "sbpf-canary", 0, nullptr));
     case SBPF_HOOK_move_mount:  // not the root of a mount
-      return result(::syscall(SYS_move_mount, AT_FDCWD, dir.c_str(), AT_FDCWD, scratch.c_str(), 0));
+      return result(::syscall(SYS_move_mount, AT_FDCWD, dir.c_str(), AT_FDCWD, scene.path.c_str(), 0));
     case SBPF_HOOK_sb_umount:  // flags that the kernel refuses together, after the hook
       return result(::umount2("/sys/fs/bpf", MNT_EXPIRE | MNT_DETACH));
     case SBPF_HOOK_task_kill:
@@ -232,6 +308,58 @@ int try_hook(sbpf_hook hook, const std::string& scratch, pid_t parent) {
       return try_ptrace_read(parent);
     case SBPF_HOOK_ptrace_traceme:
       return result(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr));
+    case SBPF_HOOK_path_mkdir:
+      return result(::mkdir(none.c_str(), 0700));
+    case SBPF_HOOK_path_mknod:
+      return result(::mkfifo(none.c_str(), 0600));
+    case SBPF_HOOK_path_symlink:
+      return result(::symlink("file", none.c_str()));
+    case SBPF_HOOK_path_link:
+      return result(::link(file.c_str(), none.c_str()));
+    case SBPF_HOOK_path_truncate:
+      return result(::truncate(file.c_str(), 0));
+    case SBPF_HOOK_file_truncate:
+      return result(::ftruncate(fd, 0));
+    case SBPF_HOOK_path_chmod:
+      return result(::fchmod(fd, 0600));
+    case SBPF_HOOK_path_chown:
+      return result(::fchown(fd, 0, 0));
+    case SBPF_HOOK_inode_setattr:
+      return result(::futimens(fd, nullptr));
+    case SBPF_HOOK_inode_setxattr:
+      return result(::fsetxattr(fd, "user.sbpf", "", 0, 0));
+    case SBPF_HOOK_inode_removexattr:
+      return result(::fremovexattr(fd, "user.sbpf"));
+    case SBPF_HOOK_inode_getxattr:
+      return result(::fgetxattr(fd, "user.sbpf", nullptr, 0));
+    case SBPF_HOOK_inode_readlink: {
+      char target = 0;
+      return result(::readlink((scene.path + "/link").c_str(), &target, 1));
+    }
+    case SBPF_HOOK_inode_set_acl:
+      return result(::fsetxattr(fd, "system.posix_acl_access", &kAcl, sizeof kAcl, 0));
+    case SBPF_HOOK_inode_remove_acl:
+      return result(::fremovexattr(fd, "system.posix_acl_access"));
+    case SBPF_HOOK_inode_file_setattr:
+      return try_file_setattr(fd);
+    case SBPF_HOOK_file_ioctl: {
+      int flags = 0;
+      return result(::ioctl(fd, FS_IOC_GETFLAGS, &flags));
+    }
+    case SBPF_HOOK_file_ioctl_compat:
+      return try_compat_ioctl(fd);
+    case SBPF_HOOK_mmap_file: {
+      void* memory = ::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+      if (memory == MAP_FAILED) return errno;
+      ::munmap(memory, 1);
+      return 0;
+    }
+    case SBPF_HOOK_sb_pivotroot:  // neither is a mount point
+      return result(::syscall(SYS_pivot_root, scene.path.c_str(), dir.c_str()));
+    case SBPF_HOOK_userns_create:
+      return result(::unshare(CLONE_NEWUSER));
+    case SBPF_HOOK_uring_override_creds:
+      return try_uring_personality();
     case SBPF_HOOK_COUNT:
       break;
   }
@@ -260,7 +388,7 @@ int try_policy_probe() {
   return result(::connect(udp.get(), reinterpret_cast<sockaddr*>(&address), sizeof address));
 }
 
-[[noreturn]] void canary_main(KernelGlobals& globals, int pipe, const std::string& scratch, pid_t parent) {
+[[noreturn]] void canary_main(KernelGlobals& globals, int pipe, const Scene& scene) {
   RawReport report{};
   globals.canary.hook = SBPF_HOOK_COUNT;  // none: these two get the policy's own verdict
   report.allowed_errno = try_allowed();
@@ -269,14 +397,15 @@ int try_policy_probe() {
     globals.canary.hook = hook.id;
     globals.canary.hit = 0;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
-    const int error = try_hook(hook.id, scratch, parent);
+    const int error = try_hook(hook.id, scene);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     report.error[hook.id] = error;
     if (error == kUnreachable)
       report.hooks[hook.id] = CanaryVerdict::unreachable;
     else
-      report.hooks[hook.id] = error == EPERM && globals.canary.hit == hook.id + 1u ? CanaryVerdict::denied
-                                                                                  : CanaryVerdict::not_denied;
+      report.hooks[hook.id] = (error == EPERM || error == EACCES) && globals.canary.hit == hook.id + 1u
+                                  ? CanaryVerdict::denied
+                                  : CanaryVerdict::not_denied;
   }
   report.complete = true;
   (void)!::write(pipe, &report, sizeof report);
@@ -312,8 +441,8 @@ CanaryReport judge(const RawReport& raw, const policy::Image& image) {
 }  // namespace
 
 bool CanaryReport::ok() const {
-  for (CanaryVerdict verdict : hooks)
-    if (verdict != CanaryVerdict::denied && verdict != CanaryVerdict::unreachable) return false;
+  for (const Hook& hook : agent::hooks())
+    if (hooks[hook.id] != CanaryVerdict::denied && hooks[hook.id] != CanaryVerdict::unreachable) return false;
   return allowed_ok && policy_ok;
 }
 
@@ -339,11 +468,11 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", "cannot make a pipe", "", errno);
   Fd reader(ends[0]), writer(ends[1]);
-  ScratchDir scratch;
-  if (scratch.path.empty()) return fail("canary", "cannot make a scratch directory in /run", "", errno);
-  const pid_t parent = ::getpid();
+  Scene scene;
+  if (scene.path.empty() || !scene.file) return fail("canary", "cannot make a scratch directory in /run", "", errno);
   KernelGlobals& globals = kernel.globals();
   Fd pidfd;
+  const std::uint64_t before = boottime_ns();
   auto pid = clone_into(cgroup, pidfd);
   if (!pid && pid.error().sys_errno == EBUSY) {
     // A cgroup that hands controllers down takes no processes itself: a child of it is judged the same.
@@ -355,8 +484,10 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
   }
   if (!pid) return fail(std::move(pid.error()), "cannot run the canary");
   if (*pid == 0) {
+    globals.canary.born_from = before;
+    globals.canary.born_until = boottime_ns();
     __atomic_store_n(&globals.canary.tgid, static_cast<std::uint32_t>(::getpid()), __ATOMIC_SEQ_CST);
-    canary_main(globals, writer.get(), scratch.path, parent);
+    canary_main(globals, writer.get(), scene);
   }
   writer.reset();
   RawReport raw{};

@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <fstream>
+#include <sstream>
 #include <cstring>
 
 #include "agent/kernel.h"
@@ -79,8 +81,46 @@ std::string guard_text(const sbpf_event& e) {
     case SBPF_HOOK_ptrace_traceme:
       return "tracing between the sandbox and process " + std::to_string(e.task.target_pid) + " outside";
     default:
-      return std::string(hooks()[e.hook].name) + " on sbpf's or the system's own mounts";
+      return std::string(all_hooks()[e.hook].name) + " on sbpf's or the system's own mounts";
   }
+}
+
+std::string wanted_text(std::uint32_t rights) {
+  if ((rights & SBPF_FS_WRITE) == 0) return "read";
+  return (rights & SBPF_FS_READ) != 0 ? "read, write" : "write";
+}
+
+// Where the event's filesystem is mounted, for the agent; the shortest place if there are several.
+std::string mount_point(std::uint32_t dev) {
+  constexpr unsigned kMinorBits = 20;  // of the kernel's dev_t
+  const std::string wanted = std::to_string(dev >> kMinorBits) + ":" + std::to_string(dev & ((1u << kMinorBits) - 1));
+  std::ifstream mounts("/proc/self/mountinfo");
+  std::string best;
+  for (std::string line; std::getline(mounts, line);) {
+    std::istringstream fields(line);
+    std::string id, parent, device, root, point;
+    fields >> id >> parent >> device >> root >> point;
+    if (device == wanted && root == "/" && (best.empty() || point.size() < best.size())) best = point;
+  }
+  return best;
+}
+
+std::string path_of(const sbpf_fs_event& raw) {
+  std::string path;
+  for (std::uint32_t i = std::min<std::uint32_t>(raw.n_names, SBPF_PATH_NAMES); i-- > 0;) {
+    const char* name = raw.name[i];
+    const std::size_t length = ::strnlen(name, SBPF_PATH_NAME_LEN);
+    path += "/" + std::string(name, length) + (length == SBPF_PATH_NAME_LEN - 1 ? "…" : "");
+  }
+  if (raw.at_root == 0) return "…" + path;
+  const std::string mount = mount_point(raw.dev);
+  if (mount == "/") return path.empty() ? "/" : path;
+  return (mount.empty() ? "…" : mount) + path;
+}
+
+std::string fs_text(const Event& event) {
+  if (event.path.empty()) return std::string(all_hooks()[event.raw.hook].name) + " on a file";
+  return event.wanted + " " + event.path;
 }
 
 // Words and suggestion of one event; the reason decides which of its fields mean something.
@@ -125,6 +165,27 @@ void explain_into(Event& event) {
     case SBPF_REASON_BAD_ADDRESS:
       event.text = operation(e) + " with an unreadable address";
       return;
+    case SBPF_REASON_FS_RULE:
+    case SBPF_REASON_FS_DEFAULT:
+      event.text = fs_text(event);
+      if (!event.path.empty() && event.path.front() == '/')
+        event.allow = std::string("filesystem: {") + (event.wanted == "read" ? "read" : "write") + ": [" +
+                      event.path + "]}";
+      return;
+    case SBPF_REASON_FS_UNCOVERED:
+      event.text = fs_text(event) + ", on a filesystem that was not mounted when the policy was published";
+      return;
+    case SBPF_REASON_FS_HOLDS:
+      event.text = "move of " + event.path + ", which holds a path that must stay";
+      return;
+    case SBPF_REASON_FS_MOUNT:
+      event.text = std::string(all_hooks()[e.hook].name) + ": mounts and namespaces could move what rules name";
+      event.allow = "filesystem: {dangerously_allow_all: true}";
+      return;
+    case SBPF_REASON_FS_DEVICE:
+      event.text = e.hook == SBPF_HOOK_path_mknod ? "creation of a device node" : "ioctl that drives a device";
+      event.allow = "filesystem: {dangerously_allow_all: true}";
+      return;
     case SBPF_REASON_NONE:
     case SBPF_REASON_CANARY:
     case SBPF_REASON_MAX:
@@ -138,9 +199,9 @@ void explain_into(Event& event) {
 RingReader::RingReader(const Fd& ring) {
   const auto on_event = [](void* context, void* data, std::size_t size) {
     auto* self = static_cast<RingReader*>(context);
-    sbpf_event event{};
-    if (size < sizeof event) return 0;
-    std::memcpy(&event, data, sizeof event);
+    sbpf_fs_event event{};
+    if (size < sizeof event.event) return 0;
+    std::memcpy(&event, data, std::min(size, sizeof event));
     self->sink_(event);
     return 0;
   };
@@ -149,19 +210,23 @@ RingReader::RingReader(const Fd& ring) {
 
 RingReader::~RingReader() { ring_buffer__free(static_cast<ring_buffer*>(ring_buffer_)); }
 
-void RingReader::read_all(const std::function<void(const sbpf_event&)>& sink) {
+void RingReader::read_all(const std::function<void(const sbpf_fs_event&)>& sink) {
   if (ring_buffer_ == nullptr) return;
   sink_ = sink;
   ring_buffer__consume(static_cast<ring_buffer*>(ring_buffer_));
 }
 
-Event explain_event(const sbpf_event& raw, const std::string& sandbox) {
+Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox) {
   Event event;
-  event.raw = raw;
+  event.raw = raw.event;
   event.sandbox = sandbox;
+  if (raw.event.domain == SBPF_DOMAIN_FILESYSTEM && raw.n_names + raw.at_root > 0) {
+    event.path = path_of(raw);
+    event.wanted = wanted_text(raw.wanted);
+  }
   explain_into(event);
-  event.text += " (" + std::string(raw.comm, ::strnlen(raw.comm, sizeof raw.comm)) + ", pid " +
-                std::to_string(raw.tgid) + ")";
+  event.text += " (" + std::string(raw.event.comm, ::strnlen(raw.event.comm, sizeof raw.event.comm)) + ", pid " +
+                std::to_string(raw.event.tgid) + ")";
   return event;
 }
 
@@ -184,7 +249,7 @@ Result<void> events(const std::string& name, bool follow, const std::function<bo
   RingReader reader(ring);
   bool wanted = true;
   while (true) {
-    reader.read_all([&](const sbpf_event& raw) {
+    reader.read_all([&](const sbpf_fs_event& raw) {
       if (wanted) wanted = sink(explain_event(raw, name));
     });
     if (!follow || !wanted || !find_record(*kernel, name)) return {};

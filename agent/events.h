@@ -17,15 +17,15 @@ class RingReader {
   ~RingReader();
   RingReader(const RingReader&) = delete;
   RingReader& operator=(const RingReader&) = delete;
-  // Calls `sink` for each event that is there now.
-  void read_all(const std::function<void(const sbpf_event&)>& sink);
+  // Calls `sink` for each event that is there now. Only filesystem events have more than their `event`.
+  void read_all(const std::function<void(const sbpf_fs_event&)>& sink);
 
  private:
   void* ring_buffer_ = nullptr;  // libbpf's
-  std::function<void(const sbpf_event&)> sink_;
+  std::function<void(const sbpf_fs_event&)> sink_;
 };
 
 // The event in words, with the policy line that would allow it.
-Event explain_event(const sbpf_event& raw, const std::string& sandbox);
+Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox);
 
 }  // namespace sbpf::agent

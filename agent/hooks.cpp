@@ -3,17 +3,31 @@
 
 namespace sbpf::agent {
 namespace {
-constexpr HookKind CGROUP = HookKind::cgroup;
-constexpr HookKind LSM = HookKind::lsm;
+constexpr auto CGROUP = std::pair{HookKind::cgroup, false};
+constexpr auto LSM = std::pair{HookKind::lsm, false};
+constexpr auto LSM_IF = std::pair{HookKind::lsm, true};
+
+std::vector<Hook>& present() {
+  static std::vector<Hook> table = all_hooks();
+  return table;
+}
 }  // namespace
 
-const std::vector<Hook>& hooks() {
+const std::vector<Hook>& all_hooks() {
   static const std::vector<Hook> table = {
-#define X(id, name, kind, domain) Hook{SBPF_HOOK_##name, #name, kind, SBPF_DOMAIN_##domain},
+#define X(id, name, kind, domain) Hook{SBPF_HOOK_##name, #name, kind.first, SBPF_DOMAIN_##domain, kind.second},
       SBPF_HOOKS(X)
 #undef X
   };
   return table;
+}
+
+const std::vector<Hook>& hooks() { return present(); }
+
+void set_hooks_present(const std::function<bool(const Hook&)>& is_present) {
+  present().clear();
+  for (const Hook& hook : all_hooks())
+    if (!hook.optional || is_present(hook)) present().push_back(hook);
 }
 
 const char* domain_name(sbpf_domain domain) {

@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string kRoot{kPinRoot};
+const char* const kInodesPin = "/programs/inodes";
 const std::string kNew = kRoot + "_new";  // filled first, then renamed: pins are all there or not at all
 
 struct MapName {
@@ -53,6 +54,28 @@ std::string failed_program() {
   if (at == std::string::npos) return "";
   const auto begin = at + kMark.size();
   return log.substr(begin, log.find('\'', begin) - begin);
+}
+
+// Leaves out what this kernel has no hook for, and tells the programs what differs between kernels.
+Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
+  const std::unique_ptr<btf, decltype(&btf__free)> vmlinux(btf__load_vmlinux_btf(), btf__free);
+  if (!vmlinux) return fail("no_btf", std::string("cannot read the kernel's BTF: ") + std::strerror(errno),
+                            "use a kernel with CONFIG_DEBUG_INFO_BTF", errno);
+  const auto lsm_function = [&](const std::string& name) {
+    return btf__find_by_name_kind(vmlinux.get(), ("bpf_lsm_" + name).c_str(), BTF_KIND_FUNC);
+  };
+  set_hooks_present([&](const Hook& hook) { return lsm_function(hook.name) > 0; });
+  std::set<std::string> wanted{"sbpf_inodes"};
+  for (const Hook& hook : hooks()) wanted.insert(std::string("hook_") + hook.name);
+  bpf_program* program = nullptr;
+  bpf_object__for_each_program(program, skeleton.obj)
+    if (wanted.count(bpf_program__name(program)) == 0) bpf_program__set_autoload(program, false);
+  if (const int id = lsm_function("inode_setattr"); id > 0) {
+    const btf_type* function = btf__type_by_id(vmlinux.get(), static_cast<std::uint32_t>(id));
+    const btf_type* prototype = btf__type_by_id(vmlinux.get(), function->type);
+    skeleton.rodata->sbpf_setattr_dentry = btf_vlen(prototype) == 3 ? 1 : 0;
+  }
+  return {};
 }
 
 std::array<std::uint8_t, 32> object_sha256() {
@@ -108,6 +131,7 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(cgroup_refs_, other.cgroup_refs_);
   std::swap(bss_, other.bss_);
   std::swap(meta_map_, other.meta_map_);
+  std::swap(inodes_, other.inodes_);
   std::swap(programs_, other.programs_);
   std::swap(links_, other.links_);
   std::swap(meta_, other.meta_);
@@ -143,6 +167,7 @@ Result<Kernel> Kernel::load() {
   kernel.object_ = std::make_unique<Object>();
   sbpf_bpf* skeleton = kernel.object_->skeleton = sbpf_bpf__open();
   if (!skeleton) return tl::unexpected<Error>(load_error(-errno));
+  if (auto fitted = fit_to_kernel(*skeleton); !fitted) return tl::unexpected<Error>(fitted.error());
   if (const int error = sbpf_bpf__load(skeleton); error != 0) return tl::unexpected<Error>(load_error(error));
 
   const auto dup_fd = [](int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); };
@@ -151,6 +176,7 @@ Result<Kernel> Kernel::load() {
   kernel.rings_ = dup_fd(bpf_map__fd(skeleton->maps.rings));
   kernel.cgroup_refs_ = dup_fd(bpf_map__fd(skeleton->maps.cgroup_refs));
   kernel.bss_ = dup_fd(bpf_map__fd(skeleton->maps.bss));
+  kernel.inodes_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_inodes));
   for (const Hook& hook : hooks()) {
     bpf_program* program =
         bpf_object__find_program_by_name(skeleton->obj, (std::string("hook_") + hook.name).c_str());
@@ -235,6 +261,7 @@ Result<void> Kernel::pin() const {
       if (hook.kind == HookKind::lsm)
         if (auto r = pin_fd(links_[hook.id].get(), kNew + "/links/" + hook.name); !r) return r;
     }
+    if (auto r = pin_fd(inodes_.get(), kNew + kInodesPin); !r) return r;
     if (::rename(kNew.c_str(), kRoot.c_str()) != 0)
       return fail("pin", "cannot rename " + kNew + ": " + std::strerror(errno), "", errno);
     return {};
@@ -257,11 +284,13 @@ Result<Kernel> Kernel::open() {
     if (!pin) return tl::unexpected<Error>(pin.error());
     *fd = std::move(*pin);
   }
-  for (const Hook& hook : hooks()) {
-    const std::uint32_t key = hook.id;
-    if (bpf_map_lookup_elem(kernel.meta_map_.get(), &key, &kernel.meta_[hook.id]) != 0)
+  for (std::uint32_t key = 0; key < SBPF_HOOK_COUNT; ++key)
+    if (bpf_map_lookup_elem(kernel.meta_map_.get(), &key, &kernel.meta_[key]) != 0)
       return fail("stale_programs", "the pinned programs are of another version of sbpf",
                   "end the sandboxes and run `sbpf unload`");
+  set_hooks_present([&kernel](const Hook& hook) { return kernel.meta_[hook.id].prog_id != 0; });
+  kernel.inodes_ = Fd(bpf_obj_get((kRoot + kInodesPin).c_str()));
+  for (const Hook& hook : hooks()) {
     // A missing program or link is for status to report, not a reason to be blind.
     kernel.programs_[hook.id] = Fd(bpf_obj_get((kRoot + "/programs/" + hook.name).c_str()));
     if (hook.kind == HookKind::lsm)
@@ -319,7 +348,7 @@ std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id) co
 
 HookStatus Kernel::lsm_status(const Hook& hook) const {
   HookStatus status;
-  status.hook = &hook;
+  status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
   if (!links_[hook.id]) {
     status.reason = "link pin is missing";

@@ -48,6 +48,7 @@ class Kernel {
   int policies() const { return policies_.get(); }
   int rings() const { return rings_.get(); }
   int cgroup_refs() const { return cgroup_refs_.get(); }
+  int inodes() const { return inodes_.get(); }  // the iterator program of bpf/inodes.bpf.c
   int program(sbpf_hook hook) const { return programs_[hook].get(); }
   // Read and written in place; visible to the programs at once.
   KernelGlobals& globals() const { return *globals_; }
@@ -66,7 +67,7 @@ class Kernel {
   Result<void> record_meta();
 
   std::unique_ptr<Object> object_;
-  Fd sandboxes_, policies_, rings_, cgroup_refs_, bss_, meta_map_;
+  Fd sandboxes_, policies_, rings_, cgroup_refs_, bss_, meta_map_, inodes_;
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
   std::array<Fd, SBPF_HOOK_COUNT> links_;  // LSM only
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};

@@ -3,9 +3,9 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/fs_view.h"
 #include "agent/host.h"
 #include "agent/verify.h"
-#include "policy/filesystem.h"
 
 namespace sbpf::agent {
 namespace {
@@ -56,17 +56,17 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   if (!record) return tl::unexpected<Error>(record.error());
   auto old = read_policy(host->kernel, record->cgroup_id);
   const std::uint32_t generation = old ? old->header().generation + 1 : 1;
-  auto image = policy::compile(policy, generation, policy::empty_view(policy));
+  auto cgroup = Cgroup::open_by_id(record->cgroup_id);
+  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+  auto image = compile_for(host->kernel, *cgroup, policy, generation);
   if (!image) return tl::unexpected<Error>(image.error());
   if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
     return tl::unexpected<Error>(published.error());
-  if (auto cgroup = Cgroup::open_by_id(record->cgroup_id); cgroup) {
-    // The limits of a cgroup that another runtime owns are lifted by no one but its owner.
-    if (!(record->flags & SBPF_SANDBOX_ATTACHED)) lift_limits(*cgroup);
-    if (auto limited = apply_limits(*cgroup, policy.limits); !limited) {
-      if (old) (void)publish(host->kernel, record->cgroup_id, *old);
-      return tl::unexpected<Error>(limited.error());
-    }
+  // The limits of a cgroup that another runtime owns are lifted by no one but its owner.
+  if (!(record->flags & SBPF_SANDBOX_ATTACHED)) lift_limits(*cgroup);
+  if (auto limited = apply_limits(*cgroup, policy.limits); !limited) {
+    if (old) (void)publish(host->kernel, record->cgroup_id, *old);
+    return tl::unexpected<Error>(limited.error());
   }
   return read_status(host->kernel, *record, true);
 }

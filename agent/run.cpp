@@ -15,6 +15,7 @@
 
 #include "agent/agent.h"
 #include "agent/events.h"
+#include "agent/fs_view.h"
 #include "agent/host.h"
 #include "agent/supervise.h"
 #include "agent/verify.h"
@@ -164,14 +165,36 @@ class Undo {
   std::uint64_t id_ = 0;
 };
 
+std::array<std::uint8_t, 32> identity_of(const policy::Image& image) {
+  sbpf_rule_key key{};
+  key.kind = SBPF_RULE_HEADER;
+  key.port = SBPF_SLOT_ID;
+  std::array<std::uint8_t, 32> digest{};
+  if (const auto found = image.entries.find(key); found != image.entries.end())
+    std::memcpy(digest.data(), &found->second, digest.size());  // sbpf_policy_id begins with it
+  return digest;
+}
+
+// Publishes the policy again where its paths or the mounts changed. A failure leaves the old generation, which denies what
+// it does not know.
+void refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy) {
+  auto lock = lock_host();
+  auto now = lock ? read_policy(kernel, cgroup.id()) : Result<policy::Image>(fail("lock", ""));
+  if (!now) return;
+  if (identity_of(*now) != policy::sha256(policy)) return;  // swapped for another one since
+  auto fresh = compile_for(kernel, cgroup, policy, now->header().generation + 1);
+  if (fresh && policy::image_sha256(fresh->entries) != policy::image_sha256(now->entries))
+    (void)publish(kernel, cgroup.id(), *fresh);
+}
+
 }  // namespace
 
 Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   if (options.argv.empty()) return fail("usage", "no command was given", "sbpf run -- COMMAND");
   const std::string name = options.name.empty() ? make_name() : options.name;
-  auto image = policy::compile(policy, 1, policy::empty_view(policy));
-  if (!image) return tl::unexpected<Error>(image.error());
-  auto stdio = inspect_stdio(*image);
+  const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
+  if (!checked) return tl::unexpected<Error>(checked.error());
+  auto stdio = inspect_stdio(*checked);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
   if (!bpf_lsm_active()) return tl::unexpected<Error>(explain_failure({"missing_lsm", "bpf LSM is not active", "", 0, "", false}));
 
@@ -191,6 +214,9 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   undo.has(*cgroup, name);
   if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
 
+  Fd mountinfo(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));  // before the paths are looked up
+  auto image = compile_for(*kernel, *cgroup, policy, 1);
+  if (!image) return tl::unexpected<Error>(image.error());
   SandboxSpec spec{name, 0, *stdio};
   std::vector<Fd> links;
   if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up)
@@ -215,6 +241,9 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   if (!pid) return tl::unexpected<Error>(pid.error());
   lock->reset();  // from here on the cgroup is populated, so no one collects it
 
+  // What is mounted later is denied until the policy reaches it.
+  if (policy.filesystem.requested)
+    supervisor.on_mounts(std::move(mountinfo), [&] { refresh_filesystem(*kernel, *cgroup, policy); });
   RunResult result = supervisor.wait(*pid, pidfd);
   auto relock = lock_host();  // for the undoing
   return result;

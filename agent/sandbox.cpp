@@ -3,11 +3,12 @@
 
 #include <bpf/bpf.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
+
+#include "base/clock.h"
 
 namespace sbpf::agent {
 namespace fs = std::filesystem;
@@ -20,12 +21,6 @@ std::string building_dir(const std::string& name) { return std::string(kPinRoot)
 tl::unexpected<Error> publish_error(const char* what, int error) {
   return fail("publish_failed", std::string("cannot publish the policy: ") + what + ": " + std::strerror(error),
               error == ENOMEM ? "the kernel has no memory for a policy of this size" : "", error);
-}
-
-std::uint64_t boottime_ns() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1000000000u + static_cast<std::uint64_t>(now.tv_nsec);
 }
 
 // The gate looks only at levels that carry a sandbox outside our own root.
@@ -90,11 +85,13 @@ Result<void> make_ring(const Kernel& kernel, std::uint64_t cgroup_id) {
   return {};
 }
 
-Result<void> make_record(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpec& spec) {
+Result<void> make_record(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpec& spec,
+                         const policy::Image& image) {
   sbpf_sandbox record{};
   record.cgroup_id = cgroup.id();
   record.level = cgroup.level();
   record.flags = spec.flags;
+  if ((image.header().flags & SBPF_POLICY_FS) != 0) record.flags |= SBPF_SANDBOX_FS;
   std::strncpy(record.name, spec.name.c_str(), sizeof record.name - 1);
   for (std::size_t i = 0; i < spec.stdio_inode.size(); i++) record.stdio_inode[i] = spec.stdio_inode[i];
   record.created_ns = boottime_ns();
@@ -117,6 +114,18 @@ Result<policy::Image> read_entries(int map) {
   return image;
 }
 
+// The hooks look for filesystem rules only in sandboxes that are marked; the mark comes before the rules. A sandbox that
+// is being set up has no record yet. (Events that are counted between the two calls are lost to the counters.)
+Result<void> mark_filesystem(const Kernel& kernel, std::uint64_t cgroup_id) {
+  sbpf_sandbox record{};
+  if (bpf_map_lookup_elem(kernel.sandboxes(), &cgroup_id, &record) != 0) return {};
+  if (record.flags & SBPF_SANDBOX_FS) return {};
+  record.flags |= SBPF_SANDBOX_FS;
+  if (bpf_map_update_elem(kernel.sandboxes(), &cgroup_id, &record, BPF_EXIST) != 0)
+    return publish_error("record", errno);
+  return {};
+}
+
 Fd inner_map(int outer, std::uint64_t key) {
   std::uint32_t id = 0;
   if (bpf_map_lookup_elem(outer, &key, &id) != 0) return Fd();
@@ -126,9 +135,6 @@ Fd inner_map(int outer, std::uint64_t key) {
 }  // namespace
 
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
-  if (image.header().flags & SBPF_POLICY_FS)
-    return fail("unsupported", "the rules of filesystem cannot be enforced by this version yet",
-                "remove the section filesystem; until then confine files with mounts or file permissions");
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
   Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_policy", sizeof(sbpf_rule_key), sizeof(sbpf_rule),
                         static_cast<std::uint32_t>(image.entries.size()), &options));
@@ -139,6 +145,8 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
   auto back = read_entries(map.get());
   if (!back || policy::image_sha256(back->entries) != policy::image_sha256(image.entries))
     return publish_error("the map read back differs from the image", EIO);
+  if ((image.header().flags & SBPF_POLICY_FS) != 0)
+    if (auto marked = mark_filesystem(kernel, cgroup_id); !marked) return marked;
   const int fd = map.get();
   if (bpf_map_update_elem(kernel.policies(), &cgroup_id, &fd, BPF_ANY) != 0) return publish_error("flip", errno);
   return {};
@@ -161,7 +169,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
     const sbpf_cgroup_ref ref{id};
     if (bpf_map_update_elem(kernel.cgroup_refs(), &id, &ref, BPF_ANY) != 0)
       return fail("sandbox_setup", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
-    if (auto r = make_record(kernel, cgroup, spec); !r) return r;
+    if (auto r = make_record(kernel, cgroup, spec, image); !r) return r;
     if (pinned)
       if (auto r = pin_links(spec.name, links); !r) return r;
     refresh_levels(kernel);

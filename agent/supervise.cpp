@@ -115,22 +115,28 @@ void Supervisor::watch_hooks() {
 
 void Supervisor::drain_events(RunResult& result) {
   RingReader reader(ring_);
-  reader.read_all([&](const sbpf_event& raw) {
+  reader.read_all([&](const sbpf_fs_event& raw) {
     Event event = explain_event(raw, record_.name);
     if (options_.on_event) options_.on_event(event);
-    if (raw.verdict != SBPF_ALLOW) result.denials.push_back(std::move(event));
+    if (raw.event.verdict != SBPF_ALLOW) result.denials.push_back(std::move(event));
   });
   for (const sbpf_sandbox& now : records(kernel_))
     if (now.cgroup_id == record_.cgroup_id) result.lost_events = now.lost_full + now.lost_rate;
 }
 
+void Supervisor::on_mounts(Fd mountinfo, std::function<void()> changed) {
+  mountinfo_ = std::move(mountinfo);
+  mounts_changed_ = std::move(changed);
+}
+
 RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
   RunResult result;
   if (options_.timeout) deadline_ = make_timer(*options_.timeout, std::chrono::milliseconds(0));
-  std::array<pollfd, 4> waiting{{{pidfd.get(), POLLIN, 0},
+  std::array<pollfd, 5> waiting{{{pidfd.get(), POLLIN, 0},
                                  {signals_.get(), POLLIN, 0},
                                  {watch_timer_.get(), POLLIN, 0},
-                                 {deadline_.get(), POLLIN, 0}}};
+                                 {deadline_.get(), POLLIN, 0},
+                                 {mountinfo_.get(), POLLPRI, 0}}};
   int status = 0;
   while (true) {
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
@@ -141,9 +147,10 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
       (void)cgroup_.kill();
       waiting[3].fd = -1;
     }
+    if (waiting[4].revents != 0) mounts_changed_();
     if (options_.on_event && ring_) {
       RingReader reader(ring_);
-      reader.read_all([&](const sbpf_event& raw) { options_.on_event(explain_event(raw, record_.name)); });
+      reader.read_all([&](const sbpf_fs_event& raw) { options_.on_event(explain_event(raw, record_.name)); });
     }
     if (waiting[0].revents != 0) break;
   }

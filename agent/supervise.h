@@ -37,6 +37,10 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
+  // Calls `changed` whenever the mounts change; `mountinfo` is an open /proc/…/mountinfo, and what changed since it was
+  // opened counts.
+  void on_mounts(Fd mountinfo, std::function<void()> changed);
+
   // Waits for the program; on its end or on a timeout the whole cgroup is killed.
   RunResult wait(pid_t pid, const Fd& pidfd);
 
@@ -51,7 +55,8 @@ class Supervisor {
   const RunOptions& options_;
   policy::OnLoss on_loss_;
   Fd signals_, watch_timer_, deadline_;
-  Fd ring_;
+  Fd ring_, mountinfo_;
+  std::function<void()> mounts_changed_;
   bool lost_ = false;
   sigset_t old_mask_{};
 };

@@ -14,7 +14,7 @@ namespace {
 
 HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
   HookStatus status;
-  status.hook = &hook;
+  status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
   Fd fd(bpf_obj_get(link_pin(record.name, hook).c_str()));
   if (!fd) {

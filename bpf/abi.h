@@ -58,7 +58,7 @@ enum sbpf_rule_kind {
 	SBPF_RULE_HEADER = 0,   /* port 0: struct sbpf_policy_header; port 1: struct sbpf_policy_id */
 	SBPF_RULE_CONNECT = 1,  /* destinations, of connect and send */
 	SBPF_RULE_BIND = 2,     /* local addresses, of bind and listen */
-	SBPF_RULE_FS_INODE = 3, /* an existing file or directory: struct sbpf_fs_inode in addr -> struct sbpf_fs_node */
+	SBPF_RULE_FS_INODE = 3, /* what exists: struct sbpf_fs_inode in addr, match 1 if a directory -> struct sbpf_fs_node */
 	SBPF_RULE_FS_NAME = 4,  /* an entry of a directory, existing or not: struct sbpf_fs_name -> struct sbpf_fs_node */
 	SBPF_RULE_KIND_MAX
 };
@@ -136,7 +136,15 @@ struct sbpf_fs_node {
 	__u32 rule;   /* of the rule in effect; SBPF_NO_RULE: the default */
 	__u8 pad[56];
 };
+/* A record of the iterator sbpf_inodes. */
+struct sbpf_open_inode {
+	struct sbpf_fs_inode inode;
+	__u32 fd;
+	__u32 mode; /* with its type */
+};
+
 SBPF_ASSERT(sizeof(struct sbpf_fs_inode) == 16);
+SBPF_ASSERT(sizeof(struct sbpf_open_inode) == 24);
 SBPF_ASSERT(sizeof(struct sbpf_fs_name) == 16);
 SBPF_ASSERT(sizeof(struct sbpf_fs_node) == sizeof(struct sbpf_rule));
 
@@ -222,7 +230,8 @@ enum sbpf_on_loss {
 /* ---- sandbox records ---- */
 enum sbpf_sandbox_flags {
 	SBPF_SANDBOX_ATTACHED = 1u << 0,    /* by `attach`: its cgroup is another's and stays on detach */
-	SBPF_SANDBOX_KEPT_SOCKETS = 1u << 1 /* attached with forbidden sockets open, on the operator's word */
+	SBPF_SANDBOX_KEPT_SOCKETS = 1u << 1, /* attached with forbidden sockets open, on the operator's word */
+	SBPF_SANDBOX_FS = 1u << 2 /* has, or had, a policy with filesystem rules; set before such a policy is published */
 };
 
 /* Keyed by cgroup id. Written by the agent once; the counters are the kernel side's. */
@@ -256,13 +265,16 @@ struct sbpf_gate {
 };
 
 /* Canary, in .bss beside the gate: the task of a running verification (host pid namespace; 0 outside one) and the hook
- * that must deny it whatever the policy. Can only ever turn an allow into a denial; `hit` tells which hook denied, so
- * that an EPERM of the kernel's own is not taken for ours. */
+ * that must deny it whatever the policy. `hit` tells which hook denied, so that an EPERM of the kernel's own is not taken
+ * for ours. Turns an allow into a denial, and never the other way but for one capability, without which the canary does
+ * not get to the mount hooks that must deny it. */
 struct sbpf_canary {
 	__u32 tgid;
 	__u32 hook;
 	__u32 hit; /* hook + 1 of the last denial of the canary; 0: none */
 	__u32 pad;
+	__u64 born_from; /* CLOCK_BOOTTIME, ns: it started between these; a mark left behind fits no later task */
+	__u64 born_until;
 };
 
 /* What the agent recorded when it loaded the programs: map `meta`, one entry a hook, frozen. */
@@ -318,6 +330,24 @@ struct sbpf_event {
 };
 SBPF_ASSERT(sizeof(struct sbpf_event) == 56 + 32);
 
+/* The end of a path, of a filesystem event: entry names from the file upwards. */
+#define SBPF_PATH_NAMES 10
+#define SBPF_PATH_NAME_LEN 48 /* longer names are cut; NUL included */
+
+/* What a filesystem hook reports, in place of struct sbpf_event (which it begins with). */
+struct sbpf_fs_event {
+	struct sbpf_event event;
+	__u64 dentry; /* where the collection of names stands; of no use to a reader */
+	__u32 dev;    /* of the filesystem */
+	__u32 wanted; /* enum sbpf_fs_rights */
+	__u32 rule;   /* number of the rule that denied; SBPF_NO_RULE: the default */
+	__u32 n_names;
+	__u32 at_root; /* the last name is an entry of the filesystem's root */
+	__u32 pad;
+	char name[SBPF_PATH_NAMES][SBPF_PATH_NAME_LEN];
+};
+SBPF_ASSERT(sizeof(struct sbpf_fs_event) == 88 + 32 + SBPF_PATH_NAMES * SBPF_PATH_NAME_LEN);
+
 /* Why: append-only; texts are in policy/explain. */
 enum sbpf_reason {
 	SBPF_REASON_NONE = 0,
@@ -332,6 +362,12 @@ enum sbpf_reason {
 	SBPF_REASON_NO_POLICY = 9,        /* record or policy missing: fail closed */
 	SBPF_REASON_CANARY = 10,
 	SBPF_REASON_BAD_ADDRESS = 11,     /* address unreadable or too short */
+	SBPF_REASON_FS_RULE = 12,         /* a filesystem rule does not allow it */
+	SBPF_REASON_FS_DEFAULT = 13,      /* no filesystem rule covers the path */
+	SBPF_REASON_FS_UNCOVERED = 14,    /* a filesystem that was not there when the policy was published */
+	SBPF_REASON_FS_HOLDS = 15,        /* the directory holds a path that must stay */
+	SBPF_REASON_FS_MOUNT = 16,        /* mounts and namespaces could move what the rules name */
+	SBPF_REASON_FS_DEVICE = 17,       /* device nodes */
 	SBPF_REASON_MAX
 };
 

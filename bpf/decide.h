@@ -272,12 +272,14 @@ SBPF_INLINE __u64 sbpf_fs_hash_word(__u64 hash, __u64 word)
 	return hash ^ hash >> 29;
 }
 
-SBPF_INLINE void sbpf_fs_inode_key(struct sbpf_rule_key *key, __u64 ino, __u32 dev, __u32 generation)
+/* Directories and other files are told apart: overlayfs numbers them independently of each other. */
+SBPF_INLINE void sbpf_fs_inode_key(struct sbpf_rule_key *key, __u64 ino, __u32 dev, __u32 generation, int is_directory)
 {
 	struct sbpf_fs_inode inode = {.ino = ino, .dev = dev, .generation = generation};
 
 	__builtin_memset(key, 0, sizeof(*key));
 	key->kind = SBPF_RULE_FS_INODE;
+	key->match = !!is_directory;
 	__builtin_memcpy(key->addr, &inode, sizeof(inode));
 }
 

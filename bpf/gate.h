@@ -172,9 +172,16 @@ static __noinline int box_allows_all_network(const struct sbpf_sandbox *box)
 	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL;
 }
 
+static __noinline int is_canary_born(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->start_boottime >= sbpf_canary.born_from && task->start_boottime <= sbpf_canary.born_until;
+}
+
 static __always_inline int is_canary_task(void)
 {
-	return unlikely(sbpf_canary.tgid) && sbpf_canary.tgid == bpf_get_current_pid_tgid() >> 32;
+	return unlikely(sbpf_canary.tgid) && sbpf_canary.tgid == bpf_get_current_pid_tgid() >> 32 && is_canary_born();
 }
 
 /* Must this hook deny the current task because it is the canary of a verification? Only ever adds a denial. */
@@ -183,11 +190,11 @@ static __always_inline int is_canary(__u32 hook)
 	return is_canary_task() && sbpf_canary.hook == hook;
 }
 
-static __noinline int emit(struct sbpf_sandbox *box, const struct denial *denial, __u32 generation, __u32 verdict)
+/* Room in the sandbox's ring, within its rate; NULL: the event is lost, and counted. */
+static __always_inline void *reserve_event(struct sbpf_sandbox *box, __u64 now, __u64 size)
 {
-	__u64 now = bpf_ktime_get_boot_ns(), id = box->cgroup_id;
-	struct sbpf_event *event;
-	void *ring;
+	__u64 id = box->cgroup_id;
+	void *ring, *event;
 
 	if (now - box->window_start_ns > 1000000000ull) {
 		box->window_start_ns = now;
@@ -195,54 +202,85 @@ static __noinline int emit(struct sbpf_sandbox *box, const struct denial *denial
 	}
 	if (__sync_fetch_and_add(&box->window_events, 1) >= SBPF_EVENTS_PER_SECOND) {
 		__sync_fetch_and_add(&box->lost_rate, 1);
-		return 0;
+		return NULL;
 	}
 	ring = bpf_map_lookup_elem(&rings, &id);
-	event = ring ? bpf_ringbuf_reserve(ring, sizeof(*event), 0) : NULL;
-	if (!event) {
+	event = ring ? bpf_ringbuf_reserve(ring, size, 0) : NULL;
+	if (!event)
 		__sync_fetch_and_add(&box->lost_full, 1);
-		return 0;
-	}
+	return event;
+}
+
+static __always_inline void fill_event(struct sbpf_event *event, struct sbpf_sandbox *box, const struct denial *denial,
+				       __u64 now, __u32 verdict, int error)
+{
+	const struct sbpf_policy_header *header = box_header(box);
+	__u64 id = bpf_get_current_pid_tgid();
+
 	event->ts_ns = now;
-	event->cgroup_id = id;
-	id = bpf_get_current_pid_tgid();
+	event->cgroup_id = box->cgroup_id;
 	event->tgid = id >> 32;
 	event->tid = id;
 	event->uid = bpf_get_current_uid_gid();
-	event->generation = generation;
+	event->generation = header ? header->generation : 0;
 	event->hook = denial->hook;
 	event->domain = denial->domain;
 	event->verdict = verdict;
 	event->reason = denial->reason;
-	event->sys_errno = EPERM;
+	event->sys_errno = error;
 	bpf_get_current_comm(event->comm, sizeof(event->comm));
 	event->net = denial->net;
-	bpf_ringbuf_submit(event, 0);
 	__sync_fetch_and_add(&box->events, 1);
+}
+
+static __always_inline int emit(struct sbpf_sandbox *box, const struct denial *denial, __u32 verdict)
+{
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct sbpf_event *event = reserve_event(box, now, sizeof(*event));
+
+	if (!event)
+		return 0;
+	fill_event(event, box, denial, now, verdict, EPERM);
+	bpf_ringbuf_submit(event, 0);
 	return 0;
+}
+
+/* What the mode makes of a decision to deny. */
+static __always_inline __u32 verdict_of(const struct sbpf_sandbox *box)
+{
+	const struct sbpf_policy_header *header = box_header(box);
+
+	return header && header->flags & SBPF_POLICY_AUDIT ? SBPF_AUDIT : SBPF_DENY;
+}
+
+/* The canary's denial is a proof, not an event, and stands in every mode. -1: not the canary. */
+static __always_inline int refuse_canary(const struct denial *denial, __u32 verdict)
+{
+	if (!is_canary_task())
+		return -1;
+	if (sbpf_canary.hook != denial->hook)
+		return verdict == SBPF_DENY;
+	sbpf_canary.hit = denial->hook + 1;
+	return 1;
+}
+
+static __always_inline void count_denial(struct sbpf_sandbox *box, const struct denial *denial)
+{
+	if (denial->hook < SBPF_MAX_HOOKS)
+		__sync_fetch_and_add(&box->denied[denial->hook], 1);
 }
 
 /* Turns a decision to deny into what the mode says: 1 = deny, 0 = audit only. Emission never changes it. */
 static __noinline int refuse(struct sbpf_sandbox *box, const struct denial *denial)
 {
-	const struct sbpf_policy_header *header = box_header(box);
-	__u32 generation = 0, verdict = SBPF_DENY;
+	__u32 verdict = verdict_of(box);
+	int canary = refuse_canary(denial, verdict);
 
-	if (header) {
-		generation = header->generation;
-		if (header->flags & SBPF_POLICY_AUDIT)
-			verdict = SBPF_AUDIT;
-	}
-	if (is_canary_task()) { /* a proof, not an event */
-		if (sbpf_canary.hook != denial->hook)
-			return verdict == SBPF_DENY;
-		sbpf_canary.hit = denial->hook + 1;
-		return 1;
-	}
-	if (denial->hook < SBPF_MAX_HOOKS)
-		__sync_fetch_and_add(&box->denied[denial->hook], 1);
+	if (canary >= 0)
+		return canary;
+	count_denial(box, denial);
 	if (!denial->quiet)
-		emit(box, denial, generation, verdict);
+		emit(box, denial, verdict);
 	return verdict == SBPF_DENY;
 }
 
@@ -271,12 +309,17 @@ enum hook_domain {
 
 /* Asks the outer sandbox, then the inner if it is another; `judge` is nonzero to deny. Written as branches to constants:
  * 6.12's verifier wants a provable return range. */
-#define LSM_JUDGE(boxes, judge, ...) \
+#define LSM_ASK(error, boxes, judge, ...) \
 	do { \
 		if (judge(boxes.outer, ##__VA_ARGS__)) \
-			return -EPERM; \
+			return -(error); \
 		if (unlikely(boxes.inner != boxes.outer) && judge(boxes.inner, ##__VA_ARGS__)) \
-			return -EPERM; \
+			return -(error); \
+	} while (0)
+
+#define LSM_JUDGE(boxes, judge, ...) \
+	do { \
+		LSM_ASK(EPERM, boxes, judge, ##__VA_ARGS__); \
 		return 0; \
 	} while (0)
 

@@ -18,7 +18,7 @@
  *                                                        pidfd_getfd of tasks outside
  * ptrace_traceme       ptrace_traceme                    a parent outside as tracer            -
  */
-#include "gate.h"
+#include "fs.h"
 
 /* Guards have no allowing policy: dangerously_allow_all opens the network, not the way out. */
 static __noinline int refuse_guard(struct sbpf_sandbox *box, __u32 hook, __u32 reason, __u32 target_pid, __u32 detail)
@@ -95,17 +95,26 @@ SEC("lsm/file_open")
 int BPF_PROG(hook_file_open, struct file *file)
 {
 	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_open, file);
+	LSM_ASK(EPERM, boxes, judge_open, file);
+	FS_JUDGE(boxes, file_open, fs_open_wants(file), file->f_path.dentry, file->f_path.mnt);
 }
 
 enum {
 	CAP_NET_ADMIN = 12,
 	CAP_NET_RAW = 13,
 	CAP_SYS_MODULE = 16,
+	CAP_SYS_ADMIN = 21,
 	CAP_PERFMON = 38,
 	CAP_BPF = 39,
 	CAP_OPT_NOAUDIT = 2
 };
+
+/* The kernel asks for the capability before it calls these; the canary must get as far as to be denied by them. */
+static __always_inline int is_canary_of_mount_hook(void)
+{
+	return is_canary_task() && (sbpf_canary.hook == SBPF_HOOK_move_mount || sbpf_canary.hook == SBPF_HOOK_sb_umount ||
+				    sbpf_canary.hook == SBPF_HOOK_sb_pivotroot);
+}
 
 #define SOCKETS_NEED_RAW (1u << SBPF_SOCKET_RAW | 1u << SBPF_SOCKET_PACKET)
 
@@ -115,11 +124,18 @@ static __noinline int judge_capable(struct sbpf_sandbox *box, int cap, int level
 {
 	struct denial d = DENIAL(capable, SBPF_REASON_CAPABILITY);
 	const struct sbpf_policy_header *header;
+	void *policy;
 
 	d.task.detail = cap;
 	d.quiet = !!(opts & CAP_OPT_NOAUDIT);
 	if (is_canary(SBPF_HOOK_capable)) {
 		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	/* What no mount hook sees: fsopen, open_tree, mount_setattr, unshare, setns; in a user namespace of its own, too. */
+	if (cap == CAP_SYS_ADMIN) {
+		if (fs_policy(box, &policy) == FS_FREE || is_canary_of_mount_hook() || fs_acts_for_kernel())
+			return 0;
 		return refuse(box, &d);
 	}
 	if (level)
@@ -150,6 +166,9 @@ int BPF_PROG(hook_bpf, int cmd)
 	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_bpf, 1, SBPF_REASON_GUARD, cmd);
 }
 
+/* An entry goes only from a directory that may be written: a rule that lets a file or device be written does not let it
+ * be removed. */
+
 /* Pins and cgroup directories: what a sandbox could take away from the agent or from another sandbox. */
 static __always_inline int is_guarded_dir(struct dentry *dentry)
 {
@@ -162,21 +181,30 @@ SEC("lsm/path_unlink")
 int BPF_PROG(hook_path_unlink, struct path *dir, struct dentry *dentry)
 {
 	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_path_unlink, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_unlink, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+	FS_ASK(boxes, path_unlink, SBPF_FS_WRITE, dir->dentry, dir->mnt);
+	FS_JUDGE(boxes, path_unlink, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
 }
 
 SEC("lsm/path_rename")
-int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, struct path *new_dir)
+int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, struct path *new_dir,
+	     struct dentry *new_dentry)
 {
 	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded_dir(old_dir->dentry), SBPF_REASON_GUARD, 0);
+	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded_dir(old_dir->dentry), SBPF_REASON_GUARD, 0);
+	/* Both ways, as in an exchange: the new name is left too, or comes to lead elsewhere. */
+	FS_ASK(boxes, path_rename, SBPF_FS_WRITE, old_dir->dentry, old_dir->mnt);
+	FS_ASK(boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, old_dentry, old_dir->mnt);
+	FS_JUDGE(boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
 }
 
 SEC("lsm/path_rmdir")
 int BPF_PROG(hook_path_rmdir, struct path *dir, struct dentry *dentry)
 {
 	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_path_rmdir, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rmdir, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+	FS_ASK(boxes, path_rmdir, SBPF_FS_WRITE, dir->dentry, dir->mnt);
+	FS_JUDGE(boxes, path_rmdir, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
 }
 
 static __always_inline int is_guarded_mount(unsigned long magic)
@@ -194,7 +222,8 @@ int BPF_PROG(hook_sb_mount, const char *dev_name, struct path *path, const char 
 	LSM_GATE(boxes);
 	/* The old mount(2) names what it moves by a string that no hook resolves: refused whole. */
 	denied = flags & MS_MOVE || is_guarded_mount(path->dentry->d_sb->s_magic);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_sb_mount, denied, SBPF_REASON_GUARD, 0);
+	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_sb_mount, denied, SBPF_REASON_GUARD, 0);
+	LSM_JUDGE(boxes, judge_never, SBPF_HOOK_sb_mount, SBPF_REASON_FS_MOUNT);
 }
 
 SEC("lsm/move_mount")
@@ -205,14 +234,16 @@ int BPF_PROG(hook_move_mount, struct path *from_path, struct path *to_path)
 	LSM_GATE(boxes);
 	denied = is_guarded_mount(from_path->dentry->d_sb->s_magic) ||
 		 is_guarded_mount(to_path->dentry->d_sb->s_magic);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_move_mount, denied, SBPF_REASON_GUARD, 0);
+	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_move_mount, denied, SBPF_REASON_GUARD, 0);
+	LSM_JUDGE(boxes, judge_never, SBPF_HOOK_move_mount, SBPF_REASON_FS_MOUNT);
 }
 
 SEC("lsm/sb_umount")
 int BPF_PROG(hook_sb_umount, struct vfsmount *mnt, int flags)
 {
 	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_sb_umount, is_guarded_mount(mnt->mnt_sb->s_magic), SBPF_REASON_GUARD, 0);
+	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_sb_umount, is_guarded_mount(mnt->mnt_sb->s_magic), SBPF_REASON_GUARD, 0);
+	LSM_JUDGE(boxes, judge_never, SBPF_HOOK_sb_umount, SBPF_REASON_FS_MOUNT);
 }
 
 static __noinline int judge_task(struct sbpf_sandbox *box, __u32 hook, struct task_struct *target, __u32 detail,

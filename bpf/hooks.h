@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /* The one list of hooks: the BPF side names its programs after it, the agent loads, attaches, verifies and probes it,
  * the tests are generated from it. X(id, name, kind, domain): ids are part of the ABI and append-only; the program of a
- * hook is `hook_<name>`; kind CGROUP is attached per sandbox by link, LSM once per host. */
+ * hook is `hook_<name>`; kind CGROUP is attached per sandbox by link, LSM once per host, LSM_IF likewise on kernels that
+ * have the hook (what it refuses, older kernels refuse by another). */
 #ifndef SBPF_HOOKS_H
 #define SBPF_HOOKS_H
 
@@ -35,7 +36,29 @@
 	X(25, sb_umount,           LSM,    GUARD) \
 	X(26, task_kill,           LSM,    GUARD) \
 	X(27, ptrace_access_check, LSM,    GUARD) \
-	X(28, ptrace_traceme,      LSM,    GUARD)
+	X(28, ptrace_traceme,      LSM,    GUARD) \
+	X(29, path_mkdir,          LSM,    FILESYSTEM) \
+	X(30, path_mknod,          LSM,    FILESYSTEM) \
+	X(31, path_symlink,        LSM,    FILESYSTEM) \
+	X(32, path_link,           LSM,    FILESYSTEM) \
+	X(33, path_truncate,       LSM,    FILESYSTEM) \
+	X(34, path_chmod,          LSM,    FILESYSTEM) \
+	X(35, path_chown,          LSM,    FILESYSTEM) \
+	X(36, inode_setattr,       LSM,    FILESYSTEM) \
+	X(37, inode_setxattr,      LSM,    FILESYSTEM) \
+	X(38, inode_removexattr,   LSM,    FILESYSTEM) \
+	X(39, file_ioctl,          LSM,    FILESYSTEM) \
+	X(40, mmap_file,           LSM,    FILESYSTEM) \
+	X(41, sb_pivotroot,        LSM,    FILESYSTEM) \
+	X(42, userns_create,       LSM,    FILESYSTEM) \
+	X(43, uring_override_creds, LSM,   FILESYSTEM) \
+	X(44, file_truncate,       LSM_IF, FILESYSTEM) \
+	X(45, inode_set_acl,       LSM_IF, FILESYSTEM) \
+	X(46, inode_remove_acl,    LSM_IF, FILESYSTEM) \
+	X(47, file_ioctl_compat,   LSM_IF, FILESYSTEM) \
+	X(48, inode_file_setattr,  LSM_IF, FILESYSTEM) \
+	X(49, inode_getxattr,      LSM,    FILESYSTEM) \
+	X(50, inode_readlink,      LSM,    FILESYSTEM)
 /* clang-format on */
 
 #endif

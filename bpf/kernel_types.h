@@ -13,6 +13,7 @@
 #include <bpf/bpf_tracing.h>
 
 #define EPERM 1
+#define EACCES 13
 #define NULL ((void *)0)
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -31,9 +32,15 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct cred;
+
 struct task_struct {
+	unsigned int flags;
 	int pid;
 	int tgid;
+	__u64 start_boottime;
+	const struct cred *real_cred;
+	const struct cred *cred;
 	struct css_set *cgroups;
 };
 
@@ -41,13 +48,20 @@ struct user_namespace {
 	int level;
 };
 
+struct dentry;
+
 struct super_block {
+	__u32 s_dev;
+	unsigned long s_flags;
 	unsigned long s_magic;
+	struct dentry *s_root;
 };
 
 struct inode {
+	__u16 i_mode;
 	struct super_block *i_sb;
 	unsigned long i_ino;
+	__u32 i_generation;
 };
 
 struct proc_inode {
@@ -55,12 +69,30 @@ struct proc_inode {
 	struct inode vfs_inode;
 };
 
+struct qstr {
+	union {
+		struct {
+			__u32 hash;
+			__u32 len;
+		};
+	};
+	const unsigned char *name;
+};
+
 struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	struct inode *d_inode;
 	struct super_block *d_sb;
 };
 
 struct vfsmount {
 	struct super_block *mnt_sb;
+};
+
+struct mount {
+	struct vfsmount mnt;
+	void *mnt_ns;
 };
 
 struct path {
@@ -70,6 +102,8 @@ struct path {
 
 struct file {
 	unsigned int f_mode;
+	unsigned int f_flags;
+	struct path f_path;
 	struct inode *f_inode;
 };
 
@@ -153,7 +187,10 @@ struct cmsg_header {
 enum { AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_NETLINK = 16 };
 enum { SOCK_STREAM = 1 };
 
+#define FMODE_READ 0x1
 #define FMODE_WRITE 0x2
+#define FMODE_PATH 0x4000
+#define O_TRUNC 01000
 #define CLONE_INTO_CGROUP 0x200000000ULL
 
 #define CGROUP_MAGIC 0x27e0eb
@@ -167,5 +204,12 @@ enum { SOCK_STREAM = 1 };
 #define CONFIGFS_MAGIC 0x62656570
 #define BINFMT_MAGIC 0x42494e4d
 #define EFIVARFS_MAGIC 0xde5e81e4
+#define OVERLAYFS_MAGIC 0x794c7630
+
+#define S_IFMT 0170000
+#define S_IFREG 0100000
+#define S_IFBLK 0060000
+#define S_IFDIR 0040000
+#define S_IFCHR 0020000
 
 #endif

@@ -16,6 +16,7 @@
  * unix_may_send        unix_dgram_sendmsg, _connect     peers outside the sandbox
  * file_receive         receive_fd, pidfd_getfd          foreign sockets, cgroup files         descriptors inherited over exec
  */
+#include "fs.h"
 #include "network.h"
 
 #define S_PROTOCOL(sk) ((sk)->sk_protocol)
@@ -429,5 +430,8 @@ SEC("lsm/file_receive")
 int BPF_PROG(hook_file_receive, struct file *file)
 {
 	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_receive, file);
+	LSM_ASK(EPERM, boxes, judge_receive, file);
+	if (file->f_mode & FMODE_PATH) /* names a place; what is opened from it is judged */
+		return 0;
+	FS_JUDGE(boxes, file_receive, fs_open_wants(file), file->f_path.dentry, file->f_path.mnt);
 }

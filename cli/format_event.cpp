@@ -77,7 +77,7 @@ void add_task(Json& json, const sbpf_event& event) {
 }
 
 std::string hook_name(std::uint8_t id) {
-  return id < agent::hooks().size() ? agent::hooks()[id].name : "hook " + std::to_string(id);
+  return id < agent::all_hooks().size() ? agent::all_hooks()[id].name : "hook " + std::to_string(id);
 }
 
 // The agent ends a text with who did it, "(comm, pid 123)"; the same denial by another process is no other kind.
@@ -128,6 +128,18 @@ const char* to_string(sbpf_reason reason) {
       return "canary";
     case SBPF_REASON_BAD_ADDRESS:
       return "bad_address";
+    case SBPF_REASON_FS_RULE:
+      return "fs_rule";
+    case SBPF_REASON_FS_DEFAULT:
+      return "fs_default";
+    case SBPF_REASON_FS_UNCOVERED:
+      return "fs_uncovered";
+    case SBPF_REASON_FS_HOLDS:
+      return "fs_holds";
+    case SBPF_REASON_FS_MOUNT:
+      return "fs_mount";
+    case SBPF_REASON_FS_DEVICE:
+      return "fs_device";
     case SBPF_REASON_MAX:
       break;
   }
@@ -161,6 +173,10 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
                {"comm", comm_of(raw)}};
   if (raw.domain == SBPF_DOMAIN_NETWORK) add_network(json, raw);
   if (raw.domain == SBPF_DOMAIN_GUARD) add_task(json, raw);
+  if (!event.path.empty()) {
+    json["path"] = event.path;
+    json["wanted"] = event.wanted;
+  }
   json["text"] = event.text;
   json["allow"] = event.allow;
   return json;

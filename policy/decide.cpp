@@ -55,7 +55,7 @@ std::uint64_t fs_name_hash(std::string_view name) {
 
 sbpf_rule_key fs_inode_key(const FsInode& inode) {
   sbpf_rule_key key;
-  sbpf_fs_inode_key(&key, inode.ino, inode.dev, inode.generation);
+  sbpf_fs_inode_key(&key, inode.ino, inode.dev, inode.generation, inode.directory ? 1 : 0);
   return key;
 }
 

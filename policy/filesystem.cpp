@@ -277,4 +277,25 @@ Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, s
   return tree.entries(view.mounts);
 }
 
+std::uint32_t fs_rights_at(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& entries, std::string_view path) {
+  const auto node_of = [](const sbpf_rule& value) {
+    sbpf_fs_node node;
+    std::memcpy(&node, &value, sizeof node);
+    return node;
+  };
+  std::optional<sbpf_fs_node> here;
+  for (const auto& [key, value] : entries)
+    if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE) here = node_of(value);
+  if (!here) return SBPF_FS_READ | SBPF_FS_WRITE;
+  while (!path.empty() && (here->flags & SBPF_FS_NAMED) != 0) {
+    path.remove_prefix(path.front() == '/' ? 1 : 0);
+    const std::string_view name = path.substr(0, path.find('/'));
+    const auto child = entries.find(fs_name_key(here->node, name));
+    if (name.empty() || child == entries.end()) break;
+    here = node_of(child->second);
+    path.remove_prefix(name.size());
+  }
+  return here->rights;
+}
+
 }  // namespace sbpf::policy

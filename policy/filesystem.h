@@ -19,6 +19,7 @@ struct FsInode {
   std::uint64_t ino = 0;
   std::uint32_t dev = 0;
   std::uint32_t generation = 0;
+  bool directory = true;
   auto operator<=>(const FsInode&) const = default;
 };
 
@@ -65,6 +66,10 @@ using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
 //   "fs_too_deep"    a path that needs more than SBPF_FS_NAME_DEPTH names below what exists
 //   "too_many_rules"
 Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule);
+
+// The rights that an image gives to a path without symbolic links, going by names alone; all of them if the image has no
+// filesystem rules.
+std::uint32_t fs_rights_at(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& entries, std::string_view path);
 
 enum class FsOperation {
   read,    // open for reading, list

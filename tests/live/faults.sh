@@ -6,7 +6,7 @@
 mapfile -t hooks < <(sbpf run -q --name table --policy no-network --status-fd 3 -- true 3>&1 >/dev/null 2>&1 | head -1 |
   json '"\n".join(h["name"] for e in d["effective"].values() for h in e["hooks"])')
 clean
-is control/hook-table 29 "${#hooks[@]}"
+is control/hook-table "$hooks_here" "${#hooks[@]}"
 
 # refused NAME NEEDLE [ENV…] -- : `sbpf run` with a fault must end with 125, run nothing and leave nothing.
 marker=$tmp/marker

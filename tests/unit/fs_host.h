@@ -23,7 +23,7 @@ inline std::vector<std::string> names_of(const std::string& path) {
 }
 
 struct Host {
-  std::map<std::string, policy::FsInode> inodes = {{"/", {2, 1, 0}}};
+  std::map<std::string, policy::FsInode> inodes = {{"/", {2, 1, 0, true}}};
   std::map<std::string, std::string> links;  // a path that is a symbolic link -> where it leads, which has no links
   std::set<std::string> mounts = {"/"};
 
@@ -32,7 +32,7 @@ struct Host {
     std::string at;
     for (const std::string& name : names_of(path)) {
       at += "/" + name;
-      inodes.try_emplace(at, policy::FsInode{1000 + inodes.size(), 1, 0});
+      inodes.try_emplace(at, policy::FsInode{1000 + inodes.size(), 1, 0, true});
     }
   }
 

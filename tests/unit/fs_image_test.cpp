@@ -90,7 +90,7 @@ TEST(FilesystemHash, covers_whole_pieces_of_32_bytes) {
 }
 
 TEST(FilesystemKeys, are_as_the_abi_has_them) {
-  const sbpf_rule_key by_inode = fs_inode_key({0x1122334455667788, 0x99aabbcc, 0xddeeff00});
+  const sbpf_rule_key by_inode = fs_inode_key({0x1122334455667788, 0x99aabbcc, 0xddeeff00, true});
   sbpf_fs_inode inode_part;
   std::memcpy(&inode_part, by_inode.addr, sizeof inode_part);
   EXPECT_EQ(by_inode.kind, SBPF_RULE_FS_INODE);
@@ -276,9 +276,9 @@ TEST(FilesystemImage, a_mount_on_a_node_that_did_not_know_it_keeps_names) {
   Host host;
   host.make("/w");
   FsView view = host.view(policy);
-  view.mounts.push_back({{"", host.inodes.at("/")}, {"w", FsInode{5000, 9, 0}}});  // below what the rule's path found
+  view.mounts.push_back({{"", host.inodes.at("/")}, {"w", FsInode{5000, 9, 0, true}}});  // below what the rule's path found
   const Image image = compiled(policy, view);
-  EXPECT_EQ(at(image, fs_inode_key({5000, 9, 0})), "2 rw named holds ruled by 0");
+  EXPECT_EQ(at(image, fs_inode_key({5000, 9, 0, true})), "2 rw named holds ruled by 0");
 }
 
 TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights) {
@@ -320,9 +320,9 @@ TEST(FilesystemRefused, a_view_that_lacks_a_path_or_contradicts_itself) {
   EXPECT_EQ(refusal(policy, view).code, "fs_unresolved");
   view.paths["/a/c"] = {{{"", std::nullopt}, {"a", std::nullopt}}};
   EXPECT_EQ(refusal(policy, view).code, "fs_unresolved");
-  view.paths["/a/c"] = {{{"", host.inodes.at("/")}, {"a", FsInode{1, 2, 3}}, {"c", std::nullopt}}};
+  view.paths["/a/c"] = {{{"", host.inodes.at("/")}, {"a", FsInode{1, 2, 3, true}}, {"c", std::nullopt}}};
   EXPECT_EQ(refusal(policy, view).code, "fs_unresolved") << "/a is another one than that of /a/b";
-  view.paths["/a/c"] = {{{"", FsInode{1, 2, 3}}}};
+  view.paths["/a/c"] = {{{"", FsInode{1, 2, 3, true}}}};
   EXPECT_EQ(refusal(policy, view).code, "fs_unresolved") << "another root";
   EXPECT_EQ(refusal(policy_of("  default: read\n"), FsView{}).code, "fs_unresolved") << "no root at all";
 }

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/fs_view.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "agent/inodes.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr std::size_t kOpenAtOnce = 256;  // descriptors; the usual limit of a process is 1,024
+
+std::string proc_of(pid_t pid) { return pid == 0 ? "/proc/self" : "/proc/" + std::to_string(pid); }
+
+std::string place(const policy::Location& where) {
+  return where.line == 0 ? "" : where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column) + ": ";
+}
+
+// Opens `path` as a process with this root sees it, symbolic links resolved against that root.
+Fd open_in(const Fd& root, const std::string& path, std::uint64_t flags, std::uint64_t resolve) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC | flags;
+  how.resolve = RESOLVE_IN_ROOT | resolve;
+  const std::string relative = path == "/" ? "." : path;
+  return Fd(static_cast<int>(::syscall(SYS_openat2, root.get(), relative.c_str(), &how, sizeof how)));
+}
+
+std::vector<std::string> names_of(const std::string& path) {
+  std::vector<std::string> names;
+  std::istringstream parts(path);
+  for (std::string name; std::getline(parts, name, '/');)
+    if (!name.empty()) names.push_back(name);
+  return names;
+}
+
+std::string join(const std::vector<std::string>& names, std::size_t count) {
+  std::string path;
+  for (std::size_t i = 0; i < count; i++) path += "/" + names[i];
+  return path.empty() ? "/" : path;
+}
+
+class LookUp {
+ public:
+  LookUp(const Kernel& kernel, pid_t pid) : kernel_(kernel), pid_(pid) {}
+
+  Result<policy::FsView> all(const policy::Policy& policy) {
+    root_ = Fd(::open((proc_of(pid_) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    if (!root_) return fail("fs_view", "cannot open the sandbox's root directory", "", errno);
+    const std::string real_root = target(root_);
+    if (real_root != "/") prefix_ = real_root;  // a chroot: readlink shows its paths from the namespace's root
+    for (const policy::FsRule& rule : policy.filesystem.rules)
+      if (auto r = add_rule(rule); !r) return tl::unexpected<Error>(r.error());
+    add_mounts();
+    if (auto r = resolve_inodes(); !r) return tl::unexpected<Error>(r.error());
+    return view();
+  }
+
+ private:
+  // A path without symbolic links, and how much of it exists.
+  struct Found {
+    std::vector<std::string> names;
+    std::size_t existing = 0;
+  };
+
+  static std::string target(const Fd& fd) {
+    std::array<char, PATH_MAX + 1> buffer{};
+    const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), buffer.data(), PATH_MAX);
+    return n <= 0 ? "" : std::string(buffer.data(), static_cast<std::size_t>(n));
+  }
+
+  // Follows what exists of the path; the rest keeps its names.
+  Result<Found> follow(const std::string& path) {
+    std::vector<std::string> names = names_of(path), missing;
+    while (true) {
+      Fd fd = open_in(root_, join(names, names.size()), 0, 0);
+      if (fd) {
+        std::string real = target(fd);
+        if (!prefix_.empty() && real.rfind(prefix_, 0) == 0) real = real.substr(prefix_.size());
+        Found found{names_of(real), 0};
+        found.existing = found.names.size();
+        found.names.insert(found.names.end(), missing.rbegin(), missing.rend());
+        return found;
+      }
+      // ENOTDIR: a file stands where the rule wants a directory; it may be replaced one day.
+      if ((errno != ENOENT && errno != ENOTDIR) || names.empty())
+        return fail("fs_view", path + " cannot be looked up: " + std::strerror(errno), "", errno);
+      missing.push_back(names.back());
+      names.pop_back();
+    }
+  }
+
+  Result<void> add_rule(const policy::FsRule& rule) {
+    auto found = follow(rule.path);
+    if (!found) return fail(std::move(found.error()), place(rule.where) + "filesystem");
+    add_path(rule.path, *found);
+    // A link is also a name of its own: who may replace it decides where the rule's path leads.
+    const std::size_t slash = rule.path.rfind('/');
+    if (slash == std::string::npos || rule.path == "/") return {};
+    auto parent = follow(slash == 0 ? "/" : rule.path.substr(0, slash));
+    if (!parent) return fail(std::move(parent.error()), place(rule.where) + "filesystem");
+    if (parent->existing < parent->names.size()) return {};
+    parent->names.push_back(rule.path.substr(slash + 1));
+    Fd link = open_in(root_, join(parent->names, parent->names.size()), O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+    struct stat info {};
+    if (!link || ::fstat(link.get(), &info) != 0 || !S_ISLNK(info.st_mode)) return {};
+    parent->existing = parent->names.size();
+    add_path(rule.path, *parent);
+    return {};
+  }
+
+  void add_path(const std::string& rule, const Found& found) {
+    rules_[rule].push_back(found);
+    for (std::size_t i = 0; i <= found.existing; i++) inodes_[join(found.names, i)] = std::nullopt;
+  }
+
+  // Mounted roots, so that rules reach into what is mounted below them. The root of a bind mount is part of a larger
+  // filesystem; where that is mounted as a whole, its own place decides.
+  void add_mounts() {
+    struct Mount {
+      std::string device, root, point;
+    };
+    std::vector<Mount> mounts;
+    std::ifstream file(proc_of(pid_) + "/mountinfo");
+    for (std::string line; std::getline(file, line);) {
+      std::istringstream fields(line);
+      std::string id, parent;
+      Mount m;
+      fields >> id >> parent >> m.device >> m.root >> m.point;
+      m.point = unescape(m.point);
+      m.root = unescape(m.root);
+      mounts.push_back(m);
+    }
+    for (const Mount& m : mounts) {
+      bool part_of_another = false;
+      for (const Mount& other : mounts)
+        part_of_another = part_of_another || (other.device == m.device && other.root != m.root &&
+                                              (other.root == "/" || m.root.rfind(other.root + "/", 0) == 0));
+      if (part_of_another) continue;
+      const std::vector<std::string> names = names_of(m.point);
+      mounts_.push_back(names);
+      inodes_[join(names, names.size())] = std::nullopt;
+    }
+  }
+
+  // mountinfo writes space, tab, newline and backslash as octal.
+  static std::string unescape(const std::string& text) {
+    std::string out;
+    for (std::size_t i = 0; i < text.size(); i++) {
+      if (text[i] == '\\' && i + 3 < text.size()) {
+        out += static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8));
+        i += 3;
+      } else {
+        out += text[i];
+      }
+    }
+    return out;
+  }
+
+  // Opens the paths a batch at a time and asks the kernel what they are. What vanished meanwhile stays without an inode.
+  Result<void> resolve_inodes() {
+    auto next = inodes_.begin();
+    while (next != inodes_.end()) {
+      std::vector<std::pair<Fd, decltype(next)>> batch;
+      for (; next != inodes_.end() && batch.size() < kOpenAtOnce; ++next) {
+        Fd fd = open_in(root_, next->first, O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+        if (fd) batch.emplace_back(std::move(fd), next);
+      }
+      auto open = open_inodes(kernel_);
+      if (!open) return tl::unexpected<Error>(open.error());
+      for (auto& [fd, path] : batch)
+        if (const auto found = open->find(fd.get()); found != open->end()) path->second = found->second;
+    }
+    return {};
+  }
+
+  policy::FsPath path_of(const std::vector<std::string>& names, std::size_t existing) const {
+    policy::FsPath path;
+    for (std::size_t i = 0; i <= names.size(); i++) {
+      policy::FsComponent component;
+      if (i > 0) component.name = names[i - 1];
+      if (i <= existing) component.inode = inodes_.at(join(names, i));
+      path.push_back(component);
+    }
+    return path;
+  }
+
+  Result<policy::FsView> view() const {
+    policy::FsView view;
+    if (!inodes_.count("/") || !inodes_.at("/"))
+      return fail("fs_view", "the sandbox's root directory cannot be identified", "");
+    for (const auto& [rule, found] : rules_)
+      for (const Found& f : found) view.paths[rule].push_back(path_of(f.names, f.existing));
+    for (const auto& names : mounts_)
+      if (inodes_.at(join(names, names.size()))) {
+        policy::FsPath path = path_of(names, 0);
+        path.back().inode = inodes_.at(join(names, names.size()));
+        view.mounts.push_back(path);
+      }
+    return view;
+  }
+
+  const Kernel& kernel_;
+  pid_t pid_;
+  Fd root_;
+  std::string prefix_;
+  std::map<std::string, std::vector<Found>> rules_;                   // by the rule's path
+  std::vector<std::vector<std::string>> mounts_;                      // mount points
+  std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links
+};
+
+}  // namespace
+
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, pid_t pid) {
+  if (!policy.filesystem.requested || policy.filesystem.dangerously_allow_all) return policy::FsView{};
+  return LookUp(kernel, pid).all(policy);
+}
+
+Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
+                                  std::uint32_t generation) {
+  // A process of our own mount namespace sees our paths, whatever directory it calls its root.
+  pid_t pid = 0;
+  std::error_code ec;
+  const auto own = std::filesystem::read_symlink("/proc/self/ns/mnt", ec);
+  if (auto pids = cgroup.processes(); pids && !pids->empty())
+    if (std::filesystem::read_symlink(proc_of(pids->front()) + "/ns/mnt", ec) != own && !ec) pid = pids->front();
+  auto view = look_up(kernel, policy, pid);
+  if (!view) return tl::unexpected<Error>(view.error());
+  return policy::compile(policy, generation, *view);
+}
+
+}  // namespace sbpf::agent

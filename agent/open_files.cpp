@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/open_files.h"
+
+#include <fcntl.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "policy/filesystem.h"
+
+namespace sbpf::agent {
+namespace fs = std::filesystem;
+namespace {
+
+// Paths as the process's mount namespace has them; what has none (pipes, sockets, memfd) is empty.
+std::string real_path(std::string target) {
+  if (target.empty() || target.front() != '/' || target.rfind("/memfd:", 0) == 0 || target.rfind("/dev/zero", 0) == 0 ||
+      target.rfind("/SYSV", 0) == 0)
+    return "";
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (target.ends_with(kDeleted)) target.resize(target.size() - kDeleted.size());
+  return target;
+}
+
+unsigned open_flags(const std::string& proc, const std::string& fd) {
+  std::ifstream info(proc + "/fdinfo/" + fd);
+  unsigned flags = 0;
+  for (std::string word; info >> word;)
+    if (word == "flags:") info >> std::oct >> flags;
+  return flags;
+}
+
+const char* forbidden_use(std::uint32_t wanted, std::uint32_t rights) {
+  if ((wanted & SBPF_FS_WRITE & ~rights) != 0) return " for writing";
+  return (wanted & ~rights) != 0 ? " for reading" : nullptr;
+}
+
+}  // namespace
+
+std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) {
+  std::set<std::string> found;
+  if ((image.header().flags & SBPF_POLICY_FS) == 0) return {};
+  const std::string proc = "/proc/" + std::to_string(pid), who = "pid " + std::to_string(pid) + ": ";
+  const auto judge = [&](const std::string& target, std::uint32_t wanted, const char* how) {
+    const std::string path = real_path(target);
+    if (path.empty()) return;
+    if (const char* use = forbidden_use(wanted, policy::fs_rights_at(image.entries, path)))
+      found.insert(who + path + how + use);
+  };
+  std::error_code ec;
+  for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
+    const unsigned flags = open_flags(proc, entry.path().filename());
+    if ((flags & O_PATH) != 0) continue;
+    const unsigned mode = flags & O_ACCMODE;
+    std::uint32_t wanted = 0;
+    if (mode != O_WRONLY) wanted |= SBPF_FS_READ;
+    if (mode != O_RDONLY) wanted |= SBPF_FS_WRITE;
+    judge(fs::read_symlink(entry.path(), ec).string(), wanted, " open");
+  }
+  std::ifstream maps(proc + "/maps");
+  for (std::string line; std::getline(maps, line);) {
+    std::istringstream fields(line);
+    std::string range, permissions, offset, device, inode, path;
+    fields >> range >> permissions >> offset >> device >> inode >> std::ws;
+    std::getline(fields, path);
+    std::uint32_t wanted = SBPF_FS_READ;
+    if (permissions.size() == 4 && permissions[1] == 'w' && permissions[3] == 's') wanted |= SBPF_FS_WRITE;
+    judge(path, wanted, " mapped");
+  }
+  return {found.begin(), found.end()};
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Filesystem domain: the hooks that only it needs. file_open, path_unlink, path_rmdir, path_rename, capable and the mount
+ * hooks, which it shares, are in guard.bpf.c; file_receive in network_lsm.bpf.c.
+ *
+ * hook                   kernel                            refuses                              does not see
+ * path_mkdir, path_mknod, do_mkdirat, do_mknodat,          creating where writing is not        creation by the kernel itself
+ * path_symlink,          may_o_create, unix_bind,          allowed; device nodes; a link or     (overlayfs in its layers)
+ * path_link              do_symlinkat, do_linkat           symlink over what must stay
+ * path_truncate,         do_truncate, ftruncate            changing contents                    writes to an open descriptor
+ * file_truncate                                                                                 (file_open judged it)
+ * path_chmod, path_chown chmod_common, chown_common        changing metadata
+ * inode_setattr          notify_change                     utimes; the above again              no mount: see fs_is_internal
+ * inode_setxattr,        vfs_setxattr, vfs_set_acl…        attributes, ACLs                     no mount: see fs_is_internal
+ * inode_removexattr, inode_set_acl, inode_remove_acl, inode_file_setattr
+ * inode_getxattr,        vfs_getxattr, readlinkat          reading what may not be read         stat, names of attributes
+ * inode_readlink
+ * file_ioctl, _compat    ioctl                             flags of files; devices that may     ioctls that only read
+ *                                                          not be written; TIOCSTI and kin
+ * mmap_file              vm_mmap_pgoff, mprotect excluded  mapping what may not be opened so    mappings made before
+ * sb_pivotroot, userns_create, uring_override_creds        all of it, while there are rules
+ */
+#include "fs.h"
+
+SEC("lsm/path_mkdir")
+int BPF_PROG(hook_path_mkdir, struct path *dir, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, path_mkdir, SBPF_FS_WRITE, dentry, dir->mnt);
+}
+
+static __noinline int judge_device(struct sbpf_sandbox *box)
+{
+	return judge_never(box, SBPF_HOOK_path_mknod, SBPF_REASON_FS_DEVICE);
+}
+
+SEC("lsm/path_mknod")
+int BPF_PROG(hook_path_mknod, struct path *dir, struct dentry *dentry, unsigned short mode)
+{
+	int type = mode & S_IFMT;
+
+	LSM_GATE(boxes);
+	if (type == S_IFBLK || type == S_IFCHR)
+		LSM_JUDGE(boxes, judge_device);
+	FS_JUDGE(boxes, path_mknod, SBPF_FS_WRITE, dentry, dir->mnt);
+}
+
+/* A symbolic link in place of a directory would lead elsewhere what rules name beneath it. */
+SEC("lsm/path_symlink")
+int BPF_PROG(hook_path_symlink, struct path *dir, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, path_symlink, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
+}
+
+/* No rights may be gained by another name: what is linked must be writable itself. */
+SEC("lsm/path_link")
+int BPF_PROG(hook_path_link, struct dentry *old_dentry, struct path *new_dir, struct dentry *new_dentry)
+{
+	LSM_GATE(boxes);
+	FS_ASK(boxes, path_link, SBPF_FS_READ | SBPF_FS_WRITE, old_dentry, new_dir->mnt);
+	FS_JUDGE(boxes, path_link, SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
+}
+
+SEC("lsm/path_truncate")
+int BPF_PROG(hook_path_truncate, struct path *path)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, path_truncate, SBPF_FS_WRITE, path->dentry, path->mnt);
+}
+
+SEC("lsm/file_truncate")
+int BPF_PROG(hook_file_truncate, struct file *file)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, file_truncate, SBPF_FS_WRITE, file->f_path.dentry, file->f_path.mnt);
+}
+
+SEC("lsm/path_chmod")
+int BPF_PROG(hook_path_chmod, struct path *path)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, path_chmod, SBPF_FS_WRITE, path->dentry, path->mnt);
+}
+
+SEC("lsm/path_chown")
+int BPF_PROG(hook_path_chown, struct path *path)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, path_chown, SBPF_FS_WRITE, path->dentry, path->mnt);
+}
+
+/* Which argument is the dentry differs between kernels; the loader finds out from BTF. */
+const volatile __u32 sbpf_setattr_dentry = 0;
+
+SEC("lsm/inode_setattr")
+int hook_inode_setattr(unsigned long long *ctx)
+{
+	LSM_GATE(boxes);
+	if (sbpf_setattr_dentry) {
+		struct dentry *second = (struct dentry *)ctx[1];
+
+		FS_JUDGE(boxes, inode_setattr, SBPF_FS_WRITE, second, NULL);
+	} else {
+		struct dentry *first = (struct dentry *)ctx[0];
+
+		FS_JUDGE(boxes, inode_setattr, SBPF_FS_WRITE, first, NULL);
+	}
+}
+
+SEC("lsm/inode_setxattr")
+int BPF_PROG(hook_inode_setxattr, void *idmap, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, inode_setxattr, SBPF_FS_WRITE, dentry, NULL);
+}
+
+SEC("lsm/inode_removexattr")
+int BPF_PROG(hook_inode_removexattr, void *idmap, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, inode_removexattr, SBPF_FS_WRITE, dentry, NULL);
+}
+
+/* Contents that are read without opening the file. */
+SEC("lsm/inode_getxattr")
+int BPF_PROG(hook_inode_getxattr, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, inode_getxattr, SBPF_FS_READ, dentry, NULL);
+}
+
+SEC("lsm/inode_readlink")
+int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, inode_readlink, SBPF_FS_READ, dentry, NULL);
+}
+
+SEC("lsm/inode_set_acl")
+int BPF_PROG(hook_inode_set_acl, void *idmap, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, inode_set_acl, SBPF_FS_WRITE, dentry, NULL);
+}
+
+SEC("lsm/inode_remove_acl")
+int BPF_PROG(hook_inode_remove_acl, void *idmap, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, inode_remove_acl, SBPF_FS_WRITE, dentry, NULL);
+}
+
+SEC("lsm/inode_file_setattr")
+int BPF_PROG(hook_inode_file_setattr, struct dentry *dentry)
+{
+	LSM_GATE(boxes);
+	FS_JUDGE(boxes, inode_file_setattr, SBPF_FS_WRITE, dentry, NULL);
+}
+
+#define IOC_WRITE 1u
+#define IOC_DIRECTION(cmd) ((cmd) >> 30)
+#define IOC_TYPE(cmd) ((cmd) >> 8 & 0xff)
+#define FS_IOC_FIEMAP 0xc020660bu
+#define FS_IOC_MEASURE_VERITY 0xc0046686u
+
+enum {
+	TIOCSTI = 0x5412, /* types into the terminal, for the operator's shell to read */
+	TIOCLINUX = 0x541c,
+	TIOCCONS = 0x541d,
+	TIOCSETD = 0x5423
+};
+
+/* What an ioctl needs: 0 nothing, FS_MOVE that no rule allows it. Settings of files are written with a descriptor that
+ * was opened for reading; devices do what they do. */
+static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
+{
+	int type = mode & S_IFMT;
+
+	if (type == S_IFREG || type == S_IFDIR) {
+		if (!(IOC_DIRECTION(cmd) & IOC_WRITE) || cmd == FS_IOC_FIEMAP || cmd == FS_IOC_MEASURE_VERITY)
+			return 0;
+		return SBPF_FS_WRITE;
+	}
+	if (type == S_IFCHR && IOC_TYPE(cmd) == 'T') {
+		if (cmd == TIOCSTI || cmd == TIOCLINUX || cmd == TIOCCONS || cmd == TIOCSETD)
+			return FS_MOVE;
+		return 0; /* sizes and modes of a terminal that it was given or may open */
+	}
+	if (type == S_IFCHR || type == S_IFBLK)
+		return SBPF_FS_WRITE;
+	return 0;
+}
+
+#define IOCTL_HOOK(name) \
+	static __noinline int judge_##name(struct sbpf_sandbox *box) \
+	{ \
+		return judge_never(box, SBPF_HOOK_##name, SBPF_REASON_FS_DEVICE); \
+	} \
+\
+	SEC("lsm/" #name) \
+	int BPF_PROG(hook_##name, struct file *file, unsigned int cmd) \
+	{ \
+		__u32 want; \
+\
+		LSM_GATE(boxes); \
+		want = ioctl_wants(file->f_inode->i_mode, cmd); \
+		if (want == FS_MOVE) \
+			LSM_JUDGE(boxes, judge_##name); \
+		if (!want && !is_canary(SBPF_HOOK_##name)) \
+			return 0; \
+		FS_JUDGE(boxes, name, want, file->f_path.dentry, file->f_path.mnt); \
+	}
+
+IOCTL_HOOK(file_ioctl)
+IOCTL_HOOK(file_ioctl_compat)
+
+#define PROT_WRITE 2
+#define MAP_TYPE 0xf
+#define MAP_PRIVATE 2
+
+SEC("lsm/mmap_file")
+int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned long prot, unsigned long flags)
+{
+	__u32 want = SBPF_FS_READ;
+
+	if (!file) /* anonymous */
+		return 0;
+	LSM_GATE(boxes);
+	if ((flags & MAP_TYPE) != MAP_PRIVATE && file->f_mode & FMODE_WRITE)
+		want |= SBPF_FS_WRITE; /* mprotect could make it writable later */
+	FS_JUDGE(boxes, mmap_file, want, file->f_path.dentry, file->f_path.mnt);
+}
+
+#define NEVER_HOOK(name) \
+	static __noinline int judge_##name(struct sbpf_sandbox *box) \
+	{ \
+		return judge_never(box, SBPF_HOOK_##name, SBPF_REASON_FS_MOUNT); \
+	} \
+\
+	SEC("lsm/" #name) \
+	int BPF_PROG(hook_##name) \
+	{ \
+		LSM_GATE(boxes); \
+		LSM_JUDGE(boxes, judge_##name); \
+	}
+
+NEVER_HOOK(sb_pivotroot)
+NEVER_HOOK(userns_create)
+NEVER_HOOK(uring_override_creds)

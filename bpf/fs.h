@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From a file to the node of the policy's tree that decides about it, and to a verdict. Never by path strings: by inodes
+ * upwards from the file, through the parents of its own filesystem, in whatever mount or root the task sees it. */
+#ifndef SBPF_FS_H
+#define SBPF_FS_H
+
+#include "gate.h"
+
+/* What an operation needs of a place, beyond enum sbpf_fs_rights: the entry goes, or gets another inode. */
+#define FS_MOVE 0x100
+
+#define MNT_NS_INTERNAL ((void *)-22l)
+#define SB_KERNMOUNT (1ul << 22)
+#define SB_NOUSER (1ul << 31)
+#define PF_IO_WORKER 0x10
+
+struct fs_place {
+	__u32 rights;
+	__u32 holds; /* it is itself a node above one that must stay */
+	__u32 named; /* a rule names it, and not only a directory above */
+	__u32 rule;
+	__u32 covered; /* 0: no node up to the root of the filesystem */
+};
+
+/* Hash of a name, in chunks of 32 bytes (policy/filesystem.cpp has the same for user space). Global, so that the loop is
+ * verified once; the name by its address, as such functions take no kernel pointers. */
+__weak __noinline __u64 fs_name_hash(__u64 name, __u32 len)
+{
+	__u64 hash = SBPF_FS_HASH_SEED;
+
+	for (__u32 at = 0; at < 256; at += 32) {
+		__u64 word[8] = {}; /* half of it is for the verifier, which knows n only as below 64 */
+		__u32 n;
+
+		if (at >= len)
+			break;
+		n = len - at;
+		if (n > 32)
+			n = 32;
+		asm volatile("%0 &= 63" : "+r"(n));
+		if (bpf_probe_read_kernel(word, n, (const void *)(name + at)))
+			return 0;
+		hash = sbpf_fs_hash_word(hash, word[0]);
+		hash = sbpf_fs_hash_word(hash, word[1]);
+		hash = sbpf_fs_hash_word(hash, word[2]);
+		hash = sbpf_fs_hash_word(hash, word[3]);
+	}
+	return hash;
+}
+
+static __noinline const struct sbpf_fs_node *fs_child(void *policy, __u32 node, struct dentry *dentry)
+{
+	struct sbpf_rule_key key;
+	__u64 name = 0;
+	__u32 len = dentry->d_name.len;
+
+	bpf_core_read(&name, sizeof(name), &dentry->d_name.name);
+	sbpf_fs_name_key(&key, node, len, fs_name_hash(name, len));
+	return sbpf_policy_lookup(policy, &key);
+}
+
+static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struct inode *inode, int is_directory)
+{
+	struct sbpf_rule_key key;
+
+	sbpf_fs_inode_key(&key, inode->i_ino, inode->i_sb->s_dev, inode->i_generation, is_directory);
+	return sbpf_policy_lookup(policy, &key);
+}
+
+/* The deepest node above or at the dentry: upwards to the first inode that is one, from there down again by names, which
+ * also hold for what was created or replaced since. A rename meanwhile is seen before or after, at each step; whatever a
+ * task in the sandbox can rename has the same rights before and after. */
+static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_place *place)
+{
+	struct dentry *below1 = NULL, *below2 = NULL, *below3 = NULL, *below4 = NULL; /* nearest to the node first */
+	const struct sbpf_fs_node *node = NULL, *child;
+	struct inode *inode = dentry->d_inode;
+
+	place->rights = 0;
+	place->holds = 0;
+	place->named = 0;
+	place->rule = SBPF_NO_RULE;
+	place->covered = 0;
+	/* What is no directory comes first, so that the loop has no branches for the verifier to multiply. Files of an
+	 * overlay carry the numbers of their layers, which can be equal; only its directories have their own. */
+	if (!inode || (inode->i_mode & S_IFMT) != S_IFDIR) {
+		if (inode && inode->i_sb->s_magic != OVERLAYFS_MAGIC)
+			node = fs_node_of(policy, inode, 0);
+		if (node)
+			goto exact;
+		below1 = dentry;
+		dentry = dentry->d_parent;
+		if (dentry == below1)
+			return 0;
+	}
+	for (int i = 0; i < SBPF_FS_MAX_WALK; i++) {
+		struct dentry *parent;
+
+		inode = dentry->d_inode;
+		if (!inode)
+			break;
+		node = fs_node_of(policy, inode, 1);
+		if (node)
+			break;
+		below4 = below3;
+		below3 = below2;
+		below2 = below1;
+		below1 = dentry;
+		parent = dentry->d_parent;
+		/* Or the compiler moves the four below, each with a branch of its own, and the verifier walks them all. */
+		asm volatile("" ::: "memory");
+		if (parent == dentry)
+			break; /* the filesystem's root, or disconnected from it */
+		dentry = parent;
+	}
+	if (!node)
+		return 0;
+	if (!below1)
+		goto exact;
+	if (!(node->flags & SBPF_FS_NAMED))
+		goto found;
+	child = fs_child(policy, node->node, below1);
+	if (!child)
+		goto found;
+	node = child;
+	if (!below2)
+		goto exact;
+	if (!(node->flags & SBPF_FS_NAMED))
+		goto found;
+	child = fs_child(policy, node->node, below2);
+	if (!child)
+		goto found;
+	node = child;
+	if (!below3)
+		goto exact;
+	if (!(node->flags & SBPF_FS_NAMED))
+		goto found;
+	child = fs_child(policy, node->node, below3);
+	if (!child)
+		goto found;
+	node = child;
+	if (!below4)
+		goto exact;
+	if (!(node->flags & SBPF_FS_NAMED))
+		goto found;
+	child = fs_child(policy, node->node, below4);
+	if (!child)
+		goto found;
+	node = child; /* maybe not the place itself: nothing deeper is followed */
+exact:
+	place->holds = !!(node->flags & SBPF_FS_HOLDS);
+	place->named = !!(node->flags & SBPF_FS_RULE);
+found:
+	place->rights = node->rights;
+	place->rule = node->rule;
+	place->covered = 1;
+	return 0;
+}
+
+enum fs_applies {
+	FS_FREE = 0, /* the policy has no filesystem rules */
+	FS_JUDGED = 1,
+	FS_LOST = 2 /* no policy: deny (I3) */
+};
+
+/* Does the sandbox's policy judge files, and which is it? The record's flag spares the others two lookups. */
+static __always_inline enum fs_applies fs_policy(const struct sbpf_sandbox *box, void **policy)
+{
+	const struct sbpf_policy_header *header;
+
+	if (!(box->flags & SBPF_SANDBOX_FS))
+		return FS_FREE;
+	*policy = box_policy(box);
+	if (!*policy)
+		return FS_LOST;
+	header = sbpf_header_slot(*policy, SBPF_SLOT_HEADER);
+	if (!header)
+		return FS_LOST;
+	return header->flags & SBPF_POLICY_FS ? FS_JUDGED : FS_FREE;
+}
+
+/* Overlayfs acts on its layers with the mounter's credentials. So do io_uring's workers for another's request, but not
+ * they: their requests are judged. (A personality's credentials are refused.) */
+static __always_inline int fs_acts_for_kernel(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->cred != task->real_cred && !(task->flags & PF_IO_WORKER);
+}
+
+/* Files of the kernel's own mounts are nobody's place: pipes, memfd, pidfds, and the files below overlayfs, which the
+ * hook sees a second time after the overlay's own. Looked at only before a denial. */
+static __noinline int fs_is_internal(struct dentry *dentry, struct vfsmount *mnt)
+{
+	void *ns = NULL;
+
+	if (mnt) {
+		bpf_probe_read_kernel(&ns, sizeof(ns),
+				      (const void *)mnt - bpf_core_field_offset(struct mount, mnt) +
+					      bpf_core_field_offset(struct mount, mnt_ns));
+		return ns == MNT_NS_INTERNAL;
+	}
+	if (dentry->d_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
+		return 1;
+	return dentry->d_sb->s_magic != OVERLAYFS_MAGIC && fs_acts_for_kernel();
+}
+
+/* The names of the event's path, from event->dentry upwards. Global: verified once. */
+__weak __noinline int fs_collect_names(struct sbpf_fs_event *event)
+{
+	struct dentry *dentry;
+
+	if (!event)
+		return 0;
+	dentry = (struct dentry *)event->dentry;
+	event->n_names = 0;
+	event->at_root = 0;
+	for (__u32 i = 0; i < SBPF_PATH_NAMES; i++) {
+		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+
+		if (parent == dentry) {
+			event->at_root = 1;
+			break;
+		}
+		bpf_probe_read_kernel_str(event->name[i], SBPF_PATH_NAME_LEN, BPF_CORE_READ(dentry, d_name.name));
+		event->n_names = i + 1;
+		dentry = parent;
+	}
+	return 0;
+}
+
+/* What a hook asks. */
+struct fs_ask {
+	__u32 hook;
+	__u32 want; /* enum sbpf_fs_rights, and FS_MOVE */
+};
+
+static __always_inline int emit_fs(struct sbpf_sandbox *box, const struct denial *denial, const struct fs_place *place,
+			      struct dentry *dentry, __u32 verdict)
+{
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct sbpf_fs_event *event = reserve_event(box, now, sizeof(*event));
+
+	if (!event)
+		return 0;
+	fill_event(&event->event, box, denial, now, verdict, EACCES);
+	event->dentry = (__u64)dentry;
+	event->dev = dentry->d_sb->s_dev;
+	event->wanted = denial->task.detail;
+	event->rule = place->rule;
+	event->pad = 0;
+	fs_collect_names(event);
+	event->dentry = 0;
+	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
+static __noinline int refuse_place(struct sbpf_sandbox *box, const struct denial *denial, const struct fs_place *place,
+				   struct dentry *dentry)
+{
+	__u32 verdict = verdict_of(box);
+	int canary = refuse_canary(denial, verdict);
+
+	if (canary >= 0)
+		return canary;
+	count_denial(box, denial);
+	emit_fs(box, denial, place, dentry, verdict);
+	return verdict == SBPF_DENY;
+}
+
+/* The raw disk below a filesystem, whose files the rules are about: only by a rule of its own. */
+static __always_inline int is_block_device(struct dentry *dentry)
+{
+	struct inode *inode = dentry->d_inode;
+
+	return inode && (inode->i_mode & S_IFMT) == S_IFBLK;
+}
+
+/* May the sandbox do to this place what the hook asks? 1: no. `mnt`: where the task sees it; NULL if the hook has none. */
+static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry,
+				  struct vfsmount *mnt)
+{
+	struct denial d = {.hook = ask->hook, .domain = SBPF_DOMAIN_FILESYSTEM};
+	__u32 need = ask->want & (SBPF_FS_READ | SBPF_FS_WRITE);
+	struct fs_place place;
+	void *policy;
+
+	d.task.detail = need;
+	if (is_canary(ask->hook)) {
+		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	switch (fs_policy(box, &policy)) {
+	case FS_FREE:
+		return 0;
+	case FS_LOST:
+		d.reason = SBPF_REASON_NO_POLICY;
+		return refuse(box, &d);
+	case FS_JUDGED:
+		break;
+	}
+	fs_find(policy, dentry, &place);
+	if (!place.covered)
+		d.reason = SBPF_REASON_FS_UNCOVERED;
+	else if ((place.rights & need) != need)
+		d.reason = place.rule == SBPF_NO_RULE ? SBPF_REASON_FS_DEFAULT : SBPF_REASON_FS_RULE;
+	else if (ask->want & FS_MOVE && place.holds)
+		d.reason = SBPF_REASON_FS_HOLDS;
+	else if (ask->hook == SBPF_HOOK_file_open && !place.named && is_block_device(dentry))
+		d.reason = SBPF_REASON_FS_DEVICE;
+	else
+		return 0;
+	if (fs_is_internal(dentry, mnt))
+		return 0;
+	return refuse_place(box, &d, &place, dentry);
+}
+
+/* What no rule can allow while there are rules: what would move or hide the places that they name. */
+static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 reason)
+{
+	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_FILESYSTEM, .reason = reason};
+	void *policy;
+
+	if (is_canary(hook)) {
+		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	switch (fs_policy(box, &policy)) {
+	case FS_FREE:
+		return 0;
+	case FS_LOST:
+	case FS_JUDGED:
+		break;
+	}
+	return refuse(box, &d);
+}
+
+#define FS_ASK(boxes, name, wanted, dentry, mnt) \
+	do { \
+		struct fs_ask ask = {.hook = SBPF_HOOK_##name, .want = wanted}; \
+\
+		LSM_ASK(EACCES, boxes, judge_place, &ask, dentry, mnt); \
+	} while (0)
+
+#define FS_JUDGE(boxes, name, wanted, dentry, mnt) \
+	do { \
+		FS_ASK(boxes, name, wanted, dentry, mnt); \
+		return 0; \
+	} while (0)
+
+/* What opening or mapping a file in this way needs. */
+static __always_inline __u32 fs_open_wants(struct file *file)
+{
+	__u32 want = 0;
+
+	if (file->f_mode & FMODE_READ)
+		want |= SBPF_FS_READ;
+	if (file->f_mode & FMODE_WRITE || file->f_flags & O_TRUNC)
+		want |= SBPF_FS_WRITE;
+	return want ? want : SBPF_FS_READ;
+}
+
+#endif
