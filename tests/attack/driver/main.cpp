@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // attack_test [--controls-only] [--only SUBSTRING] [--list] [--uid N] [--on-host]
 // Runs every attack three times: without a sandbox, allowed, denied. Exit code 1 if any run was not as it must be.
+// `--only network/` and `--only filesystem/` take one corpus.
 #include <sys/wait.h>
 
 #include <csignal>
@@ -9,6 +10,7 @@
 #include <string>
 
 #include "tests/attack/driver/phases.h"
+#include "tests/attack/lib/files.h"
 
 using namespace attack;
 using namespace attack::driver;
@@ -36,7 +38,7 @@ int usage() {
 bool selected(const Attack& attack, const Options& options) {
   if (options.on_host && attack.spec.machine_wide) return false;
   if (options.uid != 0 && attack.spec.root) return false;
-  return std::strstr(attack.name, options.only.c_str()) != nullptr;
+  return attack.full_name().find(options.only) != std::string::npos;
 }
 
 class Report {
@@ -47,7 +49,7 @@ class Report {
     if (verdict.kind == Verdict::Kind::ok) word = "ok";
     if (verdict.kind == Verdict::Kind::skip) word = "skip";
     failed_ += verdict.kind == Verdict::Kind::not_ok;
-    std::printf("%s network/%s/%s%s%s\n", word, attack.name, phase, verdict.why.empty() ? "" : ": ",
+    std::printf("%s %s/%s%s%s\n", word, attack.full_name().c_str(), phase, verdict.why.empty() ? "" : ": ",
                 verdict.why.c_str());
     std::fflush(stdout);
   }
@@ -62,6 +64,7 @@ class Report {
 
 void run_all(const Host& host, const Attack& attack, const Options& options, Report& report) {
   load_modules(attack.spec.modules);
+  if (attack.spec.files && attack.spec.files->ground == Ground::overlay) load_modules("overlay");
   const Verdict open = control(host, attack);
   report(attack, "control-open", open);
   if (options.controls_only) return;
@@ -97,7 +100,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   if (options.list) {
     for (const Attack& attack : attacks())
-      if (selected(attack, options)) std::printf("network/%s\n", attack.name);
+      if (selected(attack, options)) std::puts(attack.full_name().c_str());
     return 0;
   }
   Report report;

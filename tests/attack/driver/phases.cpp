@@ -8,6 +8,8 @@
 #include <optional>
 #include <random>
 
+#include "tests/attack/lib/files.h"
+
 namespace attack::driver {
 
 namespace {
@@ -53,7 +55,8 @@ Outcome parse_outcome(const std::string& line) {
   return {.error = std::stoi(field(line, "errno")),
           .pid = static_cast<pid_t>(std::stol(field(line, "pid"))),
           .served = field(line, "served"),
-          .step = field(line, "step")};
+          .step = field(line, "step"),
+          .loot = field(line, "loot")};
 }
 
 bool attach_refuses(const Spec& spec) {
@@ -65,7 +68,8 @@ struct Result {
   std::optional<Outcome> outcome;
   std::optional<int> attach_code;  // of `sbpf attach`, if it was run
   Seen seen = Seen::nothing;
-  int exit_code = 0;  // of the attacker, or of sbpf around it
+  std::string details;  // of what was seen
+  int exit_code = 0;    // of the attacker, or of sbpf around it
   std::string errors;
 };
 
@@ -76,7 +80,7 @@ class Run {
 
   Result operator()() {
     const Decoy decoy;
-    const Scene scene{token_, host_.directory, host_.cgroup_root, host_.program, host_.uid};
+    const Scene scene{token_, host_.directory, host_.cgroup_root, host_.program, host_.uid, fresh_token(), spec_.files};
     auto victim = make_victim(spec_.victim, scene);
     arguments_ = victim->arguments();
     arguments_.insert({{"token", token_},
@@ -97,6 +101,7 @@ class Run {
   bool sandboxed() const { return phase_ != Phase::control; }
 
   std::string policy() const {
+    if (spec_.files) return write_file_policy(host_, *spec_.files, phase_ == Phase::allowed, arguments_);
     const bool never = spec_.allow == kNever, audit = phase_ == Phase::allowed && spec_.allow == kAudit;
     const char* fragment = phase_ == Phase::denied || audit ? spec_.deny : never ? kAllowAll : spec_.allow;
     return write_policy(host_, fragment, audit, arguments_);
@@ -125,10 +130,11 @@ class Run {
       if (start && (!sandboxed() || spec_.launch == Launch::attach_inside_refused)) what.cgroup = start->path();
       Process process(std::move(what));
       if (spec_.input == Stdin::unix_stream) process.hand_over(victim.connection());
-      if (spec_.launch == Launch::run_child || attaches()) {
+      if (spec_.launch == Launch::run_child || attaches() || (spec_.files && spec_.files->meanwhile)) {
         const auto line = process.line_with({"ready", "outcome"}, kLimit);
         if (line && line->starts_with("outcome")) result.outcome = parse_outcome(*line);  // stopped before it joined
-        if (line && !result.outcome && sandboxed()) confine(*line, start, child, attachment, result);
+        const bool confinable = spec_.launch == Launch::run_child || attaches();
+        if (line && !result.outcome && sandboxed() && confinable) confine(*line, start, child, attachment, result);
         victim.before_attack();
         process.tell('g');
       }
@@ -136,6 +142,7 @@ class Run {
         if (const auto line = process.line_with({"outcome"}, kLimit)) result.outcome = parse_outcome(*line);
       const bool harm_expected = result.outcome && result.outcome->error == 0 && phase_ != Phase::denied;
       result.seen = victim.look(result.outcome.value_or(Outcome{}), harm_expected ? kPatience : kSettling);
+      result.details = victim.details();
       result.exit_code = process.finish(kLimit);
       result.errors = process.errors();
     }
@@ -193,6 +200,7 @@ std::string describe(const Result& result) {
   }
   text += "; the victim saw ";
   text += text_of(result.seen);
+  if (!result.details.empty()) text += " (" + result.details + ")";
   if (const std::string first = result.errors.substr(0, 300); !first.empty()) {
     text += "; stderr: ";
     for (const char c : first) text += c == '\n' ? '|' : c;
@@ -209,6 +217,13 @@ Verdict expect_success(const Result& result) {
   return {Kind::ok, {}};
 }
 
+Verdict expect_freedom(const Result& result) {
+  if (!result.outcome || result.outcome->error != 0) return {Kind::not_ok, "should get through: " + describe(result)};
+  if (result.seen != Seen::nothing) return {Kind::not_ok, "should do no harm: " + describe(result)};
+  if (result.attach_code && *result.attach_code != 0) return {Kind::not_ok, describe(result)};
+  return {Kind::ok, {}};
+}
+
 Verdict expect_refusal(const Result& result, const Spec& spec, bool by_sbpf, bool by_attach) {
   if (by_attach) {  // then nothing confines the attacker: what it does is no matter
     if (result.attach_code == 125) return {Kind::ok, {}};
@@ -220,8 +235,9 @@ Verdict expect_refusal(const Result& result, const Spec& spec, bool by_sbpf, boo
     return {Kind::not_ok, "sbpf run should exit 125: " + describe(result)};
   }
   if (result.attach_code && *result.attach_code != 0) return {Kind::not_ok, "attach failed: " + describe(result)};
-  const bool as_expected =
-      result.outcome && result.outcome->error == spec.expected && (*spec.at == '\0' || result.outcome->step == spec.at);
+  const bool as_expected = result.outcome && result.outcome->error != 0 &&
+                           (result.outcome->error == spec.expected || result.outcome->error == spec.or_expected) &&
+                           (*spec.at == '\0' || result.outcome->step == spec.at);
   if (as_expected) return {Kind::ok, {}};
   const char* name = strerrorname_np(spec.expected);
   return {Kind::not_ok, "expected " + std::string(name ? name : "?") + " at " + spec.at + ": " + describe(result)};
@@ -254,19 +270,23 @@ Verdict control(const Host& host, const Attack& attack) {
       return {Kind::skip, "this kernel lacks it: " + describe(result)};
     if (attack.spec.may_need_root && host.uid != 0 && result.outcome && result.outcome->error == EPERM)
       return {Kind::skip, "this kernel leaves it to root: " + describe(result)};
-    return expect_success(result);
+    return attack.spec.harmless ? expect_freedom(result) : expect_success(result);
   });
 }
 
 Verdict allowed(const Host& host, const Attack& attack) {
   return guarded([&] {
     if (attack.spec.allow == kNever) return refused(host, attack, Phase::allowed);
-    return expect_success(Run(host, attack, Phase::allowed)());
+    const Result result = Run(host, attack, Phase::allowed)();
+    return attack.spec.harmless ? expect_freedom(result) : expect_success(result);
   });
 }
 
 Verdict denied(const Host& host, const Attack& attack) {
-  return guarded([&] { return refused(host, attack, Phase::denied); });
+  return guarded([&] {
+    if (attack.spec.harmless) return expect_freedom(Run(host, attack, Phase::denied)());
+    return refused(host, attack, Phase::denied);
+  });
 }
 
 }  // namespace attack::driver

@@ -12,6 +12,8 @@
 #include <set>
 #include <sstream>
 
+#include "tests/attack/lib/files.h"
+
 namespace attack::driver {
 
 namespace {
@@ -63,10 +65,9 @@ void clean_up(const Host& host) {
   std::filesystem::remove_all(host.directory, ignored);
 }
 
-std::string write_policy(const Host& host, const std::string& fragment, bool audit, const Arguments& arguments) {
-  std::string text = "version: 1\nname: attack\n";
-  if (audit) text += "mode: audit\n";
-  text += "network:\n  " + fragment + "\n";
+namespace {
+
+std::string write_text(const Host& host, std::string text, const Arguments& arguments) {
   for (const auto& [key, value] : arguments) {
     const std::string placeholder = "{" + key + "}";
     for (auto at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder))
@@ -75,6 +76,56 @@ std::string write_policy(const Host& host, const std::string& fragment, bool aud
   const std::string path = host.directory + "/policy.yaml";
   write_file(path, text);
   return path;
+}
+
+// What every program needs to start, whatever the rest is.
+constexpr const char* kSystem =
+    "/bin /dev /etc /lib /lib32 /lib64 /opt /proc /run /sbin /sys /usr {host} {program_directory} ";
+
+// Names in the scene, or absolute ones, as one list of the policy.
+std::string list_of(const char* key, const std::string& names) {
+  std::istringstream words(names);
+  std::string text;
+  for (std::string name; words >> name;) {
+    const bool absolute = name.starts_with('/') || name.starts_with('{');
+    text += (text.empty() ? "\"" : ", \"") + (absolute ? name : "{scene}/" + name) + "\"";
+  }
+  return text.empty() ? "" : std::string("  ") + key + ": [" + text + "]\n";
+}
+
+}  // namespace
+
+std::string write_policy(const Host& host, const std::string& fragment, bool audit, const Arguments& arguments) {
+  std::string text = "version: 1\nname: attack\n";
+  if (audit) text += "mode: audit\n";
+  return write_text(host, text + "network:\n  " + fragment + "\n", arguments);
+}
+
+std::string write_file_policy(const Host& host, const FileSpec& files, bool allowing, const Arguments& arguments) {
+  Arguments all = arguments;
+  all["host"] = host.directory;
+  all["program_directory"] = std::filesystem::path(host.program).parent_path();
+  std::string text = "version: 1\nname: attack\n";
+  if (allowing && files.grant == Grant::audit) text += "mode: audit\n";
+  // Files alone are judged.
+  text += "network:\n  dangerously_allow_all: true\n";
+  if (allowing && files.grant == Grant::none) return write_text(host, text, all);
+  text += "filesystem:\n";
+  if (allowing && files.grant == Grant::scene)
+    return write_text(host, text + "  default: deny\n" + list_of("read", kSystem) + list_of("write", "{scene}"), all);
+  std::string read = files.form == Form::listed ? kSystem : "";
+  text += std::string("  default: ") + (files.form == Form::listed   ? "deny"
+                                        : files.form == Form::carved ? "read"
+                                                                     : "write");
+  text += "\n" + list_of("read", read + "workspace/ro " + files.read);
+  text += list_of("write", std::string("workspace ") + files.write);
+  text += list_of("deny", std::string("outside workspace/secret workspace/secret.key workspace/later "
+                                      "workspace/project/vault ") +
+                              files.deny);
+  text += list_of("protect", std::string("workspace/tests workspace/instruction.md workspace/.hooks workspace/a/b "
+                                         "workspace/empty/later workspace/project/tests ") +
+                                 files.protect);
+  return write_text(host, text, all);
 }
 
 std::vector<std::string> run_arguments(const Host& host, const std::string& policy, const std::string& name) {

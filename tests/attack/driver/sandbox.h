@@ -24,6 +24,9 @@ void clean_up(const Host& host);
 // A policy file of one network fragment, its placeholders filled in.
 std::string write_policy(const Host& host, const std::string& fragment, bool audit, const Arguments& arguments);
 
+// The policy of an attack on files: the allowing one, or the one under test (tests/attack/lib/files.h).
+std::string write_file_policy(const Host& host, const FileSpec& files, bool allowing, const Arguments& arguments);
+
 std::vector<std::string> run_arguments(const Host& host, const std::string& policy, const std::string& name);
 
 // A cgroup of the driver's; removed at the end, its processes having ended.

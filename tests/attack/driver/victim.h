@@ -22,6 +22,7 @@ struct Outcome {
   pid_t pid = 0;
   std::string served;  // "ADDRESS,PORT", "-" if nothing
   std::string step;
+  std::string loot;  // one word of what it read, "-" if nothing
 };
 
 // What the victim noticed: nothing; something, a bare connection for instance; or the harm that was meant.
@@ -34,6 +35,8 @@ struct Scene {
   std::string cgroup_root;  // mount point of cgroup2; empty if there is none
   std::string program;      // the `attacker` binary
   int uid = 0;              // the attacker's
+  std::string secret = {};  // what the attacker is never told
+  const FileSpec* files = nullptr;
 };
 
 class VictimState {
@@ -53,6 +56,8 @@ class VictimState {
   virtual int inheritance() const { return -1; }
   // A TCP connection to the victim, or whatever leads to it: to be the attacker's stdin or to be sent to it.
   virtual Fd connection() { return Fd(); }
+  // More about the harm, for the report.
+  virtual std::string details() const { return {}; }
 };
 
 // Sockets that receive: whatever arrives at any of them is searched for the token.
@@ -94,6 +99,7 @@ std::unique_ptr<VictimState> make_local_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_client_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_bystander_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_kernel_victim(Victim kind, const Scene& scene);
+std::unique_ptr<VictimState> make_file_victim(Victim kind, const Scene& scene);
 
 // The local port of a socket; a port that is free now.
 std::uint16_t port_of(const Fd& fd);

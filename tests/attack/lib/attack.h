@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fd.h"
@@ -64,6 +65,7 @@ enum class Victim {
   interface,     // a network interface named sbpfattack0
   core_pattern,  // the host's core dump program, to be run outside
   net_sysctl,    // a value under /proc/sys/net
+  files,         // a scene of files (tests/attack/lib/files.h)
 };
 
 enum class Launch {
@@ -111,6 +113,8 @@ struct Lacking {
   bool has(int e) const { return e != 0 && (error[0] == e || error[1] == e || error[2] == e); }
 };
 
+struct FileSpec;
+
 struct Spec {
   Victim victim = Victim::claim;
   const char* allow = kAllowAll;
@@ -124,7 +128,10 @@ struct Spec {
   bool machine_wide = false;   // its control changes the machine for everyone; left out with --on-host
   const char* modules = "";    // to be loaded before the control, if the kernel has them as modules
   Lacking lacking = {};
-  bool gap_before_6_5 = false;  // a known gap of kernels before 6.5: there, attach must refuse the open socket
+  bool gap_before_6_5 = false;      // a known gap of kernels before 6.5: there, attach must refuse the open socket
+  int or_expected = 0;              // another errno that is just as right, where two hooks see the step
+  bool harmless = false;            // no attack: it must get through in all three runs, and do no harm
+  const FileSpec* files = nullptr;  // set for the attacks on files
 };
 
 class Context {
@@ -151,10 +158,16 @@ class Context {
   // Kept open until the driver has looked at the victim.
   void keep(Fd fd) { kept_.push_back(std::move(fd)); }
 
+  // What was read where nothing may be read: goes to the driver, which knows the secret that the attacker does not.
+  // Works in children and threads as well.
+  void loot(std::string_view text) const;
+  std::string loot() const;
+
  private:
   std::map<std::string, std::string> arguments_;
   Fd serve_;
   std::vector<Fd> kept_;
+  char* loot_;  // shared with children
 };
 
 // An attack that was stopped.
@@ -176,6 +189,9 @@ struct Attack {
   const char* name;
   Spec spec;
   Body body;
+
+  // network/NAME or filesystem/NAME.
+  std::string full_name() const { return std::string(spec.files ? "filesystem/" : "network/") + name; }
 };
 
 // All attacks, sorted by name.

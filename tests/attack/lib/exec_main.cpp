@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // attacker exec NAME KEY=VALUE…  carries one attack out and reports it in one line:
-//                                outcome errno=N pid=P served=ADDRESS,PORT step=TEXT   (errno 0: it got through)
+//                                outcome errno=N pid=P served=ADDRESS,PORT loot=WORD step=TEXT   (errno 0: it got
+//                                through)
 //                                then stays until stdin ends, so that the driver can look at what it did
 // attacker core PORT TOKEN       what a hijacked core_pattern runs
 // attacker /PORT-TOKEN           what a hijacked release_agent runs
+// attacker stamp                 prints what the driver wrote into this copy of the program
 // attacker list                  names, one a line
 #include <grp.h>
 #include <netdb.h>
@@ -17,6 +19,7 @@
 #include <cstring>
 
 #include "tests/attack/lib/attack.h"
+#include "tests/attack/lib/files.h"
 #include "tests/attack/lib/net.h"
 
 using namespace attack;
@@ -56,9 +59,9 @@ std::string place_of(int fd) {
   return std::string(host) + "," + port;
 }
 
-void report(const Failure& outcome, int served) {
-  std::printf("outcome errno=%d pid=%d served=%s step=%s\n", outcome.error, static_cast<int>(getpid()),
-              place_of(served).c_str(), outcome.step.c_str());
+void report(const Failure& outcome, int served, const std::string& loot) {
+  std::printf("outcome errno=%d pid=%d served=%s loot=%s step=%s\n", outcome.error, static_cast<int>(getpid()),
+              place_of(served).c_str(), loot.c_str(), outcome.step.c_str());
   std::fflush(stdout);
 }
 
@@ -107,10 +110,10 @@ int run(const Attack& attack, const std::map<std::string, std::string>& argument
     } catch (const Failure& failure) {
       outcome = failure;
     }
-    report(outcome, ctx.served().get());
+    report(outcome, ctx.served().get(), ctx.loot());
     stay(ctx);
   } catch (const Failure& failure) {
-    report(failure, -1);
+    report(failure, -1, "-");
     return 1;
   }
   return 0;
@@ -129,11 +132,18 @@ int send_from_outside(const char* port, const char* token) {
 
 }  // namespace
 
+// In the program's data, so that whoever sees it printed has run that very copy.
+volatile char stamp[] = ATTACK_STAMP;
+
 int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   const std::string command = argc > 1 ? argv[1] : "";
   if (command == "list") {
     for (const Attack& attack : attacks()) std::puts(attack.name);
+    return 0;
+  }
+  if (command == "stamp") {
+    for (const volatile char& c : stamp) std::putchar(c);
     return 0;
   }
   if (command == "core" && argc == 4) return send_from_outside(argv[2], argv[3]);

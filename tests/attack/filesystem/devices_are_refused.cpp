@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// The disk below the files, and the kernel writing files for the attacker.
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/swap.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/attack/lib/files.h"
+#include "tests/attack/lib/process.h"
+
+using namespace attack;
+
+namespace {
+
+// ENODEV, which skips the attack, where the scene is on no disk that says where its blocks are.
+dev_t disk_of(const Context& ctx) {
+  if (!ctx.arguments().contains("disk_offset")) throw Failure{ENODEV, "no disk"};
+  return makedev(static_cast<unsigned>(ctx.number("disk_major")), static_cast<unsigned>(ctx.number("disk_minor")));
+}
+
+// Past the device's own cache, which may still have what lay there before.
+void steal_from_disk(const Context& ctx, const std::string& device, const char* step) {
+  const Fd disk(must(open(device.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC), step));
+  alignas(4096) char buffer[4096];
+  const auto got = must(pread(disk.get(), buffer, sizeof(buffer), ctx.number("disk_offset")), "read");
+  ctx.loot({buffer, std::min<std::size_t>(static_cast<std::size_t>(got), 64)});
+}
+
+void make_node(const std::string& path, mode_t kind, dev_t device) {
+  must(mknod(path.c_str(), kind | 0600, device), "mknod");
+}
+
+void crash_in_child() {
+  const pid_t child = must(fork(), "fork");
+  if (child == 0) {
+    const rlimit unlimited = {RLIM_INFINITY, RLIM_INFINITY};
+    setrlimit(RLIMIT_CORE, &unlimited);
+    std::signal(SIGSEGV, SIG_DFL);
+    std::raise(SIGSEGV);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  // Nobody is told why there is no core file.
+  if (!WIFSIGNALED(status) || !WCOREDUMP(status)) throw Failure{EACCES, "core"};
+}
+
+void core_into_directory(const FileScene&) {
+  const Fd fd(must(open("/proc/sys/kernel/core_pattern", O_WRONLY | O_CLOEXEC), "admin open"));
+  must(write(fd.get(), "core", 4), "admin write");
+}
+
+constexpr int kSwapPages = 16;
+
+// As mkswap makes it: version 1, its last page, and the magic at the end of the first page.
+void swap_file(const FileScene& s) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  std::string image(page * kSwapPages, '\0');
+  const std::uint32_t header[2] = {1, kSwapPages - 1};
+  image.replace(1024, sizeof(header), reinterpret_cast<const char*>(header), sizeof(header));
+  image.replace(page - 10, 10, "SWAPSPACE2");
+  admin_write(s("workspace/ro/swap"), image, 0600);
+  const Fd fd = admin_open(s("workspace/ro/swap"), O_RDONLY);
+  must(fsync(fd.get()), "admin fsync");
+}
+
+bool swapping(const FileScene& s) {
+  std::ifstream table("/proc/swaps");
+  std::stringstream text;
+  text << table.rdbuf();
+  if (text.str().find(s("workspace/ro/swap")) == std::string::npos) return false;
+  swapoff(s("workspace/ro/swap").c_str());
+  return true;
+}
+
+// A terminal of the outside's, whose input somebody reads; its name is workspace/terminal.
+Fd& terminal() {
+  static Fd controller;
+  return controller;
+}
+
+void open_terminal(const FileScene& s) {
+  terminal() = Fd(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "admin openpt"));
+  must(grantpt(terminal().get()), "admin grantpt");
+  must(unlockpt(terminal().get()), "admin unlockpt");
+  char name[64] = {};
+  if (ptsname_r(terminal().get(), name, sizeof(name)) != 0) throw Failure{errno, "admin ptsname"};
+  admin_symlink(name, s("workspace/terminal"));
+}
+
+bool typed_into(const FileScene& s) {
+  const Fd reader(open(s("workspace/terminal").c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  int count = 0;
+  return reader && ioctl(reader.get(), FIONREAD, &count) == 0 && count > 0;
+}
+
+}  // namespace
+
+FILE_ATTACK(block_device_node_is_refused, {.at = "mknod",
+                                           .expected = EPERM,
+                                           .or_expected = EACCES,
+                                           .grant = Grant::none,
+                                           .root = true,
+                                           .lacking = {{ENODEV}}}) {
+  const dev_t disk = disk_of(ctx);
+  make_node(workspace(ctx, "disk"), S_IFBLK, disk);
+  steal_from_disk(ctx, workspace(ctx, "disk"), "open");
+}
+
+FILE_ATTACK(character_device_node_is_refused, {.at = "mknod",
+                                               .expected = EPERM,
+                                               .or_expected = EACCES,
+                                               .grant = Grant::none,
+                                               .meanwhile =
+                                                   [](const FileScene& s) {
+                                                     const Fd log = admin_open("/dev/kmsg", O_WRONLY);
+                                                     const std::string line = "<7>sbpf attack: " + s.secret + "\n";
+                                                     must(write(log.get(), line.data(), line.size()), "admin write");
+                                                   },
+                                               .root = true}) {
+  // The kernel's log, from where its end is now.
+  make_node(workspace(ctx, "log"), S_IFCHR, makedev(1, 11));
+  const Fd log = open_file(workspace(ctx, "log"), O_RDONLY | O_NONBLOCK);
+  must(lseek(log.get(), 0, SEEK_END), "lseek");
+  ctx.join();
+  char record[1024];
+  for (ssize_t got; (got = read(log.get(), record, sizeof(record))) > 0 || errno == EPIPE;) {
+    if (got <= 0) continue;
+    const std::string_view text(record, static_cast<std::size_t>(got));
+    if (const auto at = text.find("sbpf attack: "); at != std::string_view::npos) ctx.loot(text.substr(at + 13));
+  }
+}
+
+// The disk's own node, in a directory that the policy lets be read.
+FILE_ATTACK(block_device_of_readable_directory_is_refused, {.at = "open device",
+                                                            .or_expected = EPERM,
+                                                            .form = Form::carved,
+                                                            .grant = Grant::none,
+                                                            .root = true,
+                                                            .lacking = {{ENODEV}}}) {
+  const dev_t disk = disk_of(ctx);
+  std::ifstream names("/sys/dev/block/" + std::to_string(major(disk)) + ":" + std::to_string(minor(disk)) + "/uevent");
+  std::string name;
+  for (std::string line; std::getline(names, line);)
+    if (line.starts_with("DEVNAME=")) name = line.substr(8);
+  if (name.empty()) throw Failure{ENODEV, "no disk"};
+  steal_from_disk(ctx, "/dev/" + name, "open device");
+}
+
+FILE_ATTACK(core_dump_in_protected_directory_is_refused,
+            {.at = "core", .prepare = core_into_directory, .machine_wide = true}) {
+  must(chdir(workspace(ctx, "tests").c_str()), "chdir");
+  crash_in_child();
+}
+
+FILE_ATTACK(core_dump_in_unlisted_directory_is_refused,
+            {.at = "core", .prepare = core_into_directory, .machine_wide = true}) {
+  must(chdir(scene(ctx, "elsewhere").c_str()), "chdir");
+  crash_in_child();
+}
+
+FILE_ATTACK(process_accounting_into_read_only_file_is_refused, {.at = "acct",
+                                                                .or_expected = EPERM,
+                                                                .grant = Grant::none,
+                                                                .root = true,
+                                                                .machine_wide = true,
+                                                                .lacking = {{ENOSYS}}}) {
+  must(acct(workspace(ctx, "ro/file").c_str()), "acct");
+  in_child([] {});
+  acct(nullptr);
+}
+
+FILE_ATTACK(swapping_to_read_only_file_is_refused, {.at = "swapon",
+                                                    .or_expected = EPERM,
+                                                    .grant = Grant::none,
+                                                    .prepare = swap_file,
+                                                    .harmed = swapping,
+                                                    .root = true,
+                                                    .machine_wide = true,
+                                                    .lacking = {{ENOSYS}}}) {
+  must(swapon(workspace(ctx, "ro/swap").c_str(), 0), "swapon");
+}
+
+// As if the one who sits there had typed it. Reading the terminal is enough to be able to.
+FILE_ATTACK(typing_into_readable_terminal_is_refused, {.at = "ioctl",
+                                                       .or_expected = EPERM,
+                                                       .grant = Grant::none,
+                                                       .prepare = open_terminal,
+                                                       .harmed = typed_into,
+                                                       .root = true}) {
+  const Fd fd = open_file(workspace(ctx, "terminal"), O_RDONLY | O_NOCTTY);
+  for (const char c : {'l', 's', '\n'}) must(ioctl(fd.get(), TIOCSTI, &c), "ioctl");
+}
