@@ -6,6 +6,11 @@
 mapfile -t hooks < <(sbpf run -q --name table --policy no-network --status-fd 3 -- true 3>&1 >/dev/null 2>&1 | head -1 |
   json '"\n".join(h["name"] for e in d["effective"].values() for h in e["hooks"])')
 clean
+case $(uname -r) in
+  6.1.*) third=0 ;;
+  6.12.*) third=1 ;;
+  *) third=2 ;;
+esac
 is control/hook-table "$hooks_here" "${#hooks[@]}"
 
 # refused NAME NEEDLE [ENV…] -- : `sbpf run` with a fault must end with 125, run nothing and leave nothing.
@@ -31,9 +36,13 @@ LD_PRELOAD=$shim sbpf run -q --policy no-network -- touch "$marker"
 is control/shim-without-fault yes "$([[ -e $marker ]] && echo yes)"
 clean
 
+# Each attach fails after all loads, which take most of the time: each kernel takes a third of the hooks, all three take
+# all of them.
 for hook in "${hooks[@]}"; do
   refused "AB-3/load/$hook" "$hook" LD_PRELOAD="$shim" SBPF_FAULT="load:$hook"
-  refused "AB-3/attach/$hook" "$hook" LD_PRELOAD="$shim" SBPF_FAULT="attach:$hook"
+  if (($(cksum <<<"$hook" | cut -d' ' -f1) % 3 == third)); then
+    refused "AB-3/attach/$hook" "$hook" LD_PRELOAD="$shim" SBPF_FAULT="attach:$hook"
+  fi
 done
 # A cgroup link that says it is attached and is not: only reading it back tells. (LSM links cannot be detached.)
 for hook in connect4 sock_create; do
@@ -58,7 +67,7 @@ for cap in cap_sys_admin cap_dac_read_search; do
   has "AB-1/$cap/named" "${cap^^}" "$out"
   has "AB-1/$cap/preflight" "${cap^^}" "$(capsh --drop=$cap -- -c "sbpf preflight --json" 2>&1)"
 done
-is AB-1/nothing-left "" "$(left_behind)"
+is AB-1/nothing-left "" "$(within 60 nothing_left; left_behind)"
 
 # ---- AB-4: masked hosts, each in a mount namespace of its own ----
 masked() { # masked NAME NEEDLE COMMAND…: runs `sbpf run` and `preflight` after COMMAND in a private mount namespace

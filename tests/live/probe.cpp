@@ -5,17 +5,18 @@
 //                                           not refused with EPERM as "PROTO ADDRESS PORT", then "scanned N"
 //   probe listen tcp|udp ADDRESS PORT FILE  serves until killed; appends a line to FILE per connection or datagram
 //   probe storm N COMMAND…                  runs COMMAND N times, one after another; prints how many exited 0
-//   probe hammer SECONDS ADDRESS A B        connects to ports A and B in turn; prints "a N b N both N neither N"
+//   probe hammer ADDRESS A B                connects to ports A and B in turn until its standard input ends; prints
+//                                           "a N b N both N neither N other N"
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -114,11 +115,11 @@ int storm(int runs, char** command) {
   return 0;
 }
 
-int hammer(double seconds, const char* address, int a, int b) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+int hammer(const char* address, int a, int b) {
+  pollfd input{STDIN_FILENO, POLLIN, 0};
   const Endpoint to_a = parse(address, a), to_b = parse(address, b);
   long only_a = 0, only_b = 0, both = 0, neither = 0, other = 0;
-  while (std::chrono::steady_clock::now() < end) {
+  while (::poll(&input, 1, 0) == 0) {
     const int error_a = try_connect(SOCK_DGRAM, to_a), error_b = try_connect(SOCK_DGRAM, to_b);
     if ((error_a != 0 && error_a != EPERM && error_a != ECONNREFUSED) ||
         (error_b != 0 && error_b != EPERM && error_b != ECONNREFUSED))
@@ -147,7 +148,7 @@ int main(int argc, char** argv) {
   if (is("scan", 1)) return scan();
   if (is("listen", 5)) return listen_on(type_of(argv[2]), parse(argv[3], std::atoi(argv[4])), argv[5]);
   if (is("storm", 3)) return storm(std::atoi(argv[2]), argv + 3);
-  if (is("hammer", 5)) return hammer(std::atof(argv[2]), argv[3], std::atoi(argv[4]), std::atoi(argv[5]));
+  if (is("hammer", 4)) return hammer(argv[2], std::atoi(argv[3]), std::atoi(argv[4]));
   std::fputs("probe: see the head of probe.cpp\n", stderr);
   return 2;
 }
