@@ -25,7 +25,7 @@ refused() {
   elif [[ -e $marker ]]; then not_ok "$name" "the program ran"
   elif [[ $out == *"isolation active"* ]]; then not_ok "$name" "claimed to be active: $out"
   elif [[ $out != *"$needle"* ]]; then not_ok "$name" "'$needle' is not named: $out"
-  elif ! within 60 nothing_left; then not_ok "$name" "left behind:$(left_behind)"
+  elif ! within 180 nothing_left; then not_ok "$name" "left behind:$(left_behind)"
   else ok "$name" && return; fi
   clean # or the next fault would find the programs loaded
 }
@@ -67,7 +67,7 @@ for cap in cap_sys_admin cap_dac_read_search; do
   has "AB-1/$cap/named" "${cap^^}" "$out"
   has "AB-1/$cap/preflight" "${cap^^}" "$(capsh --drop=$cap -- -c "sbpf preflight --json" 2>&1)"
 done
-is AB-1/nothing-left "" "$(within 60 nothing_left; left_behind)"
+is AB-1/nothing-left "" "$(within 180 nothing_left; left_behind)"
 
 # ---- AB-4: masked hosts, each in a mount namespace of its own ----
 masked() { # masked NAME NEEDLE COMMAND…: runs `sbpf run` and `preflight` after COMMAND in a private mount namespace
@@ -93,5 +93,5 @@ out=$(unshare --pid --fork --mount-proc sbpf run --policy no-network -- touch "$
 is AB-4/pid-namespace/exit 125 "$?"
 has AB-4/pid-namespace/named "pid namespace" "$out"
 is AB-4/control/preflight 0 "$(sbpf preflight >/dev/null 2>&1; echo $?)"
-is AB-4/preflight-leaves-nothing "" "$(within 60 nothing_left; left_behind)"
+is AB-4/preflight-leaves-nothing "" "$(within 180 nothing_left; left_behind)"
 finish

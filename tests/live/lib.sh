@@ -70,7 +70,7 @@ clean() {
   for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
   sbpf unload >/dev/null 2>&1
   # Programs are freed after a grace period.
-  within 60 nothing_left
+  within 180 nothing_left
 }
 
 finish() {
