@@ -65,12 +65,13 @@ left_behind() {
   echo "$left"
 }
 nothing_left() { [[ -z $(left_behind) ]]; }
+# Programs are freed after a grace period, which a loaded machine makes long.
+freed() { within 180 nothing_left; }
 clean() {
   local name
   for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
   sbpf unload >/dev/null 2>&1
-  # Programs are freed after a grace period.
-  within 180 nothing_left
+  freed
 }
 
 finish() {
