@@ -14,7 +14,9 @@
 #include <cstdarg>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "agent/bpf_info.h"
 #include "agent/cgroup.h"
@@ -56,6 +58,17 @@ std::string failed_program() {
   return log.substr(begin, log.find('\'', begin) - begin);
 }
 
+// Address of a symbol of the kernel; 0 if it has none of this name, or does not tell.
+std::uint64_t kernel_symbol(std::string_view wanted) {
+  std::ifstream symbols("/proc/kallsyms");
+  for (std::string address, type, name, line; std::getline(symbols, line);) {
+    if (line.find(wanted) == std::string::npos) continue;
+    std::istringstream(line) >> address >> type >> name;
+    if (name == wanted) return std::strtoull(address.c_str(), nullptr, 16);
+  }
+  return 0;
+}
+
 // Leaves out what this kernel has no hook for, and tells the programs what differs between kernels.
 Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
   const std::unique_ptr<btf, decltype(&btf__free)> vmlinux(btf__load_vmlinux_btf(), btf__free);
@@ -70,6 +83,9 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, skeleton.obj)
     if (wanted.count(bpf_program__name(program)) == 0) bpf_program__set_autoload(program, false);
+#if defined(__x86_64__)
+  skeleton.rodata->sbpf_rename_lock = kernel_symbol("rename_lock");
+#endif
   if (const int id = lsm_function("inode_setattr"); id > 0) {
     const btf_type* function = btf__type_by_id(vmlinux.get(), static_cast<std::uint32_t>(id));
     const btf_type* prototype = btf__type_by_id(vmlinux.get(), function->type);

@@ -149,6 +149,8 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
     if (auto marked = mark_filesystem(kernel, cgroup_id); !marked) return marked;
   const int fd = map.get();
   if (bpf_map_update_elem(kernel.policies(), &cgroup_id, &fd, BPF_ANY) != 0) return publish_error("flip", errno);
+  // No program uses the old policy any more: the update waited for them. What they remembered of it ends here.
+  __atomic_fetch_add(&kernel.globals().gate.epoch, 1, __ATOMIC_SEQ_CST);
   return {};
 }
 

@@ -186,7 +186,7 @@ struct sbpf_policy_header {
 	__u32 n_rules;
 	__u32 pad2;
 	__u8 image_sha256[32]; /* of every other entry: what verify reads back */
-	__u8 pad3[16];
+	__u64 fs_files[2];     /* sbpf_fs_file_bit of every FS_INODE entry that is no directory */
 };
 SBPF_ASSERT(sizeof(struct sbpf_policy_header) == sizeof(struct sbpf_rule));
 
@@ -262,7 +262,24 @@ struct sbpf_gate {
 	__u32 root_level;   /* level of sbpf's own root cgroup */
 	__u32 other_levels; /* 1 << level, of sandboxes outside our root */
 	__u64 root_id;      /* its cgroup id; 0: none yet */
+	__u32 epoch;        /* of all policies: goes up after each flip; remembered verdicts of older ones are void */
+	__u32 pad;
 };
+
+/* What was found for the files of one directory: slot of the array `fs_verdicts`, one cache line. */
+struct sbpf_fs_verdict {
+	__u32 lock;   /* odd: being written */
+	__u32 rights; /* enum sbpf_fs_rights, of the directory and of every file in it that has no rule of its own */
+	__u64 cgroup_id;
+	__u64 dentry; /* of the directory, as a number */
+	struct sbpf_fs_inode inode;
+	__u32 epoch;
+	__u32 renames;     /* sequence of the kernel's rename_lock */
+	__u64 fs_files[2]; /* of the policy's header */
+};
+SBPF_ASSERT(sizeof(struct sbpf_fs_verdict) == 64);
+
+#define SBPF_FS_VERDICTS 4096
 
 /* Canary, in .bss beside the gate: the task of a running verification (host pid namespace; 0 outside one) and the hook
  * that must deny it whatever the policy. `hit` tells which hook denied, so that an EPERM of the kernel's own is not taken

@@ -272,6 +272,12 @@ SBPF_INLINE __u64 sbpf_fs_hash_word(__u64 hash, __u64 word)
 	return hash ^ hash >> 29;
 }
 
+/* Which of a header's bits stands for a file that has an entry of its own: by the inode's number alone. */
+SBPF_INLINE __u32 sbpf_fs_file_bit(__u64 ino)
+{
+	return (__u32)(ino * 0x9e3779b97f4a7c15ull >> 57);
+}
+
 /* Directories and other files are told apart: overlayfs numbers them independently of each other. */
 SBPF_INLINE void sbpf_fs_inode_key(struct sbpf_rule_key *key, __u64 ino, __u32 dev, __u32 generation, int is_directory)
 {

@@ -91,6 +91,7 @@ int BPF_PROG(hook_path_chown, struct path *path)
 
 /* Which argument is the dentry differs between kernels; the loader finds out from BTF. */
 const volatile __u32 sbpf_setattr_dentry = 0;
+const volatile __u64 sbpf_rename_lock = 0;
 
 SEC("lsm/inode_setattr")
 int hook_inode_setattr(unsigned long long *ctx)

@@ -4,7 +4,7 @@
 #ifndef SBPF_FS_H
 #define SBPF_FS_H
 
-#include "gate.h"
+#include "fs_cache.h"
 
 /* What an operation needs of a place, beyond enum sbpf_fs_rights: the entry goes, or gets another inode. */
 #define FS_MOVE 0x100
@@ -20,6 +20,7 @@ struct fs_place {
 	__u32 named; /* a rule names it, and not only a directory above */
 	__u32 rule;
 	__u32 covered; /* 0: no node up to the root of the filesystem */
+	__u32 shared;  /* the directory, and all in it that no rule knows, have the same rights */
 };
 
 /* Hash of a name, in chunks of 32 bytes (policy/filesystem.cpp has the same for user space). Global, so that the loop is
@@ -48,14 +49,18 @@ __weak __noinline __u64 fs_name_hash(__u64 name, __u32 len)
 	return hash;
 }
 
-static __noinline const struct sbpf_fs_node *fs_child(void *policy, __u32 node, struct dentry *dentry)
+static __noinline const struct sbpf_fs_node *fs_child(void *policy, __u32 node, struct dentry *dentry,
+						      struct fs_place *place)
 {
 	struct sbpf_rule_key key;
-	__u64 name = 0;
+	__u64 name = 0, hash;
 	__u32 len = dentry->d_name.len;
 
 	bpf_core_read(&name, sizeof(name), &dentry->d_name.name);
-	sbpf_fs_name_key(&key, node, len, fs_name_hash(name, len));
+	hash = fs_name_hash(name, len);
+	if (!hash)
+		place->covered = 0; /* unreadable: no verdict */
+	sbpf_fs_name_key(&key, node, len, hash);
 	return sbpf_policy_lookup(policy, &key);
 }
 
@@ -67,6 +72,21 @@ static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struc
 	return sbpf_policy_lookup(policy, &key);
 }
 
+/* One name down. */
+#define FS_DOWN(below, deeper) \
+	do { \
+		if (!below) \
+			goto exact; \
+		if (!(node->flags & SBPF_FS_NAMED)) \
+			goto found; \
+		child = fs_child(policy, node->node, below, place); \
+		if (!child) { \
+			place->shared = !is_file || deeper; \
+			goto found; \
+		} \
+		node = child; \
+	} while (0)
+
 /* The deepest node above or at the dentry: upwards to the first inode that is one, from there down again by names, which
  * also hold for what was created or replaced since. A rename meanwhile is seen before or after, at each step; whatever a
  * task in the sandbox can rename has the same rights before and after. */
@@ -74,20 +94,24 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 {
 	struct dentry *below1 = NULL, *below2 = NULL, *below3 = NULL, *below4 = NULL; /* nearest to the node first */
 	const struct sbpf_fs_node *node = NULL, *child;
-	struct inode *inode = dentry->d_inode;
+	struct inode *inode = inode_of(dentry);
+	int is_file = !is_directory(inode);
 
 	place->rights = 0;
 	place->holds = 0;
 	place->named = 0;
 	place->rule = SBPF_NO_RULE;
 	place->covered = 0;
+	place->shared = 0;
 	/* What is no directory comes first, so that the loop has no branches for the verifier to multiply. Files of an
 	 * overlay carry the numbers of their layers, which can be equal; only its directories have their own. */
-	if (!inode || (inode->i_mode & S_IFMT) != S_IFDIR) {
+	if (is_file) {
 		if (inode && inode->i_sb->s_magic != OVERLAYFS_MAGIC)
 			node = fs_node_of(policy, inode, 0);
-		if (node)
+		if (node) {
+			place->covered = 1;
 			goto exact;
+		}
 		below1 = dentry;
 		dentry = dentry->d_parent;
 		if (dentry == below1)
@@ -96,7 +120,7 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	for (int i = 0; i < SBPF_FS_MAX_WALK; i++) {
 		struct dentry *parent;
 
-		inode = dentry->d_inode;
+		inode = inode_of(dentry);
 		if (!inode)
 			break;
 		node = fs_node_of(policy, inode, 1);
@@ -115,45 +139,19 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	}
 	if (!node)
 		return 0;
-	if (!below1)
-		goto exact;
-	if (!(node->flags & SBPF_FS_NAMED))
-		goto found;
-	child = fs_child(policy, node->node, below1);
-	if (!child)
-		goto found;
-	node = child;
-	if (!below2)
-		goto exact;
-	if (!(node->flags & SBPF_FS_NAMED))
-		goto found;
-	child = fs_child(policy, node->node, below2);
-	if (!child)
-		goto found;
-	node = child;
-	if (!below3)
-		goto exact;
-	if (!(node->flags & SBPF_FS_NAMED))
-		goto found;
-	child = fs_child(policy, node->node, below3);
-	if (!child)
-		goto found;
-	node = child;
-	if (!below4)
-		goto exact;
-	if (!(node->flags & SBPF_FS_NAMED))
-		goto found;
-	child = fs_child(policy, node->node, below4);
-	if (!child)
-		goto found;
-	node = child; /* maybe not the place itself: nothing deeper is followed */
+	place->covered = 1;
+	place->shared = 1;
+	FS_DOWN(below1, below2);
+	FS_DOWN(below2, below3);
+	FS_DOWN(below3, below4);
+	FS_DOWN(below4, 0); /* maybe not the place itself: nothing deeper is followed */
 exact:
 	place->holds = !!(node->flags & SBPF_FS_HOLDS);
 	place->named = !!(node->flags & SBPF_FS_RULE);
+	place->shared = !is_file && !(node->flags & SBPF_FS_NAMED);
 found:
 	place->rights = node->rights;
 	place->rule = node->rule;
-	place->covered = 1;
 	return 0;
 }
 
@@ -271,7 +269,7 @@ static __noinline int refuse_place(struct sbpf_sandbox *box, const struct denial
 /* The raw disk below a filesystem, whose files the rules are about: only by a rule of its own. */
 static __always_inline int is_block_device(struct dentry *dentry)
 {
-	struct inode *inode = dentry->d_inode;
+	struct inode *inode = inode_of(dentry);
 
 	return inode && (inode->i_mode & S_IFMT) == S_IFBLK;
 }
@@ -282,6 +280,7 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 {
 	struct denial d = {.hook = ask->hook, .domain = SBPF_DOMAIN_FILESYSTEM};
 	__u32 need = ask->want & (SBPF_FS_READ | SBPF_FS_WRITE);
+	struct fs_stamp stamp;
 	struct fs_place place;
 	void *policy;
 
@@ -290,6 +289,12 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 		d.reason = SBPF_REASON_CANARY;
 		return refuse(box, &d);
 	}
+	if (!(box->flags & SBPF_SANDBOX_FS))
+		return 0;
+	if (!(ask->want & FS_MOVE) && !is_block_device(dentry) && need && (fs_recall(box, dentry) & need) == need)
+		return 0;
+	stamp.epoch = sbpf_gate.epoch;
+	stamp.renames = sbpf_rename_lock ? fs_renames() : 1;
 	switch (fs_policy(box, &policy)) {
 	case FS_FREE:
 		return 0;
@@ -309,8 +314,10 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 	else if (ask->hook == SBPF_HOOK_file_open && !place.named && is_block_device(dentry))
 		d.reason = SBPF_REASON_FS_DEVICE;
 	else
-		return 0;
-	if (fs_is_internal(dentry, mnt))
+		d.reason = SBPF_REASON_NONE;
+	if (place.covered && place.shared)
+		fs_memorize(box, dentry, policy, &stamp, place.rights);
+	if (d.reason == SBPF_REASON_NONE || fs_is_internal(dentry, mnt))
 		return 0;
 	return refuse_place(box, &d, &place, dentry);
 }

@@ -61,6 +61,14 @@ SBPF_MAP struct {
 	__type(value, struct sbpf_cgroup_ref);
 } cgroup_refs SEC(".maps");
 
+/* What was found for directories lately, by hash; see fs_cache.h. */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SBPF_FS_VERDICTS);
+	__type(key, __u32);
+	__type(value, struct sbpf_fs_verdict);
+} fs_verdicts SEC(".maps");
+
 /* .bss, written by the agent through its mapping. The gate is read first by every LSM program. */
 extern struct sbpf_gate sbpf_gate;
 extern struct sbpf_canary sbpf_canary;

@@ -214,6 +214,7 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   header.n_connect_prefixes = static_cast<__u8>(connect_lengths.size());
   header.n_bind_prefixes = static_cast<__u8>(bind_lengths.size());
   header.generation = generation;
+  for (const auto& [key, node] : *files) set_file_bit(header, key);
   header.n_rules = static_cast<__u32>(compiler.size() + files->size());
 
   sbpf_policy_name name{};

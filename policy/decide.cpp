@@ -53,6 +53,14 @@ std::uint64_t fs_name_hash(std::string_view name) {
   return hash;
 }
 
+void set_file_bit(sbpf_policy_header& header, const sbpf_rule_key& key) {
+  if (key.kind != SBPF_RULE_FS_INODE || key.match != 0) return;
+  sbpf_fs_inode inode;
+  std::memcpy(&inode, key.addr, sizeof inode);
+  const __u32 bit = sbpf_fs_file_bit(inode.ino);
+  header.fs_files[bit / 64] |= __u64{1} << bit % 64;
+}
+
 sbpf_rule_key fs_inode_key(const FsInode& inode) {
   sbpf_rule_key key;
   sbpf_fs_inode_key(&key, inode.ino, inode.dev, inode.generation, inode.directory ? 1 : 0);

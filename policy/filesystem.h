@@ -54,6 +54,9 @@ std::uint64_t fs_name_hash(std::string_view name);
 sbpf_rule_key fs_inode_key(const FsInode& inode);
 sbpf_rule_key fs_name_key(std::uint32_t node, std::string_view name);
 
+// Marks in a header that this entry is of a file with an inode of its own; does nothing for other entries.
+void set_file_bit(sbpf_policy_header& header, const sbpf_rule_key& key);
+
 using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
 
 // The entries of the policy's filesystem rules on the host of `view`, numbering the rules from `first_rule`. Nodes are

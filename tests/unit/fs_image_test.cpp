@@ -2,6 +2,9 @@
 // The filesystem entries of an image: nodes, rights, flags, keys, mounts, and what is refused.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <bit>
+
 #include "policy/filesystem.h"
 #include "tests/unit/fs_host.h"
 
@@ -105,6 +108,32 @@ TEST(FilesystemKeys, are_as_the_abi_has_them) {
   EXPECT_EQ(name_part.node, 7u);
   EXPECT_EQ(name_part.len, 5u);
   EXPECT_EQ(by_name.pad | by_name.port | by_name.proto | by_name.prefix_len | by_name.match, 0);
+}
+
+// The kernel side takes a remembered verdict for a file only if its bit is clear.
+TEST(FilesystemImage, the_header_has_the_bit_of_each_file_with_an_entry_and_of_no_directory) {
+  sbpf_policy_header header{};
+  set_file_bit(header, fs_inode_key({7, 1, 0, true}));
+  set_file_bit(header, fs_name_key(7, "name"));
+  EXPECT_EQ(header.fs_files[0] | header.fs_files[1], 0u);
+  std::array<unsigned, 2> halves{};
+  for (std::uint64_t ino = 1; ino <= 100; ++ino) {
+    sbpf_policy_header one{};
+    set_file_bit(one, fs_inode_key({ino, 1, 0, false}));
+    EXPECT_EQ(std::popcount(one.fs_files[0]) + std::popcount(one.fs_files[1]), 1) << ino;
+    for (std::size_t half = 0; half < 2; ++half) halves[half] += one.fs_files[half] != 0;
+  }
+  EXPECT_GT(halves[0], 20u);
+  EXPECT_GT(halves[1], 20u);
+  Host host;
+  host.make("/etc/hosts");
+  host.inodes["/etc/hosts"].directory = false;
+  const Policy policy = policy_of("  read: [/etc/hosts]\n");
+  const Image image = compiled(policy, host.view(policy));
+  sbpf_policy_header wanted{};
+  set_file_bit(wanted, fs_inode_key(host.inodes["/etc/hosts"]));
+  EXPECT_EQ(image.header().fs_files[0], wanted.fs_files[0]);
+  EXPECT_EQ(image.header().fs_files[1], wanted.fs_files[1]);
 }
 
 TEST(FilesystemImage, every_component_is_a_node_by_inode_and_by_name) {
