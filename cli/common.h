@@ -22,7 +22,7 @@ namespace sbpf::cli {
 // Exit codes are part of the interface. A program that was run answers with its own.
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitDenied = 1;  // explain: the policy denies it
-inline constexpr int kExitUsage = 2;   // usage or invalid policy
+inline constexpr int kExitUsage = 2;   // usage, invalid policy, or what must not be staged
 inline constexpr int kExitLess = 3;    // less isolation than required
 inline constexpr int kExitOwn = 125;   // sbpf's own failure
 inline constexpr int kExitNotExecutable = 126;

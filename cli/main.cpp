@@ -21,7 +21,7 @@ constexpr const char* kFooter = R"(Examples:
 Exit codes:
   the program's own for `run` (128+n for signal n)
   1    explain: the policy denies it
-  2    wrong usage or invalid policy
+  2    wrong usage, invalid policy, or a source that must not be staged
   3    less isolation than required (status, verify, preflight)
   124  --timeout ran out
   125  sbpf itself failed; nothing was run unconfined
@@ -59,6 +59,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_events(app, session);
   add_preflight(app, session);
   add_explain(app, session);
+  add_stage(app, session);
   add_policy(app, session);
   add_unload(app, session);
   add_completion(app, session);

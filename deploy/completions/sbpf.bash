@@ -4,6 +4,15 @@
 _sbpf_sandboxes() { sbpf list 2>/dev/null; }
 _sbpf_policies() { sbpf policy list 2>/dev/null | awk '{print $1}'; }
 
+# What is beneath the root that was given, and any file: the word may be SRC or DST.
+_sbpf_sources() {
+  local i root=
+  for ((i = 2; i < COMP_CWORD; i++)); do [[ ${COMP_WORDS[i]} == --root ]] && root=${COMP_WORDS[i + 1]}; done
+  root=${root/#\~/$HOME}
+  [[ -n $root ]] && (cd -- "$root" 2>/dev/null && compgen -f -- "$1")
+  compgen -f -- "$1"
+}
+
 _sbpf() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} options= i
   COMPREPLY=()
@@ -34,11 +43,16 @@ _sbpf() {
       ;;
     --require) mapfile -t COMPREPLY < <(compgen -W "active" -- "$cur") && return ;;
     --protocol) mapfile -t COMPREPLY < <(compgen -W "tcp udp" -- "$cur") && return ;;
-    --name | --timeout | --env | --status-fd) return ;;
+    --root)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+      return
+      ;;
+    --name | --timeout | --env | --status-fd | --max-bytes | --max-files) return ;;
   esac
 
   if ((COMP_CWORD == 1)); then
-    options="run attach swap detach kill status verify list events preflight explain policy unload completion
+    options="run attach swap detach kill status verify list events preflight explain stage policy unload completion
       --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
@@ -63,6 +77,14 @@ _sbpf() {
           ;;
       esac
       options="--policy --protocol --json --help connect bind send open create delete rename"
+      ;;
+    stage)
+      if [[ $cur != -* ]]; then
+        compopt -o filenames
+        mapfile -t COMPREPLY < <(_sbpf_sources "$cur")
+        return
+      fi
+      options="--root --replace --one-file-system --max-bytes --max-files --json --help"
       ;;
     completion) options="bash zsh fish --help" ;;
     unload) options="--help" ;;

@@ -34,6 +34,7 @@ complete -c sbpf -n __sbpf_needs_command -a list -d 'List the sandboxes'
 complete -c sbpf -n __sbpf_needs_command -a events -d 'Show what a sandbox was denied'
 complete -c sbpf -n __sbpf_needs_command -a preflight -d 'Find out what this host can enforce'
 complete -c sbpf -n __sbpf_needs_command -a explain -d 'Say what a policy decides'
+complete -c sbpf -n __sbpf_needs_command -a stage -d 'Copy from an untrusted tree only'
 complete -c sbpf -n __sbpf_needs_command -a policy -d 'Check, show and list policies'
 complete -c sbpf -n __sbpf_needs_command -a unload -d 'Remove the programs from the kernel'
 complete -c sbpf -n __sbpf_needs_command -a completion -d 'Print a completion script'
@@ -53,8 +54,14 @@ complete -c sbpf -n '__sbpf_using events' -s f -l follow -d 'Go on as it happens
 complete -c sbpf -n '__sbpf_using explain' -l protocol -x -a 'tcp udp' -d Protocol
 complete -c sbpf -n '__sbpf_using explain' -a 'connect bind send open create delete rename'
 complete -c sbpf -n '__sbpf_using explain' -F
-complete -c sbpf -n '__sbpf_using attach swap status verify list events preflight explain' -l json -d 'Print JSON'
+complete -c sbpf -n '__sbpf_using attach swap status verify list events preflight explain stage' -l json -d 'Print JSON'
 complete -c sbpf -n '__sbpf_using swap detach kill status verify events' -a '(__sbpf_sandboxes)' -d Sandbox
+complete -c sbpf -n '__sbpf_using stage' -l root -x -a '(__fish_complete_directories)' -d 'Tree that SRC is beneath'
+complete -c sbpf -n '__sbpf_using stage' -l replace -d 'Replace DST, in one step'
+complete -c sbpf -n '__sbpf_using stage' -l one-file-system -d 'Refuse what is mounted in the tree'
+complete -c sbpf -n '__sbpf_using stage' -l max-bytes -x -d 'Refuse more than this'
+complete -c sbpf -n '__sbpf_using stage' -l max-files -x -d 'Refuse more entries'
+complete -c sbpf -n '__sbpf_using stage' -F
 complete -c sbpf -n '__sbpf_using policy' -a 'check show schema list'
 complete -c sbpf -n '__sbpf_using policy' -F
 complete -c sbpf -n '__sbpf_using completion' -a 'bash zsh fish'
