@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+# The hands of filesystem.sh: reads one operation a line, "OP PATH [PATH]", and prints the errno, 0 for success. What
+# succeeds and changes an entry is undone at once.
+import os, sys
+
+def opened(path, flags):
+    os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
+
+def text(path):
+    with open(path) as file:
+        return file.read().strip()
+
+def created(path):
+    opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    os.unlink(path)
+
+def made(path):
+    os.mkdir(path)
+    os.rmdir(path)
+
+def removed(path):
+    old = text(path)
+    os.unlink(path)
+    with open(path, "w") as file:
+        file.write(old + "\n")
+
+def directory_removed(path):
+    os.rmdir(path)
+    os.mkdir(path)
+
+def moved(old, new):
+    os.rename(old, new)
+    os.rename(new, old)
+
+def linked(old, new):
+    os.link(old, new)
+    os.unlink(new)
+
+def symlinked(path):
+    os.symlink("nowhere", path)
+    os.unlink(path)
+
+def appended(path):
+    with open(path, "a") as file:
+        file.write("more\n")
+
+def attribute(path):
+    os.setxattr(path, "user.sbpf", b"x")
+
+OPERATIONS = {
+    "r": lambda p: opened(p, os.O_RDONLY),
+    "w": lambda p: opened(p, os.O_WRONLY),
+    "rw": lambda p: opened(p, os.O_RDWR),
+    "t": lambda p: opened(p, os.O_WRONLY | os.O_TRUNC),
+    "create": created, "append": appended, "mkdir": made, "rm": removed, "rmdir": directory_removed, "mv": moved,
+    "ln": linked, "symlink": symlinked, "xattr": attribute,
+    "ls": os.listdir, "stat": os.stat, "readlink": os.readlink,
+    "chmod": lambda p: os.chmod(p, 0o700),
+    "chown": lambda p: os.chown(p, 0, 0),
+    "utime": os.utime,
+    # These stay: to be looked at from outside.
+    "keep": lambda p: opened(p, os.O_WRONLY | os.O_CREAT | os.O_EXCL),
+    "keepdir": os.mkdir, "drop": os.unlink, "dropdir": os.rmdir, "move": os.rename,
+}
+
+for line in sys.stdin:
+    operation, *paths = line.split()
+    try:
+        if operation == "cat":
+            print(text(*paths), flush=True)
+        else:
+            OPERATIONS[operation](*paths)
+            print(0, flush=True)
+    except OSError as error:
+        print(error.errno, flush=True)
