@@ -3,11 +3,15 @@
 // docs/PERFORMANCE.md.
 //
 //   bench serve IN OUT            measure what the FIFO `IN` asks for: lines "LABEL OPERATION..."; answer in `OUT`
+//   bench landlock IN OUT DIR...  the same, restricted by Landlock: the last DIR may be written, the others read
 //   bench time LABEL RUNS CMD...  run a command: instructions of its processes, and until when it took
 #include <fcntl.h>
+#include <linux/landlock.h>
 #include <poll.h>
 #include <sys/personality.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -175,18 +179,44 @@ int time_command(const char* label, int runs, char** command) {
   return 0;
 }
 
+// ---- landlock ----
+
+// What the files' policy of tests/bench/guest says, in Landlock's terms of its first version.
+void restrict_files(char** dirs, int n) {
+  constexpr std::uint64_t kRead = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+  constexpr std::uint64_t kAll = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
+  landlock_ruleset_attr attributes{};
+  attributes.handled_access_fs = kAll;
+  const auto ruleset =
+      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0));
+  if (ruleset < 0) die("landlock_create_ruleset");
+  for (int i = 0; i < n; i++) {
+    landlock_path_beneath_attr rule{};
+    rule.allowed_access = i == n - 1 ? kAll : kRead;
+    rule.parent_fd = ::open(dirs[i], O_PATH | O_CLOEXEC);
+    if (rule.parent_fd < 0 || ::syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
+      die(std::string("landlock_add_rule: ") + dirs[i]);
+    ::close(rule.parent_fd);
+  }
+  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
+    die("landlock_restrict_self");
+  ::close(ruleset);
+  if (::open("/root/.profile", O_RDONLY | O_CLOEXEC) >= 0 || errno != EACCES) die("Landlock does not restrict");
+}
+
 int run(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   if (mode == "time" && argc > 4) {
     check_clock();
     return time_command(argv[2], std::max(1, std::atoi(argv[3])), argv + 4);
   }
-  if (mode == "serve" && argc == 4) {
+  if ((mode == "serve" && argc == 4) || (mode == "landlock" && argc > 4)) {
     fix_addresses(argv);
     check_clock();
+    if (mode == "landlock") restrict_files(argv + 4, argc - 4);
     return serve(argv[2], argv[3]);
   }
-  std::fprintf(stderr, "usage: bench serve IN OUT | bench time LABEL RUNS COMMAND [ARGUMENT...]\n");
+  std::fprintf(stderr, "usage: bench serve IN OUT | bench landlock IN OUT DIR... | bench time LABEL RUNS COMMAND [ARGUMENT...]\n");
   return 2;
 }
 

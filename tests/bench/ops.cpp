@@ -95,6 +95,11 @@ void open_close(const char* path) {
   ::close(fd);
 }
 
+void rename_file() {
+  const std::string other = std::string(kShallow) + "2";
+  need(::rename(kShallow, other.c_str()) == 0 && ::rename(other.c_str(), kShallow) == 0, "rename");
+}
+
 // ---- sockets ----
 
 void tcp_connect(const sockaddr_in& to, int wanted) {
@@ -186,6 +191,9 @@ const std::vector<Op>& ops() {
       {"pipe", 500, open_pipe, op_pipe},
       {"open_2", 200, make_files, [] { open_close(kShallow); }},
       {"open_10", 100, make_files, [] { open_close(kDeep); }},
+      // A rename anywhere makes sbpf look anew.
+      {"rename", 100, make_files, rename_file},
+      {"rename_open_10", 80, make_files, [] { rename_file(); open_close(kDeep); }},
       {"tcp", 40, nullptr, [] { tcp_connect(allowed, ECONNREFUSED); }},
       {"udp_connect", 200, open_udp, op_udp_connect},
       {"udp_pair", 100, bind_udp, op_udp_pair},
