@@ -13,7 +13,8 @@ Error error_of(const char* code) { return {code, "message", "hint", 0, "", false
 
 TEST(ExitCode, tells_usage_the_shell_codes_and_sbpfs_own_failure_apart) {
   const Session session;
-  for (const char* code : {"usage", "invalid_policy", "no_such_policy", "too_many_rules", "path_escape", "not_regular"})
+  for (const char* code : {"usage", "invalid_policy", "no_such_policy", "too_many_rules", "path_escape", "not_regular", "fs_too_deep",
+                           "fs_conflict"})
     EXPECT_EQ(exit_code_of(error_of(code), session), 2) << code;
   EXPECT_EQ(exit_code_of(error_of("command_not_executable"), session), 126);
   EXPECT_EQ(exit_code_of(error_of("command_not_found"), session), 127);
