@@ -5,7 +5,6 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
-#include <openssl/sha.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -20,6 +19,7 @@
 
 #include "agent/bpf_info.h"
 #include "agent/cgroup.h"
+#include "base/sha256.h"
 #include "bpf/sbpf.skel.h"
 
 namespace sbpf::agent {
@@ -97,9 +97,9 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
 std::array<std::uint8_t, 32> object_sha256() {
   std::size_t size = 0;
   const void* bytes = sbpf_bpf__elf_bytes(&size);
-  std::array<std::uint8_t, 32> digest{};
-  SHA256(static_cast<const unsigned char*>(bytes), size, digest.data());
-  return digest;
+  Sha256 digest;
+  digest.add(bytes, size);
+  return digest.finish();
 }
 
 Result<Fd> open_pin(const std::string& path) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policy -> its one spelling. Everything is written out, in one order; parse() gives the same policy back.
-#include <openssl/sha.h>
-
 #include <algorithm>
 #include <cctype>
 
+#include "base/sha256.h"
 #include "policy/entry_text.h"
 #include "policy/values.h"
 
@@ -158,9 +157,9 @@ std::string canonical(const Policy& policy) {
 
 std::array<std::uint8_t, 32> sha256(const Policy& policy) {
   const std::string text = canonical(policy);
-  std::array<std::uint8_t, 32> digest{};
-  SHA256(reinterpret_cast<const unsigned char*>(text.data()), text.size(), digest.data());
-  return digest;
+  Sha256 digest;
+  digest.add(text.data(), text.size());
+  return digest.finish();
 }
 
 std::string hex(const std::array<std::uint8_t, 32>& digest) {

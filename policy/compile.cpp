@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policy -> Image. What each entry becomes is said in bpf/abi.h; how it is looked up, in bpf/decide.h.
-#include <openssl/evp.h>
-
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
 #include <set>
 #include <tuple>
 
+#include "base/sha256.h"
 #include "policy/entry_text.h"
 #include "policy/filesystem.h"
 #include "policy/image.h"
@@ -235,17 +232,13 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
 
 std::array<std::uint8_t, 32> image_sha256(const Entries& entries) {
   const sbpf_rule_key header = slot_key(SBPF_SLOT_HEADER);
-  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
-  std::array<std::uint8_t, 32> digest{};
-  bool ok = context && EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) == 1;
+  Sha256 digest;
   for (const auto& [key, value] : entries) {
     if (std::memcmp(&key, &header, sizeof key) == 0) continue;  // it holds the digest
-    ok = ok && EVP_DigestUpdate(context.get(), &key, sizeof key) == 1 &&
-         EVP_DigestUpdate(context.get(), &value, sizeof value) == 1;
+    digest.add(&key, sizeof key);
+    digest.add(&value, sizeof value);
   }
-  ok = ok && EVP_DigestFinal_ex(context.get(), digest.data(), nullptr) == 1;
-  if (!ok) std::abort();  // out of memory, or a libcrypto without SHA-256: no digest is better than a wrong one
-  return digest;
+  return digest.finish();
 }
 
 sbpf_policy_header Image::header() const {
