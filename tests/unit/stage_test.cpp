@@ -275,7 +275,9 @@ TEST_F(Stage, what_cannot_be_read_is_an_error) {
   refused("d", "source_unreadable");
   refused("d/locked", "source_unreadable");
   EXPECT_TRUE(stage(options("d/file")));
-  if (root) ASSERT_EQ(::seteuid(0), 0);
+  if (root) {
+    ASSERT_EQ(::seteuid(0), 0);
+  }
 }
 
 TEST_F(Stage, an_interrupted_copy_leaves_nothing) {
