@@ -1,20 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Real programs under runtime-files and a workspace: they do their work, and are denied a file outside of it.
+# Real programs under the profiles code-interpreter and untrusted: they do their work in /workspace, and are denied a file
+# outside of it.
 . "$(dirname "$0")/lib.sh"
-w=/srv/runtimes s=/srv/secret
+w=/workspace s=/srv/secret
 mkdir -p $w $s
 echo secret >$s/f
 chmod 0644 $s/f
-net=$(policy task <<P
+# The profiles' limits are for a real processor; a server of TLS stands in for the proxy.
+for profile in code-interpreter untrusted; do
+  policy "$profile" >/dev/null <<P
 version: 1
 name: task
-extends: [runtime-base, runtime-files]
+extends: [$profile]
 network: {connect: [{address: 127.0.0.1, ports: [7443], protocol: tcp}]}
-filesystem: {write: [$w]}
-process: {env: {set: {HOME: $w, TMPDIR: $w, PYTHONUSERBASE: $w/py, PIP_DISABLE_PIP_VERSION_CHECK: "1"}}}
+process:
+  env: {set: {HOME: $w, TMPDIR: $w, PYTHONUSERBASE: $w/py, PIP_DISABLE_PIP_VERSION_CHECK: "1"}}
+  limits: {processes: 128, memory: 1GiB, cpu: 2, timeout: 10m}
 P
-)
+done
 open=$(policy open <<P
 version: 1
 name: open
@@ -22,18 +26,21 @@ extends: [runtime-base]
 filesystem: {default: write}
 P
 )
-in_box() { (cd $w && sbpf run -q --policy "$net" -- "$@" 2>&1); }
-# works NAME WANTED-LAST-LINE COMMAND…
+in_box() { (cd $w && sbpf run -q --policy "$tmp/$1.yaml" -- "${@:2}" 2>&1); }
+# works NAME WANTED-LAST-LINE COMMAND…: under each profile, in a workspace as it was before
 works() {
-  local out
-  out=$(in_box "${@:3}")
-  if [[ $(tail -1 <<<"$out") == "$2" ]]; then ok "$1"; else not_ok "$1" "wanted '$2', got '${out: -600}'"; fi
+  local out profile
+  for profile in code-interpreter untrusted; do
+    out=$(in_box $profile "${@:3}")
+    if [[ $(tail -1 <<<"$out") == "$2" ]]; then ok "$1/$profile"; else not_ok "$1/$profile" "wanted '$2', got '${out: -600}'"; fi
+  done
 }
 # shut NAME WANTED COMMAND…: the command says WANTED inside, and `secret` outside and where rules allow it
 shut() {
   is "$1/control-open" secret "$("${@:3}" 2>&1 | tail -1)"
   is "$1/allowed-elsewhere" secret "$(sbpf run -q --policy "$open" -- "${@:3}" 2>&1 | tail -1)"
-  has "$1/denied" "$2" "$(in_box "${@:3}")"
+  has "$1/denied/code-interpreter" "$2" "$(in_box code-interpreter "${@:3}")"
+  has "$1/denied/untrusted" "$2" "$(in_box untrusted "${@:3}")"
 }
 
 # ---- shells ----
@@ -74,7 +81,7 @@ class Hello(unittest.TestCase):
         self.assertEqual(q.get(), 7)
         p.join()
 P
-works python/pip-install hello sh -c 'python3 -m pip install -q --no-index --no-build-isolation --no-deps --break-system-packages --target lib ./pkg >pip.log 2>&1 || cat pip.log; PYTHONPATH=lib python3 -c "import hello; print(hello.WORD)"'
+works python/pip-install hello sh -c 'rm -rf lib && python3 -m pip install -q --no-index --no-build-isolation --no-deps --break-system-packages --target lib ./pkg >pip.log 2>&1 || cat pip.log; PYTHONPATH=lib python3 -c "import hello; print(hello.WORD)"'
 works python/suite OK sh -c 'PYTHONPATH=lib python3 -m unittest discover -s suite'
 shut python "Errno 13" python3 -c "
 try: print(open('$s/f').read().strip())
@@ -102,10 +109,10 @@ shut node EACCES node -e "try { console.log(require('fs').readFileSync('$s/f', '
 # ---- git ----
 git -c init.defaultBranch=main init -q $w/origin
 (cd $w/origin && echo one >f && git add f && git -c user.name=a -c user.email=a@b commit -qm one)
-works git/clone one sh -c 'git clone -q --no-local origin copy && cd copy && echo two >>f && git -c user.name=a -c user.email=a@b commit -qam two && git log --format=%s | tail -1'
+works git/clone one sh -c 'rm -rf copy && git clone -q --no-local origin copy && cd copy && echo two >>f && git -c user.name=a -c user.email=a@b commit -qam two && git log --format=%s | tail -1'
 is git/outside-control-open 0 "$(git clone -q $w/origin $s/c0 >/dev/null 2>&1; echo $?)"
 is git/outside-allowed-elsewhere 0 "$(sbpf run -q --policy "$open" -- git clone -q $w/origin $s/c1 >/dev/null 2>&1; echo $?)"
-has git/outside-denied "Permission denied" "$(in_box git clone -q $w/origin $s/c2)"
+has git/outside-denied "Permission denied" "$(in_box untrusted git clone -q $w/origin $s/c2)"
 
 # ---- gcc ----
 cat >$w/main.c <<'P'
@@ -125,7 +132,7 @@ P
 if command -v gcc >/dev/null; then
   works gcc/compile-and-run compiled sh -c 'gcc -O1 -o main main.c -lm && ./main'
   shut c-program "errno 13" $w/main $s/f
-  has gcc/denied "Permission denied" "$(in_box gcc -c -o $s/main.o main.c)"
+  has gcc/denied "Permission denied" "$(in_box untrusted gcc -c -o $s/main.o main.c)"
   is gcc/control-open 0 "$(cd $w && gcc -c -o $s/main.o main.c; echo $?)"
 else
   skip gcc/compile-and-run "no gcc in this userspace"
@@ -137,9 +144,9 @@ openssl req -x509 -newkey rsa:2048 -nodes -keyout "$tmp/key" -out $w/cert -days 
 (cd "$tmp" && exec openssl s_server -quiet -accept 127.0.0.1:7443 -key "$tmp/key" -cert $w/cert -www >"$tmp/s_server" 2>&1) &
 servers+=($!)
 within 60 sh -c "curl -s --cacert $w/cert https://127.0.0.1:7443/ >/dev/null"; is curl/control-open 0 $?
-works curl/tls 200 curl -s --cacert cert -o page -w '%{http_code}\n' https://127.0.0.1:7443/
+works curl/tls 200 curl -s --noproxy "*" --cacert cert -o page -w '%{http_code}\n' https://127.0.0.1:7443/
 is curl/page-written yes "$([[ -s $w/page ]] && echo yes || echo no)"
-works curl/other-port-refused 000 curl -s --cacert cert -o page -w '%{http_code}\n' https://127.0.0.1:7444/
+works curl/other-port-refused 000 curl -s --noproxy "*" --cacert cert -o page -w '%{http_code}\n' https://127.0.0.1:7444/
 shut curl "Couldn't open file" curl -sS file://$s/f
 
 clean

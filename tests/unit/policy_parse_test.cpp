@@ -260,6 +260,16 @@ TEST(Profiles, runtime_files_lets_programs_start_and_keeps_the_rest) {
     EXPECT_FALSE(explain_path(p, FsOperation::write, path).allowed) << path;
 }
 
+TEST(Profiles, for_tasks_have_a_workspace_and_what_runtimes_need) {
+  for (const char* name : {"code-interpreter", "benchmark-task", "untrusted"}) {
+    const Policy p = parse(built_in_profile(name).value(), name, built_in_profile).value();
+    EXPECT_TRUE(explain_path(p, FsOperation::create, "/workspace/new").allowed) << name;
+    EXPECT_TRUE(explain_path(p, FsOperation::read, "/usr/bin/python3").allowed) << name;
+    EXPECT_FALSE(explain_path(p, FsOperation::read, "/root/.bashrc").allowed) << name;
+    EXPECT_FALSE(explain_path(p, FsOperation::write, "/usr/bin/python3").allowed) << name;
+  }
+}
+
 TEST(Profiles, of_no_network_allow_nothing) {
   for (const char* name : {"no-network", "runtime-base", "benchmark-task", "untrusted"}) {
     const Policy p = parse(built_in_profile(name).value(), name, built_in_profile).value();
