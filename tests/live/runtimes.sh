@@ -106,6 +106,15 @@ P
 works node/runs done node app.js
 shut node EACCES node -e "try { console.log(require('fs').readFileSync('$s/f', 'utf8').trim()) } catch (e) { console.log(e.code) }"
 
+# ---- programs written in Go and Rust ----
+works go/age one sh -c 'rm -f key f.age; echo one >f; age-keygen -o key 2>/dev/null && age -r "$(age-keygen -y key)" -o f.age f && age -d -i key f.age'
+recipient=$(age-keygen 2>/dev/null | age-keygen -y)
+is go/control-open 0 "$(age -r "$recipient" $s/f >/dev/null 2>&1; echo $?)"
+is go/allowed-elsewhere 0 "$(sbpf run -q --policy "$open" -- age -r "$recipient" $s/f >/dev/null 2>&1; echo $?)"
+has go/denied "permission denied" "$(in_box untrusted age -r "$recipient" $s/f)"
+works rust/ripgrep one rg --no-filename --threads 2 one f
+shut rust "Permission denied" rg --no-filename . $s/f
+
 # ---- git ----
 git -c init.defaultBranch=main init -q $w/origin
 (cd $w/origin && echo one >f && git add f && git -c user.name=a -c user.email=a@b commit -qm one)
