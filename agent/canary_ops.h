@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the canary tries: for each hook an operation that calls it, and that changes nothing should it not be denied.
+#pragma once
+
+#include <arpa/inet.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+
+#include "base/fd.h"
+#include "bpf/abi.h"
+
+namespace sbpf::agent::canary {
+
+// Instead of an errno: this kernel cannot be brought to call the hook.
+constexpr int kUnreachable = -1;
+
+constexpr in_addr_t kPolicyProbeV4 = 0xc0000201;  // 192.0.2.1 (TEST-NET-1), port 9: never a real destination
+constexpr std::uint16_t kPolicyProbePort = 9;
+
+// Files for the path hooks, and the canary's parent; made outside the sandbox, before: the policy may forbid opening.
+// `path` is empty if it could not be made. Removed with it.
+struct Scene {
+  std::string path;
+  Fd file;
+  pid_t parent = ::getpid();
+  Scene();
+  ~Scene();
+  Scene(const Scene&) = delete;
+  Scene& operator=(const Scene&) = delete;
+};
+
+// 0 or errno of what a system call returned.
+inline int result(long value) { return value < 0 ? errno : 0; }
+
+// All return 0 if the operation was allowed, else its errno or kUnreachable. They run in the canary.
+int try_hook(sbpf_hook hook, const Scene& scene);
+int try_network_hook(sbpf_hook hook);  // EINVAL: the hook is none of sockets
+int try_receive(int passed);           // has a descriptor sent to itself
+int try_allowed();                     // what every policy allows
+int try_policy_probe();                // connects to kPolicyProbe…, for the policy's own verdict
+
+}  // namespace sbpf::agent::canary
