@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Filesystem domain: the hooks that only it needs. file_open, path_unlink, path_rmdir, path_rename, capable and the mount
- * hooks, which it shares, are in guard.bpf.c; file_receive in network_lsm.bpf.c.
+ * hooks, which it shares, are in guard.bpf.c; file_receive in network_unix.bpf.c.
  *
  * hook                   kernel                            refuses                              does not see
  * path_mkdir, path_mknod, do_mkdirat, do_mknodat,          creating where writing is not        creation by the kernel itself
