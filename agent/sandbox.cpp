@@ -126,6 +126,11 @@ Result<void> mark_filesystem(const Kernel& kernel, std::uint64_t cgroup_id) {
   return {};
 }
 
+// What the hooks remember of files ends here.
+void forget_verdicts(const Kernel& kernel) {
+  __atomic_fetch_add(&kernel.globals().gate.epoch, 1, __ATOMIC_SEQ_CST);
+}
+
 Fd inner_map(int outer, std::uint64_t key) {
   std::uint32_t id = 0;
   if (bpf_map_lookup_elem(outer, &key, &id) != 0) return Fd();
@@ -149,8 +154,8 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
     if (auto marked = mark_filesystem(kernel, cgroup_id); !marked) return marked;
   const int fd = map.get();
   if (bpf_map_update_elem(kernel.policies(), &cgroup_id, &fd, BPF_ANY) != 0) return publish_error("flip", errno);
-  // No program uses the old policy any more: the update waited for them. What they remembered of it ends here.
-  __atomic_fetch_add(&kernel.globals().gate.epoch, 1, __ATOMIC_SEQ_CST);
+  // No program uses the old policy any more: the update waited for them.
+  forget_verdicts(kernel);
   return {};
 }
 
@@ -192,6 +197,7 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
   bpf_map_delete_elem(kernel.sandboxes(), &cgroup_id);
   bpf_map_delete_elem(kernel.policies(), &cgroup_id);
   bpf_map_delete_elem(kernel.rings(), &cgroup_id);
+  forget_verdicts(kernel);
   refresh_levels(kernel);
 }
 

@@ -262,7 +262,7 @@ struct sbpf_gate {
 	__u32 root_level;   /* level of sbpf's own root cgroup */
 	__u32 other_levels; /* 1 << level, of sandboxes outside our root */
 	__u64 root_id;      /* its cgroup id; 0: none yet */
-	__u32 epoch;        /* of all policies: goes up after each flip; remembered verdicts of older ones are void */
+	__u32 epoch;        /* goes up after each flip and each sandbox taken down; remembered verdicts of older ones are void */
 	__u32 pad;
 };
 

@@ -266,14 +266,6 @@ static __noinline int refuse_place(struct sbpf_sandbox *box, const struct denial
 	return verdict == SBPF_DENY;
 }
 
-/* The raw disk below a filesystem, whose files the rules are about: only by a rule of its own. */
-static __always_inline int is_block_device(struct dentry *dentry)
-{
-	struct inode *inode = inode_of(dentry);
-
-	return inode && (inode->i_mode & S_IFMT) == S_IFBLK;
-}
-
 /* May the sandbox do to this place what the hook asks? 1: no. `mnt`: where the task sees it; NULL if the hook has none. */
 static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry,
 				  struct vfsmount *mnt)
@@ -291,7 +283,7 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 	}
 	if (!(box->flags & SBPF_SANDBOX_FS))
 		return 0;
-	if (!(ask->want & FS_MOVE) && !is_block_device(dentry) && need && (fs_recall(box, dentry) & need) == need)
+	if (!(ask->want & FS_MOVE) && need && (fs_recall(box->cgroup_id, dentry) & need) == need)
 		return 0;
 	stamp.epoch = sbpf_gate.epoch;
 	stamp.renames = sbpf_rename_lock ? fs_renames() : 1;
@@ -311,7 +303,7 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 		d.reason = place.rule == SBPF_NO_RULE ? SBPF_REASON_FS_DEFAULT : SBPF_REASON_FS_RULE;
 	else if (ask->want & FS_MOVE && place.holds)
 		d.reason = SBPF_REASON_FS_HOLDS;
-	else if (ask->hook == SBPF_HOOK_file_open && !place.named && is_block_device(dentry))
+	else if (ask->hook == SBPF_HOOK_file_open && !place.named && is_block_device(inode_of(dentry)))
 		d.reason = SBPF_REASON_FS_DEVICE;
 	else
 		d.reason = SBPF_REASON_NONE;
@@ -354,17 +346,5 @@ static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 re
 		FS_ASK(boxes, name, wanted, dentry, mnt); \
 		return 0; \
 	} while (0)
-
-/* What opening or mapping a file in this way needs. */
-static __always_inline __u32 fs_open_wants(struct file *file)
-{
-	__u32 want = 0;
-
-	if (file->f_mode & FMODE_READ)
-		want |= SBPF_FS_READ;
-	if (file->f_mode & FMODE_WRITE || file->f_flags & O_TRUNC)
-		want |= SBPF_FS_WRITE;
-	return want ? want : SBPF_FS_READ;
-}
 
 #endif

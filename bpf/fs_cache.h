@@ -4,7 +4,8 @@
  * A remembered verdict is used only if nothing that the walk depends on can have changed since before it:
  * - the tree: the kernel moves a dentry only under rename_lock, whose sequence is kept. Mounts play no part, as the walk
  *   stays in one filesystem;
- * - the policy: the agent moves the epoch on after each flip, which waits for the programs that still use the old one;
+ * - the policy: the agent moves the epoch on after each flip, which waits for the programs that still use the old one,
+ *   and when it takes a sandbox down;
  * - the directory: its dentry, and its inode's number, device and generation, on filesystems that give no two directories
  *   the same;
  * - the file: one with a name or inode that a rule knows is walked for. What cannot be told is walked for too.
@@ -51,22 +52,28 @@ static __always_inline int is_directory(const struct inode *inode)
 	return inode && (inode->i_mode & S_IFMT) == S_IFDIR;
 }
 
-static __always_inline struct sbpf_fs_verdict *fs_slot(const struct sbpf_sandbox *box, const struct inode *directory)
+/* The raw disk below a filesystem, whose files the rules are about. */
+static __always_inline int is_block_device(const struct inode *inode)
 {
-	__u32 slot = ((directory->i_ino ^ box->cgroup_id << 32) * 0x9e3779b97f4a7c15ull) >> 52;
+	return inode && (inode->i_mode & S_IFMT) == S_IFBLK;
+}
+
+static __always_inline struct sbpf_fs_verdict *fs_slot(__u64 cgroup_id, const struct inode *directory)
+{
+	__u32 slot = ((directory->i_ino ^ cgroup_id << 32) * 0x9e3779b97f4a7c15ull) >> 52;
 
 	return bpf_map_lookup_elem(&fs_verdicts, &slot);
 }
 SBPF_ASSERT(SBPF_FS_VERDICTS == 1 << (64 - 52));
 
-/* Rights that are known without a walk; 0: none are. */
-static __noinline __u32 fs_recall(const struct sbpf_sandbox *box, struct dentry *dentry)
+/* Rights of the sandbox that are known without a walk; 0: none are, or it is a block device, which is judged by more. */
+static __noinline __u32 fs_recall(__u64 cgroup_id, struct dentry *dentry)
 {
 	struct inode *inode = inode_of(dentry), *directory = inode;
 	const volatile struct sbpf_fs_verdict *known;
 	__u32 lock, rights;
 
-	if (!sbpf_rename_lock)
+	if (!sbpf_rename_lock || is_block_device(inode))
 		return 0;
 	if (!is_directory(inode)) {
 		dentry = dentry->d_parent;
@@ -74,12 +81,12 @@ static __noinline __u32 fs_recall(const struct sbpf_sandbox *box, struct dentry 
 		if (!directory)
 			return 0;
 	}
-	known = fs_slot(box, directory);
+	known = fs_slot(cgroup_id, directory);
 	if (!known)
 		return 0;
 	lock = known->lock;
 	rights = known->rights;
-	if (lock & 1 || known->dentry != (__u64)dentry || known->cgroup_id != box->cgroup_id ||
+	if (lock & 1 || known->dentry != (__u64)dentry || known->cgroup_id != cgroup_id ||
 	    known->epoch != sbpf_gate.epoch || known->inode.ino != directory->i_ino ||
 	    known->inode.generation != directory->i_generation || known->inode.dev != directory->i_sb->s_dev)
 		return 0;
@@ -92,6 +99,30 @@ static __noinline __u32 fs_recall(const struct sbpf_sandbox *box, struct dentry 
 	if (known->renames != fs_renames() || known->lock != lock)
 		return 0;
 	return rights;
+}
+
+/* What opening or mapping a file in this way needs. */
+static __always_inline __u32 fs_open_wants(struct file *file)
+{
+	__u32 want = 0;
+
+	if (file->f_mode & FMODE_READ)
+		want |= SBPF_FS_READ;
+	if (file->f_mode & FMODE_WRITE || file->f_flags & O_TRUNC)
+		want |= SBPF_FS_WRITE;
+	return want ? want : SBPF_FS_READ;
+}
+
+/* May this file be opened, by what is known of its directory? Spares the common case the sandbox's record. Whatever else
+ * judges an open stands above it: several sandboxes around the task, the canary, and files that drive the kernel, which
+ * lie on filesystems of which nothing is remembered. */
+static __always_inline int fs_knows_open(__u64 cgroup_id, struct file *file)
+{
+	__u32 want = fs_open_wants(file);
+
+	if (unlikely(sbpf_gate.other_levels) || unlikely(sbpf_canary.tgid))
+		return 0;
+	return (fs_recall(cgroup_id, file->f_path.dentry) & want) == want;
 }
 
 /* Does no other directory of this filesystem get a number and generation that one had before? Global: verified once. */
@@ -128,7 +159,7 @@ static __noinline int fs_memorize(const struct sbpf_sandbox *box, struct dentry 
 	directory = inode_of(dentry);
 	if (!directory || !fs_keeps_numbers(directory->i_sb->s_magic))
 		return 0;
-	slot = fs_slot(box, directory);
+	slot = fs_slot(box->cgroup_id, directory);
 	if (!slot || fs_renames() != stamp->renames)
 		return 0;
 	lock = slot->lock;

@@ -100,17 +100,24 @@ static __noinline int gate_other_levels(struct boxes *boxes)
 	return 0;
 }
 
-/* First thing in every LSM program. A task of no sandbox pays one helper call. */
-static __always_inline enum gate_result gate(struct boxes *boxes)
+/* Is the current task below our root, and in which sandbox there? 0: in none, which is for the gate to deny. A task of no
+ * sandbox pays one helper call. */
+static __always_inline int is_below_root(__u64 *cgroup_id)
 {
 	__u64 root_id = sbpf_gate.root_id;
 
+	if (!root_id || bpf_get_current_ancestor_cgroup_id(sbpf_gate.root_level) != root_id)
+		return 0;
+	*cgroup_id = bpf_get_current_ancestor_cgroup_id(sbpf_gate.root_level + 1);
+	return 1;
+}
+
+static __always_inline enum gate_result gate(struct boxes *boxes, int below_root, const __u64 *cgroup_id)
+{
 	boxes->outer = NULL;
 	boxes->inner = NULL;
-	if (root_id && bpf_get_current_ancestor_cgroup_id(sbpf_gate.root_level) == root_id) {
-		__u64 id = bpf_get_current_ancestor_cgroup_id(sbpf_gate.root_level + 1);
-
-		boxes->outer = bpf_map_lookup_elem(&sandboxes, &id);
+	if (below_root) {
+		boxes->outer = bpf_map_lookup_elem(&sandboxes, cgroup_id);
 		if (!boxes->outer)
 			return GATE_LOST;
 		boxes->inner = boxes->outer;
@@ -295,10 +302,15 @@ enum hook_domain {
 #undef X
 };
 
-/* Opens an LSM hook: returns for tasks that are not ours and for lost ones, else leaves `boxes` set. */
+/* First thing in every LSM program: returns for tasks that are not ours and for lost ones, else leaves `boxes` set. */
 #define LSM_GATE(boxes) \
+	__u64 own_id = 0; \
+	int below_root = is_below_root(&own_id); \
+	LSM_GATE_OF(boxes, below_root, own_id)
+
+#define LSM_GATE_OF(boxes, below_root, own_id) \
 	struct boxes boxes; \
-	switch (gate(&boxes)) { \
+	switch (gate(&boxes, below_root, &own_id)) { \
 	case GATE_OUTSIDE: \
 		return 0; \
 	case GATE_LOST: \
