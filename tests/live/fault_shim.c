@@ -2,9 +2,13 @@
 /* LD_PRELOAD shim for fault injection: makes one bpf(2) call of libbpf fail, chosen by what it does.
  *   SBPF_FAULT=load:HOOK     BPF_PROG_LOAD of hook_HOOK
  *   SBPF_FAULT=attach:HOOK   BPF_LINK_CREATE of the program loaded or opened as HOOK
+ *                            HOOK@N: of the N-th program by that name, of which the kernel keeps 15 characters
  *   SBPF_FAULT=command:N     every call of bpf command N (BPF_MAP_FREEZE is 22, BPF_OBJ_PIN 6…)
  *   SBPF_FAULT=lie:HOOK      BPF_LINK_CREATE succeeds with a link that is detached again: only verification can tell
- * The errno is EACCES, or $SBPF_FAULT_ERRNO. (On EINVAL libbpf tries the attach of older kernels, and succeeds.) Says on stderr that it struck, so that a test knows it did. */
+ * The errno is EACCES, or $SBPF_FAULT_ERRNO. (On EINVAL libbpf tries the attach of older kernels, and succeeds.) Says on
+ * stderr that it struck, so that a test knows it did.
+ *   SBPF_STUBS=1             every hook's program is replaced by one that allows: what is loaded before the fault takes the
+ *                            kernel most of a minute to verify here, and plays no part in what the fault shows */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -27,6 +31,21 @@ static syscall_fn real_syscall(void)
 	return fn;
 }
 
+/* The name that the kernel keeps of hook_HOOK. */
+static void kept_name(char *name, const char *hook)
+{
+	snprintf(name, BPF_OBJ_NAME_LEN, "hook_%.*s", (int)strcspn(hook, "@"), hook);
+}
+
+/* Is it the one that is meant, of those that share the name? */
+static int is_counted(const char *hook)
+{
+	const char *at = strchr(hook, '@');
+	static int seen;
+
+	return ++seen == (at ? atoi(at + 1) : 1);
+}
+
 static int is_program(unsigned fd, const char *hook)
 {
 	struct bpf_prog_info info;
@@ -40,9 +59,8 @@ static int is_program(unsigned fd, const char *hook)
 	attr.info.info = (unsigned long)&info;
 	if (real_syscall()(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)))
 		return 0;
-	/* The kernel keeps 15 characters: unlink and rename share none of them, sb_mount and sb_umount neither. */
-	snprintf(want, sizeof(want), "hook_%s", hook);
-	return !strncmp(info.name, want, sizeof(want) - 1);
+	kept_name(want, hook);
+	return !strcmp(info.name, want) && is_counted(hook);
 }
 
 static int strikes(int command, const union bpf_attr *attr, const char *fault)
@@ -50,8 +68,8 @@ static int strikes(int command, const union bpf_attr *attr, const char *fault)
 	char want[BPF_OBJ_NAME_LEN];
 
 	if (!strncmp(fault, "load:", 5)) {
-		snprintf(want, sizeof(want), "hook_%s", fault + 5);
-		return command == BPF_PROG_LOAD && !strncmp(attr->prog_name, want, sizeof(want) - 1);
+		kept_name(want, fault + 5);
+		return command == BPF_PROG_LOAD && !strcmp(attr->prog_name, want) && is_counted(fault + 5);
 	}
 	if (!strncmp(fault, "attach:", 7))
 		return command == BPF_LINK_CREATE && is_program(attr->link_create.prog_fd, fault + 7);
@@ -60,6 +78,26 @@ static int strikes(int command, const union bpf_attr *attr, const char *fault)
 	if (!strncmp(fault, "command:", 8))
 		return command == atoi(fault + 8);
 	return 0;
+}
+
+/* "return 0", for LSM hooks, or 1, for those of cgroups: the operation goes on. */
+static long load_stub(const union bpf_attr *attr, unsigned size)
+{
+	struct bpf_insn allow[2];
+	union bpf_attr stub;
+
+	memset(allow, 0, sizeof(allow));
+	memset(&stub, 0, sizeof(stub));
+	memcpy(&stub, attr, size < sizeof(stub) ? size : sizeof(stub));
+	allow[0].code = BPF_ALU64 | BPF_MOV | BPF_K;
+	allow[0].imm = stub.prog_type != BPF_PROG_TYPE_LSM;
+	allow[1].code = BPF_JMP | BPF_EXIT;
+	stub.insns = (unsigned long)allow;
+	stub.insn_cnt = 2;
+	stub.func_info_cnt = 0;
+	stub.line_info_cnt = 0;
+	stub.core_relo_cnt = 0;
+	return real_syscall()(SYS_bpf, BPF_PROG_LOAD, &stub, sizeof(stub));
 }
 
 long syscall(long number, ...)
@@ -89,5 +127,8 @@ long syscall(long number, ...)
 		errno = code ? atoi(code) : EACCES;
 		return -1;
 	}
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUBS") &&
+	    !strncmp(((const union bpf_attr *)a[1])->prog_name, "hook_", 5))
+		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2]);
 	return real_syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -14,7 +14,7 @@ namespace attack::driver {
 
 namespace {
 
-constexpr milliseconds kLimit = std::chrono::seconds(90);    // emulated machines are slow
+constexpr milliseconds kLimit = std::chrono::seconds(300);   // emulated machines are slow, the first launch above all
 constexpr milliseconds kPatience = std::chrono::seconds(3);  // for harm that is expected
 constexpr milliseconds kSettling = milliseconds(20);         // for harm that is not
 
