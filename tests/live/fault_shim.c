@@ -7,7 +7,7 @@
  *   SBPF_FAULT=lie:HOOK      BPF_LINK_CREATE succeeds with a link that is detached again: only verification can tell
  * The errno is EACCES, or $SBPF_FAULT_ERRNO. (On EINVAL libbpf tries the attach of older kernels, and succeeds.) Says on
  * stderr that it struck, so that a test knows it did.
- *   SBPF_STUBS=1             every hook's program is replaced by one that allows: what is loaded before the fault takes the
+ *   SBPF_STUBS=1             every LSM hook's program is replaced by one that allows: what is loaded before the fault takes the
  *                            kernel most of a minute to verify here, and plays no part in what the fault shows */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -37,13 +37,15 @@ static void kept_name(char *name, const char *hook)
 	snprintf(name, BPF_OBJ_NAME_LEN, "hook_%.*s", (int)strcspn(hook, "@"), hook);
 }
 
-/* Is it the one that is meant, of those that share the name? */
-static int is_counted(const char *hook)
+/* Is it the one that is meant, of those that share the name? libbpf tries a failed load once more, for its log. */
+static int is_counted(const char *hook, int again)
 {
 	const char *at = strchr(hook, '@');
 	static int seen;
 
-	return ++seen == (at ? atoi(at + 1) : 1);
+	if (!again)
+		seen++;
+	return seen == (at ? atoi(at + 1) : 1);
 }
 
 static int is_program(unsigned fd, const char *hook)
@@ -60,7 +62,7 @@ static int is_program(unsigned fd, const char *hook)
 	if (real_syscall()(SYS_bpf, BPF_OBJ_GET_INFO_BY_FD, &attr, sizeof(attr)))
 		return 0;
 	kept_name(want, hook);
-	return !strcmp(info.name, want) && is_counted(hook);
+	return !strcmp(info.name, want) && is_counted(hook, 0);
 }
 
 static int strikes(int command, const union bpf_attr *attr, const char *fault)
@@ -69,7 +71,8 @@ static int strikes(int command, const union bpf_attr *attr, const char *fault)
 
 	if (!strncmp(fault, "load:", 5)) {
 		kept_name(want, fault + 5);
-		return command == BPF_PROG_LOAD && !strcmp(attr->prog_name, want) && is_counted(fault + 5);
+		return command == BPF_PROG_LOAD && !strcmp(attr->prog_name, want) &&
+		       is_counted(fault + 5, attr->log_level != 0);
 	}
 	if (!strncmp(fault, "attach:", 7))
 		return command == BPF_LINK_CREATE && is_program(attr->link_create.prog_fd, fault + 7);
@@ -80,7 +83,7 @@ static int strikes(int command, const union bpf_attr *attr, const char *fault)
 	return 0;
 }
 
-/* "return 0", for LSM hooks, or 1, for those of cgroups: the operation goes on. */
+/* "return 0": the operation goes on. */
 static long load_stub(const union bpf_attr *attr, unsigned size)
 {
 	struct bpf_insn allow[2];
@@ -90,7 +93,6 @@ static long load_stub(const union bpf_attr *attr, unsigned size)
 	memset(&stub, 0, sizeof(stub));
 	memcpy(&stub, attr, size < sizeof(stub) ? size : sizeof(stub));
 	allow[0].code = BPF_ALU64 | BPF_MOV | BPF_K;
-	allow[0].imm = stub.prog_type != BPF_PROG_TYPE_LSM;
 	allow[1].code = BPF_JMP | BPF_EXIT;
 	stub.insns = (unsigned long)allow;
 	stub.insn_cnt = 2;
@@ -128,7 +130,7 @@ long syscall(long number, ...)
 		return -1;
 	}
 	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUBS") &&
-	    !strncmp(((const union bpf_attr *)a[1])->prog_name, "hook_", 5))
+	    ((const union bpf_attr *)a[1])->prog_type == BPF_PROG_TYPE_LSM)
 		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2]);
 	return real_syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
