@@ -53,6 +53,16 @@ within() {
 
 json() { python3 -c 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
 
+# A sandbox that stays until clean(), so that the programs do: to load them anew for each run takes most of a test's time.
+# With a limit, so that the kernel's switches for limits stay as they are, too: emulation does not stand it well when code
+# is rewritten that another processor runs.
+keep_loaded() {
+  printf 'version: 1\nname: keeper\nprocess: {limits: {cpu: 1}}\n' >"$tmp/keeper.yaml"
+  sbpf run -q --name keeper --policy "$tmp/keeper.yaml" -- sleep infinity </dev/null >/dev/null 2>&1 &
+  servers+=($!)
+  within 300 sh -c '[ "$(sbpf status keeper --json 2>/dev/null | jq .isolation_active)" = true ]'
+}
+
 # Nothing of sbpf is in the kernel: no pin, no cgroup, no program, no map of ours.
 left_behind() {
   local left=

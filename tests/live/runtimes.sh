@@ -43,6 +43,8 @@ shut() {
   has "$1/denied/untrusted" "$2" "$(in_box untrusted "${@:3}")"
 }
 
+is loaded 0 "$(keep_loaded; echo $?)"
+
 # ---- shells ----
 works sh/runs 3 sh -c 'echo one >a && cat a >/dev/null && expr 1 + 2'
 works bash/runs "one two" bash -c 'x=(one two); read -r a b < <(echo "${x[@]}"); cat <<<"$a $b"'
