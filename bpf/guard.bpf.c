@@ -94,9 +94,11 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 SEC("lsm/file_open")
 int BPF_PROG(hook_file_open, struct file *file)
 {
-	__u64 own_id = 0;
+	__u64 own_id;
 	int below_root = is_below_root(&own_id);
 
+	if (!below_root && !sbpf_gate.other_levels)
+		return 0;
 	if (below_root && fs_knows_open(own_id, file))
 		return 0;
 	LSM_GATE_OF(boxes, below_root, own_id);
