@@ -19,6 +19,7 @@
 
 #include "agent/bpf_info.h"
 #include "agent/cgroup.h"
+#include "agent/kernel_fit.h"
 #include "base/sha256.h"
 #include "bpf/sbpf.skel.h"
 
@@ -56,42 +57,6 @@ std::string failed_program() {
   if (at == std::string::npos) return "";
   const auto begin = at + kMark.size();
   return log.substr(begin, log.find('\'', begin) - begin);
-}
-
-// Address of a symbol of the kernel; 0 if it has none of this name, or does not tell.
-std::uint64_t kernel_symbol(std::string_view wanted) {
-  std::ifstream symbols("/proc/kallsyms");
-  for (std::string address, type, name, line; std::getline(symbols, line);) {
-    if (line.find(wanted) == std::string::npos) continue;
-    std::istringstream(line) >> address >> type >> name;
-    if (name == wanted) return std::strtoull(address.c_str(), nullptr, 16);
-  }
-  return 0;
-}
-
-// Leaves out what this kernel has no hook for, and tells the programs what differs between kernels.
-Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
-  const std::unique_ptr<btf, decltype(&btf__free)> vmlinux(btf__load_vmlinux_btf(), btf__free);
-  if (!vmlinux) return fail("no_btf", std::string("cannot read the kernel's BTF: ") + std::strerror(errno),
-                            "use a kernel with CONFIG_DEBUG_INFO_BTF", errno);
-  const auto lsm_function = [&](const std::string& name) {
-    return btf__find_by_name_kind(vmlinux.get(), ("bpf_lsm_" + name).c_str(), BTF_KIND_FUNC);
-  };
-  set_hooks_present([&](const Hook& hook) { return lsm_function(hook.name) > 0; });
-  std::set<std::string> wanted{"sbpf_inodes"};
-  for (const Hook& hook : hooks()) wanted.insert(std::string("hook_") + hook.name);
-  bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, skeleton.obj)
-    if (wanted.count(bpf_program__name(program)) == 0) bpf_program__set_autoload(program, false);
-#if defined(__x86_64__)
-  skeleton.rodata->sbpf_rename_lock = kernel_symbol("rename_lock");
-#endif
-  if (const int id = lsm_function("inode_setattr"); id > 0) {
-    const btf_type* function = btf__type_by_id(vmlinux.get(), static_cast<std::uint32_t>(id));
-    const btf_type* prototype = btf__type_by_id(vmlinux.get(), function->type);
-    skeleton.rodata->sbpf_setattr_dentry = btf_vlen(prototype) == 3 ? 1 : 0;
-  }
-  return {};
 }
 
 std::array<std::uint8_t, 32> object_sha256() {

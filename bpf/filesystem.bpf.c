@@ -89,9 +89,8 @@ int BPF_PROG(hook_path_chown, struct path *path)
 	FS_JUDGE(boxes, path_chown, SBPF_FS_WRITE, path->dentry, path->mnt);
 }
 
-/* Which argument is the dentry differs between kernels; the loader finds out from BTF. */
+/* Which argument is the dentry differs between kernels. */
 const volatile __u32 sbpf_setattr_dentry = 0;
-const volatile __u64 sbpf_rename_lock = 0;
 
 SEC("lsm/inode_setattr")
 int hook_inode_setattr(unsigned long long *ctx)

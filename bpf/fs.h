@@ -15,6 +15,7 @@
 #define PF_IO_WORKER 0x10
 
 struct fs_place {
+	__u64 dentry;
 	__u32 rights;
 	__u32 holds; /* it is itself a node above one that must stay */
 	__u32 named; /* a rule names it, and not only a directory above */
@@ -97,6 +98,7 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	struct inode *inode = inode_of(dentry);
 	int is_file = !is_directory(inode);
 
+	place->dentry = (__u64)dentry;
 	place->rights = 0;
 	place->holds = 0;
 	place->named = 0;
@@ -234,16 +236,17 @@ struct fs_ask {
 };
 
 static __always_inline int emit_fs(struct sbpf_sandbox *box, const struct denial *denial, const struct fs_place *place,
-			      struct dentry *dentry, __u32 verdict)
+				   __u32 verdict)
 {
+	const struct dentry *dentry = (const void *)place->dentry;
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct sbpf_fs_event *event = reserve_event(box, now, sizeof(*event));
 
 	if (!event)
 		return 0;
 	fill_event(&event->event, box, denial, now, verdict, EACCES);
-	event->dentry = (__u64)dentry;
-	event->dev = dentry->d_sb->s_dev;
+	event->dentry = place->dentry;
+	event->dev = BPF_CORE_READ(dentry, d_sb, s_dev);
 	event->wanted = denial->task.detail;
 	event->rule = place->rule;
 	event->pad = 0;
@@ -253,16 +256,20 @@ static __always_inline int emit_fs(struct sbpf_sandbox *box, const struct denial
 	return 0;
 }
 
-static __noinline int refuse_place(struct sbpf_sandbox *box, const struct denial *denial, const struct fs_place *place,
-				   struct dentry *dentry)
+/* As refuse(), with the path. */
+__weak __noinline int refuse_place(struct sbpf_sandbox *box, const struct denial *denial, const struct fs_place *place)
 {
-	__u32 verdict = verdict_of(box);
-	int canary = refuse_canary(denial, verdict);
+	__u32 verdict;
+	int canary;
 
+	if (!box || !denial || !place)
+		return 1;
+	verdict = verdict_of(box);
+	canary = refuse_canary(denial, verdict);
 	if (canary >= 0)
 		return canary;
 	count_denial(box, denial);
-	emit_fs(box, denial, place, dentry, verdict);
+	emit_fs(box, denial, place, verdict);
 	return verdict == SBPF_DENY;
 }
 
@@ -276,6 +283,7 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 	struct fs_place place;
 	void *policy;
 
+	QUICK_TO_VERIFY(dentry, dentry);
 	d.task.detail = need;
 	if (is_canary(ask->hook)) {
 		d.reason = SBPF_REASON_CANARY;
@@ -311,7 +319,7 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 		fs_memorize(box, dentry, policy, &stamp, place.rights);
 	if (d.reason == SBPF_REASON_NONE || fs_is_internal(dentry, mnt))
 		return 0;
-	return refuse_place(box, &d, &place, dentry);
+	return refuse_place(box, &d, &place);
 }
 
 /* What no rule can allow while there are rules: what would move or hide the places that they name. */

@@ -277,12 +277,17 @@ static __always_inline void count_denial(struct sbpf_sandbox *box, const struct 
 		__sync_fetch_and_add(&box->denied[denial->hook], 1);
 }
 
-/* Turns a decision to deny into what the mode says: 1 = deny, 0 = audit only. Emission never changes it. */
-static __noinline int refuse(struct sbpf_sandbox *box, const struct denial *denial)
+/* Turns a decision to deny into what the mode says: 1 = deny, 0 = audit only. Emission never changes it. Global: verified
+ * once, not at each of its callers. */
+__weak __noinline int refuse(struct sbpf_sandbox *box, const struct denial *denial)
 {
-	__u32 verdict = verdict_of(box);
-	int canary = refuse_canary(denial, verdict);
+	__u32 verdict;
+	int canary;
 
+	if (!box || !denial)
+		return 1;
+	verdict = verdict_of(box);
+	canary = refuse_canary(denial, verdict);
 	if (canary >= 0)
 		return canary;
 	count_denial(box, denial);

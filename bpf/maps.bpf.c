@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Maps, gate and licence of the linked object. */
+/* Maps, gate and licence of the object. */
 #define SBPF_MAP
 #include "maps.h"
 
 struct sbpf_gate sbpf_gate;
 struct sbpf_canary sbpf_canary;
+
+/* What differs between kernels: agent/kernel_fit.cpp. */
+const volatile __u64 sbpf_rename_lock = 0;
+const volatile __u32 sbpf_rdonly_cast = 0;
 
 /* Every shared struct by name, so that the object's BTF has its layout: a test compares it with what C++ sees. No
  * program refers to it. */

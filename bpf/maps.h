@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The maps of the linked object. maps.bpf.c defines them; every other file refers to them. */
+/* The object's maps. maps.bpf.c defines them; every other file refers to them. */
 #ifndef SBPF_MAPS_H
 #define SBPF_MAPS_H
 

@@ -46,6 +46,14 @@ enum address_result {
 	ADDRESS_BAD = 2
 };
 
+static __always_inline struct sock *sock_of(struct socket *socket)
+{
+	struct sock *sk = socket->sk;
+
+	QUICK_TO_VERIFY(sk, sock);
+	return sk;
+}
+
 /* Reads a sockaddr that the kernel has copied in. What an address means follows from the socket's family first: a v4
  * socket takes AF_UNSPEC in sendto and bind as AF_INET, a v6 socket takes v4 addresses. */
 static __always_inline enum address_result endpoint_from_sockaddr(struct endpoint *ep, const void *address, int len,

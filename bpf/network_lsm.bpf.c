@@ -81,7 +81,7 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 				    struct sockaddr *address, int len)
 {
 	int kind = d->hook == SBPF_HOOK_socket_bind ? SBPF_RULE_BIND : SBPF_RULE_CONNECT;
-	struct sock *sk = sock->sk;
+	struct sock *sk = sock_of(sock);
 	struct endpoint ep;
 
 	endpoint_init(&ep, kind, 0, 0, 0);
@@ -216,7 +216,7 @@ static __noinline int judge_send(struct sbpf_sandbox *box, struct socket *sock, 
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_NO_RULE);
 	enum address_result named = ADDRESS_NONE;
-	struct sock *sk = sock->sk;
+	struct sock *sk = sock_of(sock);
 	struct endpoint ep;
 	int own, early, reason;
 	void *name;
@@ -284,7 +284,7 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int s
 static __noinline int judge_listen(struct sbpf_sandbox *box, struct socket *sock)
 {
 	struct denial d = DENIAL(socket_listen, SBPF_REASON_NO_RULE);
-	struct sock *sk = sock->sk;
+	struct sock *sk = sock_of(sock);
 	struct endpoint ep;
 	__u16 port;
 	int reason;
@@ -321,7 +321,7 @@ int BPF_PROG(hook_socket_listen, struct socket *sock, int backlog)
 static __noinline int judge_option(struct sbpf_sandbox *box, struct socket *sock, int level, int option)
 {
 	struct denial d = DENIAL(socket_setsockopt, SBPF_REASON_SOCKET_OPTION);
-	struct sock *sk = sock->sk;
+	struct sock *sk = sock_of(sock);
 	void *policy;
 
 	d.net.level = level;

@@ -38,7 +38,7 @@ static __noinline int judge_unix_send(struct sbpf_sandbox *box, struct socket *o
 {
 	struct denial d = DENIAL(unix_may_send, SBPF_REASON_UNIX_PEER);
 
-	return judge_unix_peer(box, &d, other->sk);
+	return judge_unix_peer(box, &d, sock_of(other));
 }
 
 SEC("lsm/unix_may_send")
@@ -61,7 +61,7 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 		return refuse(box, &d);
 	}
 	if (sock) {
-		struct sock *sk = sock->sk;
+		struct sock *sk = sock_of(sock);
 
 		if (sock_in_box(sk, box))
 			return 0;

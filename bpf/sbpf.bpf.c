@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* All programs as one object. Compiled together rather than linked: libbpf before 1.2 links no function of the kernel
+ * that two objects declare. */
+#include "maps.bpf.c"
+#include "guard.bpf.c"
+#include "filesystem.bpf.c"
+#include "inodes.bpf.c"
+#include "network_cgroup.bpf.c"
+#include "network_lsm.bpf.c"
+#include "network_unix.bpf.c"
