@@ -183,7 +183,8 @@ void explain_into(Event& event) {
       event.allow = "filesystem: {dangerously_allow_all: true}";
       return;
     case SBPF_REASON_FS_DEVICE:
-      event.text = e.hook == SBPF_HOOK_path_mknod ? "creation of a device node" : "ioctl that drives a device";
+      event.text = e.hook == SBPF_HOOK_path_mknod ? "creation of a device node"
+                                                      : "ioctl that drives a device, or makes or removes a btrfs subvolume";
       event.allow = "filesystem: {dangerously_allow_all: true}";
       return;
     case SBPF_REASON_NONE:

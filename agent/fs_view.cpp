@@ -201,7 +201,15 @@ class LookUp {
     if (!inodes_.count("/") || !inodes_.at("/"))
       return fail("fs_view", "the sandbox's root directory cannot be identified", "");
     for (const auto& [rule, found] : rules_)
-      for (const Found& f : found) view.paths[rule].push_back(path_of(f.names, f.existing));
+      for (const Found& f : found) {
+        policy::FsPath path = path_of(f.names, f.existing);
+        for (const policy::FsComponent& component : path)
+          if (component.inode && component.inode->dev == 0)
+            return fail("unknown_subvolume",
+                        rule + " lies on btrfs, whose module was loaded after sbpf's programs: they cannot tell its subvolumes",
+                        "end the sandboxes and run `sbpf unload`, then start again");
+        view.paths[rule].push_back(std::move(path));
+      }
     for (const auto& names : mounts_)
       if (inodes_.at(join(names, names.size()))) {
         policy::FsPath path = path_of(names, 0);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -34,6 +35,28 @@ bool has_function(const Btf& types, const std::string& name) {
   return btf__find_by_name_kind(types.get(), name.c_str(), BTF_KIND_FUNC) > 0;
 }
 
+// In bytes; nothing if there is no such structure or member.
+std::optional<std::uint32_t> offset_of(const Btf& types, const char* structure, std::string_view member) {
+  const int id = btf__find_by_name_kind(types.get(), structure, BTF_KIND_STRUCT);
+  if (id <= 0) return std::nullopt;
+  const btf_type* type = btf__type_by_id(types.get(), static_cast<std::uint32_t>(id));
+  for (std::uint32_t i = 0; i < btf_vlen(type); i++)
+    if (member == btf__name_by_offset(types.get(), btf_members(type)[i].name_off))
+      return btf_member_bit_offset(type, i) / 8;
+  return std::nullopt;
+}
+
+// Leaves the programs without an answer if the module is not loaded.
+void find_btrfs(sbpf_bpf& skeleton, const Btf& vmlinux) {
+  const Btf module(btf__load_module_btf("btrfs", vmlinux.get()), btf__free);
+  const Btf& types = module ? module : vmlinux;
+  const auto root = offset_of(types, "btrfs_inode", "root"), inode = offset_of(types, "btrfs_inode", "vfs_inode"),
+             dev = offset_of(types, "btrfs_root", "anon_dev");
+  if (!root || !inode || !dev) return;
+  skeleton.rodata->sbpf_btrfs_root = static_cast<std::int32_t>(*root) - static_cast<std::int32_t>(*inode);
+  skeleton.rodata->sbpf_btrfs_dev = *dev;
+}
+
 }  // namespace
 
 Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
@@ -55,6 +78,7 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
     const btf_type* prototype = btf__type_by_id(vmlinux.get(), function->type);
     skeleton.rodata->sbpf_setattr_dentry = btf_vlen(prototype) == 3 ? 1 : 0;
   }
+  find_btrfs(skeleton, vmlinux);
   return {};
 }
 

@@ -15,7 +15,8 @@
  * inode_getxattr,        vfs_getxattr, readlinkat          reading what may not be read         stat, names of attributes
  * inode_readlink
  * file_ioctl, _compat    ioctl                             flags of files; devices that may     ioctls that only read
- *                                                          not be written; TIOCSTI and kin
+ *                                                          not be written; TIOCSTI and kin;
+ *                                                          subvolumes of btrfs
  * mmap_file              vm_mmap_pgoff, mprotect excluded  mapping what may not be opened so    mappings made before
  * sb_pivotroot, userns_create, uring_override_creds        all of it, while there are rules
  */
@@ -162,6 +163,7 @@ int BPF_PROG(hook_inode_file_setattr, struct dentry *dentry)
 #define IOC_TYPE(cmd) ((cmd) >> 8 & 0xff)
 #define FS_IOC_FIEMAP 0xc020660bu
 #define FS_IOC_MEASURE_VERITY 0xc0046686u
+#define BTRFS_IOCTL_MAGIC 0x94u
 
 enum {
 	TIOCSTI = 0x5412, /* types into the terminal, for the operator's shell to read */
@@ -170,6 +172,22 @@ enum {
 	TIOCSETD = 0x5423
 };
 
+/* Makes or removes a whole tree of btrfs in one call: a snapshot has every file of a subvolume, those that a rule denies
+ * too, in another place; and what is removed may hold places that must stay. */
+static __always_inline int is_subvolume_ioctl(__u32 cmd)
+{
+	switch (cmd & 0xff) {
+	case 1:	 /* SNAP_CREATE */
+	case 14: /* SUBVOL_CREATE */
+	case 15: /* SNAP_DESTROY */
+	case 23: /* SNAP_CREATE_V2 */
+	case 24: /* SUBVOL_CREATE_V2 */
+	case 63: /* SNAP_DESTROY_V2 */
+		return IOC_TYPE(cmd) == BTRFS_IOCTL_MAGIC;
+	}
+	return 0;
+}
+
 /* What an ioctl needs: 0 nothing, FS_MOVE that no rule allows it. Settings of files are written with a descriptor that
  * was opened for reading; devices do what they do. */
 static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
@@ -177,6 +195,8 @@ static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
 	int type = mode & S_IFMT;
 
 	if (type == S_IFREG || type == S_IFDIR) {
+		if (is_subvolume_ioctl(cmd))
+			return FS_MOVE;
 		if (!(IOC_DIRECTION(cmd) & IOC_WRITE) || cmd == FS_IOC_FIEMAP || cmd == FS_IOC_MEASURE_VERITY)
 			return 0;
 		return SBPF_FS_WRITE;

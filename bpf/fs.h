@@ -65,11 +65,13 @@ static __noinline const struct sbpf_fs_node *fs_child(void *policy, __u32 node, 
 	return sbpf_policy_lookup(policy, &key);
 }
 
-static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struct inode *inode, int is_directory)
+static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struct inode_home *home, struct inode *inode,
+							     int is_directory)
 {
 	struct sbpf_rule_key key;
 
-	sbpf_fs_inode_key(&key, inode->i_ino, inode->i_sb->s_dev, inode->i_generation, is_directory);
+	home->inode = (__u64)inode;
+	sbpf_fs_inode_key(&key, inode->i_ino, inode_dev(home), inode->i_generation, is_directory);
 	return sbpf_policy_lookup(policy, &key);
 }
 
@@ -97,7 +99,9 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	const struct sbpf_fs_node *node = NULL, *child;
 	struct inode *inode = inode_of(dentry);
 	int is_file = !is_directory(inode);
+	struct inode_home home;
 
+	inode_home(&home, dentry->d_sb);
 	place->dentry = (__u64)dentry;
 	place->rights = 0;
 	place->holds = 0;
@@ -108,8 +112,8 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	/* What is no directory comes first, so that the loop has no branches for the verifier to multiply. Files of an
 	 * overlay carry the numbers of their layers, which can be equal; only its directories have their own. */
 	if (is_file) {
-		if (inode && inode->i_sb->s_magic != OVERLAYFS_MAGIC)
-			node = fs_node_of(policy, inode, 0);
+		if (inode && home.magic != OVERLAYFS_MAGIC)
+			node = fs_node_of(policy, &home, inode, 0);
 		if (node) {
 			place->covered = 1;
 			goto exact;
@@ -125,7 +129,7 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 		inode = inode_of(dentry);
 		if (!inode)
 			break;
-		node = fs_node_of(policy, inode, 1);
+		node = fs_node_of(policy, &home, inode, 1);
 		if (node)
 			break;
 		below4 = below3;

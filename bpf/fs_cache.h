@@ -14,6 +14,7 @@
 #define SBPF_FS_CACHE_H
 
 #include "gate.h"
+#include "inode.h"
 
 /* Address of the kernel's rename_lock, by the loader; 0 if it is not known, or if the processor shows stores and loads
  * out of order (all but x86-64), which the slots' locks do not stand: nothing is remembered then. */
@@ -32,30 +33,6 @@ static __always_inline __u32 fs_renames(void)
 
 	bpf_probe_read_kernel(&sequence, sizeof(sequence), (const void *)sbpf_rename_lock);
 	return sequence;
-}
-
-/* NULL: nothing of this name exists. The verifier of 6.2 and later takes the inode of a trusted dentry as never NULL, and
- * may remove a comparison with zero, though mkdir and its kin come with none: so with a little more than zero. The
- * compiler must not conclude anything from it, for later kernels want the other comparison too. */
-static __always_inline struct inode *inode_of(struct dentry *dentry)
-{
-	struct inode *inode = dentry->d_inode;
-
-	if ((unsigned long)inode < 4096)
-		return NULL;
-	asm volatile("" : "+r"(inode));
-	return inode;
-}
-
-static __always_inline int is_directory(const struct inode *inode)
-{
-	return inode && (inode->i_mode & S_IFMT) == S_IFDIR;
-}
-
-/* The raw disk below a filesystem, whose files the rules are about. */
-static __always_inline int is_block_device(const struct inode *inode)
-{
-	return inode && (inode->i_mode & S_IFMT) == S_IFBLK;
 }
 
 static __always_inline struct sbpf_fs_verdict *fs_slot(__u64 cgroup_id, const struct inode *directory)
@@ -125,13 +102,13 @@ static __always_inline int fs_knows_open(__u64 cgroup_id, struct file *file)
 	return (fs_recall(cgroup_id, file->f_path.dentry) & want) == want;
 }
 
-/* Does no other directory of this filesystem get a number and generation that one had before? Global: verified once. */
+/* Does no other directory of this filesystem get a number and generation that one had before? (Of btrfs' subvolumes they
+ * do.) Global: verified once. */
 __weak __noinline int fs_keeps_numbers(__u64 magic)
 {
 	switch (magic) {
 	case EXT4_MAGIC:
 	case XFS_MAGIC:
-	case BTRFS_MAGIC:
 	case F2FS_MAGIC:
 	case TMPFS_MAGIC:
 	case RAMFS_MAGIC:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The agent's question which inodes its open descriptors are, as the hooks see them: stat(2) gives other numbers on
  * overlayfs and btrfs. An iterator over the files of the one task that its link names; attached to nothing. */
-#include "kernel_types.h"
+#include "inode.h"
 #include "abi.h"
 
 struct seq_file;
@@ -26,6 +26,7 @@ int sbpf_inodes(struct bpf_iter__task_file *ctx)
 {
 	struct file *file = ctx->file;
 	struct sbpf_open_inode out = {};
+	struct inode_home home;
 	struct inode *inode;
 
 	if (!file)
@@ -36,7 +37,9 @@ int sbpf_inodes(struct bpf_iter__task_file *ctx)
 	out.fd = ctx->fd;
 	out.mode = inode->i_mode;
 	out.inode.ino = inode->i_ino;
-	out.inode.dev = inode->i_sb->s_dev;
+	inode_home(&home, inode->i_sb);
+	home.inode = (__u64)inode;
+	out.inode.dev = inode_dev(&home);
 	out.inode.generation = inode->i_generation;
 	bpf_seq_write(ctx->meta->seq, &out, sizeof(out));
 	return 0;

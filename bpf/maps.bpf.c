@@ -9,6 +9,8 @@ struct sbpf_canary sbpf_canary;
 /* What differs between kernels: agent/kernel_fit.cpp. */
 const volatile __u64 sbpf_rename_lock = 0;
 const volatile __u32 sbpf_rdonly_cast = 0;
+const volatile __s32 sbpf_btrfs_root = 0;
+const volatile __u32 sbpf_btrfs_dev = 0;
 
 /* Every shared struct by name, so that the object's BTF has its layout: a test compares it with what C++ sees. No
  * program refers to it. */

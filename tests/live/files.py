@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The hands of filesystem.sh: reads one operation a line, "OP PATH [PATH]", and prints the errno, 0 for success. What
 # succeeds and changes an entry is undone at once.
-import os, sys
+import fcntl, os, struct, sys
 
 def opened(path, flags):
     os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
@@ -47,6 +47,23 @@ def appended(path):
 def attribute(path):
     os.setxattr(path, "user.sbpf", b"x")
 
+# Of a subvolume, into a directory: BTRFS_IOC_SNAP_CREATE_V2 with the name `snapshot`.
+def snapshot(subvolume, directory):
+    source, target = (os.open(p, os.O_RDONLY | os.O_DIRECTORY) for p in (subvolume, directory))
+    try:
+        fcntl.ioctl(target, 0x50009417, bytearray(struct.pack("qQQ32s4040s", source, 0, 0, b"", b"snapshot")))
+    finally:
+        os.close(source)
+        os.close(target)
+
+# BTRFS_IOC_SUBVOL_CREATE and BTRFS_IOC_SNAP_DESTROY
+def subvolume(directory, name, command):
+    target = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.ioctl(target, command, bytearray(struct.pack("q4088s", 0, name.encode())))
+    finally:
+        os.close(target)
+
 OPERATIONS = {
     "r": lambda p: opened(p, os.O_RDONLY),
     "w": lambda p: opened(p, os.O_WRONLY),
@@ -60,6 +77,8 @@ OPERATIONS = {
     "utime": os.utime,
     # These stay: to be looked at from outside.
     "keep": lambda p: opened(p, os.O_WRONLY | os.O_CREAT | os.O_EXCL),
+    "snapshot": snapshot, "subvolume": lambda d, name: subvolume(d, name, 0x5000940e),
+    "unsubvolume": lambda d, name: subvolume(d, name, 0x5000940f),
     "keepdir": os.mkdir, "drop": os.unlink, "dropdir": os.rmdir, "move": os.rename,
 }
 

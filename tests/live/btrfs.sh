@@ -1,0 +1,110 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Rules on btrfs, whose subvolumes number their files alike: a rule holds in its own subvolume, a snapshot is another
+# place, and a sandbox makes none.
+. "$(dirname "$0")/lib.sh"
+. "$here/hands.sh"
+b=/mnt/btrfs
+
+# ---- the module comes after the programs: a rule on btrfs is refused, and what no rule names is denied ----
+modprobe -r btrfs 2>/dev/null
+p=$(policy plain <<P
+version: 1
+name: plain
+extends: [runtime-files]
+filesystem: {read: [/mnt]}
+P
+)
+mkdir -p $b
+box before "$p"
+modprobe loop # without udev nothing asks for it
+truncate -s 256M /tmp/btrfs.img
+mkfs.btrfs -q /tmp/btrfs.img >/dev/null 2>&1 && mount -o loop,user_subvol_rm_allowed /tmp/btrfs.img $b || not_ok mounted "no btrfs"
+for s in a b; do btrfs -q subvolume create $b/$s; done
+# Numbered alike, and made in one transaction.
+for s in a b; do mkdir -p $b/$s/{w,r,none}; done
+for s in a b; do for d in w r none; do echo $s >$b/$s/$d/f; done; done
+sync
+btrfs -q subvolume snapshot $b/a $b/copy
+is numbered-alike "$(stat -c %i $b/a/w/f)" "$(stat -c %i $b/b/w/f)"
+p=$(policy rules <<P
+version: 1
+name: rules
+extends: [runtime-files]
+filesystem: {read: [$b/a/r, $b/b/none], write: [$b/a/w]}
+P
+)
+out=$(sbpf run --policy "$p" -- touch /tmp/marker 2>&1); code=$?
+is module-later/refused 125 $code
+has module-later/named "lies on btrfs, whose module was loaded after sbpf's programs" "$out"
+has module-later/hint "sbpf unload" "$out"
+is module-later/nothing-ran no "$([[ -e /tmp/marker ]] && echo yes || echo no)"
+end before
+clean
+
+# ---- each subvolume for itself ----
+hands_of free env
+box open "$open_policy"
+box rules "$p"
+has active "isolation active ($hooks_here/$hooks_here hooks) policy=rules" "$(cat "$tmp/rules.err")"
+allowed read rules r $b/a/r/f
+allowed write rules rw $b/a/w/f
+for op in create mkdir; do allowed write-$op rules $op $b/a/w/new; done
+denied read-is-not-write rules w $b/a/r/f
+denied default rules r $b/a/none/f
+denied other-subvolume/write rules w $b/b/w/f
+denied other-subvolume/create rules create $b/b/w/new
+denied other-subvolume/read rules r $b/b/r/f
+allowed other-subvolume/own-rule rules r $b/b/none/f
+denied snapshot/write rules w $b/copy/w/f
+denied snapshot/read rules r $b/copy/r/f
+denied snapshot/create rules create $b/copy/w/new
+denied snapshot/default rules r $b/copy/none/f
+# The same directory again, with a verdict of the other subvolume in between.
+allowed write-again rules rw $b/a/w/f
+denied snapshot/write-again rules w $b/copy/w/f
+
+# ---- a subvolume as a directory of a rule, and below one ----
+btrfs -q subvolume create $b/a/w/sub
+echo text >$b/a/w/sub/f
+allowed below/write rules w $b/a/w/sub/f
+p=$(policy below <<P
+version: 1
+name: below
+extends: [runtime-files]
+filesystem: {read: [$b], write: [$b/a], deny: [$b/a/w/sub, $b/a/none], protect: [$b/a/later]}
+P
+)
+box below "$p"
+allowed below/read below r $b/copy/none/f
+denied below/deny below r $b/a/w/sub/f
+denied below/deny-dir below r $b/a/none/f
+
+# ---- a sandbox makes no snapshots and removes none ----
+is snapshot-of-denied/control-open 0 "$(ask free snapshot $b/a $b/a/w)"
+is snapshot-of-denied/control-leaks a "$(ask free cat $b/a/w/snapshot/none/f)"
+btrfs -q subvolume delete $b/a/w/snapshot
+is snapshot-of-denied/denied 1 "$(ask below snapshot $b/a $b/a/w)"
+is snapshot-of-denied/nothing-made no "$([[ -e $b/a/w/snapshot ]] && echo yes || echo no)"
+is subvolume-in-a-protected-name/control-open 0 "$(ask free subvolume $b/a later)"
+is subvolume-removed/control-open 0 "$(ask free unsubvolume $b/a later)"
+is subvolume-in-a-protected-name/denied 1 "$(ask below subvolume $b/a later)"
+is subvolume-removed/denied 1 "$(ask below unsubvolume $b/a/w sub)"
+is subvolume-removed/still-there yes "$([[ -e $b/a/w/sub/f ]] && echo yes || echo no)"
+# The policy that has no rules for files lets them.
+unruled=$(policy unruled <<P
+version: 1
+name: unruled
+P
+)
+box unruled "$unruled"
+is snapshot-of-denied/allowed-elsewhere 0 "$(ask unruled snapshot $b/b $b/b/w)"
+is subvolume-in-a-protected-name/allowed-elsewhere 0 "$(ask unruled subvolume $b/b later)"
+is subvolume-removed/allowed-elsewhere 0 "$(ask unruled unsubvolume $b/b later)"
+has snapshot-of-denied/reported "btrfs subvolume" "$(sbpf events below 2>&1)"
+
+end rules below unruled open
+umount $b
+clean
+is left-behind "" "$(left_behind)"
+finish
