@@ -210,12 +210,13 @@ class LookUp {
                         "end the sandboxes and run `sbpf unload`, then start again");
         view.paths[rule].push_back(std::move(path));
       }
-    for (const auto& names : mounts_)
-      if (inodes_.at(join(names, names.size()))) {
-        policy::FsPath path = path_of(names, 0);
-        path.back().inode = inodes_.at(join(names, names.size()));
-        view.mounts.push_back(path);
-      }
+    for (const auto& names : mounts_) {
+      const auto& inode = inodes_.at(join(names, names.size()));
+      if (!inode || inode->dev == 0) continue;  // gone, or not to be told from others: stays denied
+      policy::FsPath path = path_of(names, 0);
+      path.back().inode = inode;
+      view.mounts.push_back(path);
+    }
     return view;
   }
 

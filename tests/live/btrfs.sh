@@ -39,6 +39,16 @@ is module-later/refused 125 $code
 has module-later/named "lies on btrfs, whose module was loaded after sbpf's programs" "$out"
 has module-later/hint "sbpf unload" "$out"
 is module-later/nothing-ran no "$([[ -e /tmp/marker ]] && echo yes || echo no)"
+# Once a mount that came after it is followed, so is this one: not by the rights of where it is mounted.
+mkdir -p /mnt/seen
+mount -t tmpfs seen /mnt/seen
+echo text >/mnt/seen/f
+is_followed() { [[ $(ask before r /mnt/seen/f) == 0 ]]; }
+within 60 is_followed; is module-later/other-mount-allowed 0 $?
+is module-later/control-open a "$(cat $b/a/r/f)"
+is module-later/denied $EACCES "$(ask before r $b/a/r/f)"
+is module-later/denied-root $EACCES "$(ask before ls $b)"
+umount /mnt/seen
 end before
 clean
 
