@@ -2,7 +2,6 @@
 #include "agent/kernel.h"
 
 #include <bpf/bpf.h>
-#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <sys/file.h>
@@ -13,9 +12,7 @@
 #include <cstdarg>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "agent/bpf_info.h"
 #include "agent/cgroup.h"

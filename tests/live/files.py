@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# The hands of filesystem.sh: reads one operation a line, "OP PATH [PATH]", and prints the errno, 0 for success. What
+# The hands of hands.sh: reads one operation a line, "OP PATH [PATH]", and prints the errno, 0 for success. What
 # succeeds and changes an entry is undone at once.
 import fcntl, os, struct, sys
 
