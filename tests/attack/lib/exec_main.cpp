@@ -84,10 +84,13 @@ void serve_once(int fd, const std::string& token) {
 
 void stay(const Context& ctx) {
   pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {ctx.served().get(), POLLIN, 0}};
-  // A datagram socket has no end, and no longer hears the driver once it was turned to another peer.
-  int type = 0;
+  // A datagram socket has no end, and no longer hears the driver once it was turned to another peer; on a network socket
+  // is the victim, not the driver.
+  int type = 0, family = 0;
   socklen_t size = sizeof type;
-  const bool endless = getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_DGRAM;
+  const bool socket = getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
+                      getsockopt(STDIN_FILENO, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0;
+  const bool endless = socket && (type == SOCK_DGRAM || family != AF_UNIX);
   for (;;) {
     const int ready = poll(fds, 2, endless ? 3000 : -1);
     if (ready == 0) return;
