@@ -76,6 +76,14 @@ Result<void> pin_links(const std::string& name, const std::vector<Fd>& links) {
   return {};
 }
 
+// At once: the removal of a pin only schedules it, and until then the cgroup's sockets are denied for want of a policy.
+void detach_links(const std::string& dir) {
+  for (const Hook& hook : hooks()) {
+    if (hook.kind != HookKind::cgroup) continue;
+    if (Fd link(bpf_obj_get((dir + "/" + hook.name).c_str())); link) (void)bpf_link_detach(link.get());
+  }
+}
+
 Result<void> make_ring(const Kernel& kernel, std::uint64_t cgroup_id) {
   LIBBPF_OPTS(bpf_map_create_opts, options);
   Fd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sbpf_ring", 0, 0, SBPF_RING_BYTES, &options));
@@ -192,8 +200,10 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
 
 void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
   std::error_code ec;
-  fs::remove_all(sandbox_dir(name), ec);
-  fs::remove_all(building_dir(name), ec);
+  for (const std::string& dir : {sandbox_dir(name), building_dir(name)}) {
+    detach_links(dir);
+    fs::remove_all(dir, ec);
+  }
   bpf_map_delete_elem(kernel.sandboxes(), &cgroup_id);
   bpf_map_delete_elem(kernel.policies(), &cgroup_id);
   bpf_map_delete_elem(kernel.rings(), &cgroup_id);

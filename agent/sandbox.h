@@ -27,7 +27,8 @@ struct SandboxSpec {
 Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpec& spec, const policy::Image& image,
                     bool pinned, std::vector<Fd>& links);
 
-// Undoes set_up: record, policy, ring and pins go. What is gone already is fine. The cgroup itself is left.
+// Undoes set_up: links, pins, record, policy and ring go; no program judges the cgroup any more when this returns. What is
+// gone already is fine. The cgroup itself is left.
 void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name);
 
 // Fills a new policy map from the image, reads it back, freezes it, and flips the sandbox's entry to it (I2). The old
