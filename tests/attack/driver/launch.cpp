@@ -126,6 +126,7 @@ int Process::finish(milliseconds limit) {
   pid_t done = 0;
   while ((done = waitpid(pid_, &status, WNOHANG)) == 0 && Clock::now() < deadline) usleep(1000);
   if (done == 0) {
+    killed_ = true;
     kill(pid_, SIGKILL);
     while ((done = waitpid(pid_, &status, 0)) > 0 && WIFSTOPPED(status)) kill(pid_, SIGKILL);
   }

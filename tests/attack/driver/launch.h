@@ -33,8 +33,9 @@ class Process {
   void tell(char byte);
   // A descriptor over stdin (AF_UNIX).
   void hand_over(const Fd& fd);
-  // Waits; kills when the time is over (then 137). As a shell counts: 128 + signal.
+  // Waits; kills when the time is over (then 137, and killed()). As a shell counts: 128 + signal.
   int finish(milliseconds limit);
+  bool killed() const { return killed_; }
   std::string errors() const;  // the beginning of what it wrote to stderr
 
  private:
@@ -43,6 +44,7 @@ class Process {
   Fd input_, output_, errors_;
   std::string pending_;
   std::optional<int> exit_code_;
+  bool killed_ = false;
 };
 
 // Runs a command to its end; its exit code. stderr goes to `errors`.

@@ -70,6 +70,7 @@ struct Result {
   Seen seen = Seen::nothing;
   std::string details;  // of what was seen
   int exit_code = 0;    // of the attacker, or of sbpf around it
+  bool hung = false;    // it did not end by itself
   std::string errors;
 };
 
@@ -144,6 +145,7 @@ class Run {
       result.seen = victim.look(result.outcome.value_or(Outcome{}), harm_expected ? kPatience : kSettling);
       result.details = victim.details();
       result.exit_code = process.finish(kLimit);
+      result.hung = process.killed();
       result.errors = process.errors();
     }
     if (attachment && attachment->exit_code() != 0) result.errors += attachment->errors();
@@ -210,7 +212,10 @@ std::string describe(const Result& result) {
 
 using Kind = Verdict::Kind;
 
+Verdict not_ended(const Result& result) { return {Kind::not_ok, "had to be killed in the end: " + describe(result)}; }
+
 Verdict expect_success(const Result& result) {
+  if (result.hung) return not_ended(result);
   if (!result.outcome || result.outcome->error != 0) return {Kind::not_ok, "should get through: " + describe(result)};
   if (result.seen != Seen::harm) return {Kind::not_ok, "claims to have got through: " + describe(result)};
   if (result.attach_code && *result.attach_code != 0) return {Kind::not_ok, describe(result)};
@@ -218,6 +223,7 @@ Verdict expect_success(const Result& result) {
 }
 
 Verdict expect_freedom(const Result& result) {
+  if (result.hung) return not_ended(result);
   if (!result.outcome || result.outcome->error != 0) return {Kind::not_ok, "should get through: " + describe(result)};
   if (result.seen != Seen::nothing) return {Kind::not_ok, "should do no harm: " + describe(result)};
   if (result.attach_code && *result.attach_code != 0) return {Kind::not_ok, describe(result)};
@@ -225,6 +231,7 @@ Verdict expect_freedom(const Result& result) {
 }
 
 Verdict expect_refusal(const Result& result, const Spec& spec, bool by_sbpf, bool by_attach) {
+  if (result.hung) return not_ended(result);
   if (by_attach) {  // then nothing confines the attacker: what it does is no matter
     if (result.attach_code == 125) return {Kind::ok, {}};
     return {Kind::not_ok, "attach should exit 125: " + describe(result)};
