@@ -155,7 +155,8 @@ SBPF_ASSERT(sizeof(struct sbpf_fs_node) == sizeof(struct sbpf_rule));
 enum sbpf_policy_flags {
 	SBPF_POLICY_AUDIT = 1u << 0,
 	SBPF_POLICY_NET_ALLOW_ALL = 1u << 1, /* dangerously_allow_all */
-	SBPF_POLICY_FS = 1u << 2             /* has filesystem rules; without, files are not judged */
+	SBPF_POLICY_FS = 1u << 2,            /* has filesystem rules; without, files are not judged */
+	SBPF_POLICY_NET_METADATA = 1u << 5   /* dangerously_allow_metadata */
 };
 
 /* Socket classes that are denied unless `dangerously_allow_sockets` names them: bits of policy_header.sockets. */

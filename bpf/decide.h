@@ -45,6 +45,28 @@ SBPF_INLINE int sbpf_is_canary(const struct sbpf_net_query *q)
 	       q->addr_be[1] == __builtin_bswap64(0x53425046ull);
 }
 
+/* Where clouds keep what gives a machine its credentials: denied whatever a policy lists, unless it says
+ * dangerously_allow_metadata. All of IPv4's link-local network, in which every cloud has some of it, also as NAT64 spells
+ * it, and the addresses elsewhere: Alibaba 100.100.100.200, Azure 168.63.129.16, Oracle 192.0.0.192, AWS fd00:ec2::/64,
+ * Google fd20:ce::/64, Scaleway fd00:42::/64, OpenStack fe80::a9fe:a9fe. */
+SBPF_INLINE int sbpf_is_metadata(const struct sbpf_net_query *q)
+{
+	__u32 v4 = __builtin_bswap32((__u32)(q->addr_be[1] >> 32));
+
+	if (q->kind != SBPF_RULE_CONNECT)
+		return 0;
+	if (q->addr_be[0] == 0)
+		return (__u32)q->addr_be[1] == 0xffff0000u && (v4 >> 16 == 0xa9fe || v4 == 0x646464c8 ||
+								v4 == 0xa83f8110 || v4 == 0xc00000c0);
+	if (q->addr_be[0] == __builtin_bswap64(0x0064ff9b00000000ull))
+		return (__u32)q->addr_be[1] == 0 && v4 >> 16 == 0xa9fe;
+	if (q->addr_be[0] == __builtin_bswap64(0xfe80000000000000ull))
+		return q->addr_be[1] == __builtin_bswap64(0xa9fea9feull);
+	return q->addr_be[0] == __builtin_bswap64(0xfd000ec200000000ull) ||
+	       q->addr_be[0] == __builtin_bswap64(0xfd2000ce00000000ull) ||
+	       q->addr_be[0] == __builtin_bswap64(0xfd00004200000000ull);
+}
+
 SBPF_INLINE void sbpf_rule_key_init(struct sbpf_rule_key *key, const struct sbpf_net_query *q, __u8 prefix_len)
 {
 	__u64 hi = ~0ull, lo = ~0ull;
@@ -126,6 +148,11 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 	q->rule = SBPF_NO_RULE;
 	if (sbpf_is_canary(q))
 		return SBPF_DENY;
+	if (sbpf_is_metadata(q)) {
+		header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
+		if (!header || !(header->flags & SBPF_POLICY_NET_METADATA))
+			return SBPF_DENY;
+	}
 
 	sbpf_rule_key_init(&key, q, 128);
 	key.match = SBPF_PORT_EXACT;

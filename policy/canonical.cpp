@@ -102,6 +102,7 @@ std::string network_text(const Network& network) {
   text += entries_text("connect", network.connect);
   text += entries_text("bind", network.bind);
   text += std::string("  dangerously_allow_all: ") + (network.dangerously_allow_all ? "true" : "false") + "\n";
+  text += std::string("  dangerously_allow_metadata: ") + (network.dangerously_allow_metadata ? "true" : "false") + "\n";
   text += "  dangerously_allow_sockets: [";
   for (std::size_t i = 0; i < network.dangerously_allow_sockets.size(); ++i)
     text += (i == 0 ? "" : ", ") + std::string(to_string(network.dangerously_allow_sockets[i]));

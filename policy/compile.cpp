@@ -207,6 +207,7 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   if (judges_files) header.flags |= SBPF_POLICY_FS;
   if (policy.mode == Mode::audit) header.flags |= SBPF_POLICY_AUDIT;
   if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
+  if (policy.network.dangerously_allow_metadata) header.flags |= SBPF_POLICY_NET_METADATA;
   for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
   header.n_connect_prefixes = static_cast<__u8>(connect_lengths.size());
   header.n_bind_prefixes = static_cast<__u8>(bind_lengths.size());

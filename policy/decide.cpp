@@ -38,6 +38,20 @@ bool is_canary(const NetQuery& query) {
   return sbpf_is_canary(&q) != 0;
 }
 
+bool is_metadata(const NetQuery& query) {
+  sbpf_net_query q{};
+  q.kind = static_cast<std::uint8_t>(query.kind);
+  std::memcpy(q.addr_be, query.address.data(), query.address.size());
+  return sbpf_is_metadata(&q) != 0;
+}
+
+bool is_metadata(const Endpoint& entry) {
+  constexpr std::uint8_t kLinkLocal = 112;  // 169.254.0.0/16, the shortest of them, of the mapped address
+  NetQuery query;
+  query.address = entry.address;
+  return entry.prefix >= kLinkLocal && is_metadata(query);
+}
+
 sbpf_socket_class classify_socket(int family, int type, int protocol) {
   return static_cast<sbpf_socket_class>(sbpf_classify_socket(family, type, protocol));
 }

@@ -81,7 +81,8 @@ std::string suggestion(const NetQuery& query) {
   // No entry can name port 0 as a destination, or the endpoint that every policy denies.
   if (query.kind == SBPF_RULE_CONNECT && query.port == 0) return "";
   if (is_canary(query)) return "";
-  return std::string("network: {") + list + ": [" + internal::entry_text(entry) + "]}";
+  const char* floor = is_metadata(query) ? "dangerously_allow_metadata: true, " : "";
+  return std::string("network: {") + floor + list + ": [" + internal::entry_text(entry) + "]}";
 }
 
 Explanation explain(const Policy& policy, const Image& image, const NetQuery& query) {

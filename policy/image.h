@@ -56,6 +56,11 @@ bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule = nul
 // Is it the endpoint that every policy denies (SBPF_CANARY_PORT)?
 bool is_canary(const NetQuery& query);
 
+// Is it a cloud's metadata service, which no policy allows without dangerously_allow_metadata (sbpf_is_metadata())?
+bool is_metadata(const NetQuery& query);
+// Is all that this entry of network.connect covers one?
+bool is_metadata(const Endpoint& entry);
+
 // sbpf_classify_socket() of bpf/decide.h.
 sbpf_socket_class classify_socket(int family, int type, int protocol);
 

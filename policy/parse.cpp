@@ -16,6 +16,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "policy/entry_text.h"
+#include "policy/image.h"
 #include "policy/reader.h"
 
 namespace sbpf::policy {
@@ -64,11 +66,13 @@ void merge(Draft& base, Draft later) {
   if (later.network_none) {
     base.network_none = true;  // for whoever merges the result of this merge over something else
     base.dangerously_allow_all.reset();
+    base.dangerously_allow_metadata.reset();
     base.connect.clear();
     base.bind.clear();
     base.dangerously_allow_sockets.clear();
   }
   replace(base.dangerously_allow_all, later.dangerously_allow_all);
+  replace(base.dangerously_allow_metadata, later.dangerously_allow_metadata);
   append(base.connect, std::move(later.connect));
   append(base.bind, std::move(later.bind));
   append(base.dangerously_allow_sockets, std::move(later.dangerously_allow_sockets));
@@ -149,6 +153,7 @@ Policy finish(Draft draft) {
   policy.mode = draft.mode.value_or(Mode::enforce);
   policy.on_loss = draft.on_loss.value_or(OnLoss::freeze);
   policy.network.dangerously_allow_all = draft.dangerously_allow_all && draft.dangerously_allow_all->value;
+  policy.network.dangerously_allow_metadata = draft.dangerously_allow_metadata.value_or(false);
   policy.network.connect = std::move(draft.connect);
   policy.network.bind = std::move(draft.bind);
   policy.network.dangerously_allow_sockets = std::move(draft.dangerously_allow_sockets);
@@ -199,6 +204,17 @@ void check_contradiction(const internal::DraftFilesystem& draft, std::vector<Dia
                               "of extended profiles too"});
 }
 
+// An entry that lies wholly where nothing is allowed would say nothing; one that reaches further is cut.
+void check_metadata(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
+  if (draft.dangerously_allow_metadata.value_or(false)) return;
+  for (const Endpoint& entry : draft.connect)
+    if (is_metadata(entry))
+      internal::report(diagnostics,
+                       Diagnostic{entry.where, "metadata", "network.connect",
+                                  internal::entry_text(entry) + " is where clouds keep a machine's credentials",
+                                  "remove the entry, or add dangerously_allow_metadata: true to network"});
+}
+
 // In the order of the files, and in each from top to bottom.
 void sort_by_place(std::vector<Diagnostic>& diagnostics) {
   std::map<std::string, std::size_t> rank;
@@ -217,6 +233,7 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   Draft draft = Loader(profiles, diagnostics).load(text, file);
   check_contradiction(draft, diagnostics);
   check_contradiction(draft.filesystem, diagnostics);
+  check_metadata(draft, diagnostics);
   if (!diagnostics.empty()) {
     sort_by_place(diagnostics);
     return tl::unexpected(std::move(diagnostics));

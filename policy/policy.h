@@ -59,6 +59,7 @@ struct Endpoint {
 
 struct Network {
   bool dangerously_allow_all = false;
+  bool dangerously_allow_metadata = false;  // lists, networks and dangerously_allow_all leave these addresses out
   std::vector<Endpoint> connect;
   std::vector<Endpoint> bind;                        // port 0: the kernel picks
   std::vector<sbpf_socket_class> dangerously_allow_sockets;  // sorted, unique

@@ -131,6 +131,10 @@ void read_network(const YamlNode& node, const std::string& key, Reader& reader, 
        [&](const YamlNode& n, const std::string& k) {
          if (auto b = reader.boolean(n, k)) draft.dangerously_allow_all = Placed<bool>{*b, reader.where(n)};
        }},
+      {"dangerously_allow_metadata",
+       [&](const YamlNode& n, const std::string& k) {
+         if (auto b = reader.boolean(n, k)) draft.dangerously_allow_metadata = *b;
+       }},
       {"dangerously_allow_sockets",
        [&](const YamlNode& n, const std::string& k) { read_sockets(n, k, reader, draft.dangerously_allow_sockets); }},
   };

@@ -41,6 +41,7 @@ struct Draft {
   std::optional<OnLoss> on_loss;
   bool network_none = false;
   std::optional<Placed<bool>> dangerously_allow_all;
+  std::optional<bool> dangerously_allow_metadata;
   std::vector<Endpoint> connect, bind;
   std::vector<sbpf_socket_class> dangerously_allow_sockets;
   DraftFilesystem filesystem;

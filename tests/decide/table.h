@@ -73,6 +73,25 @@ network:
     - {cidr: 0.0.0.0/0, ports: [123], protocol: udp}
     - {cidr: "2000::/3", ports: [123], protocol: udp}
 )";
+inline constexpr char kWide[] = R"(version: 1
+name: wide
+network:
+  connect:
+    - {cidr: 0.0.0.0/0, ports: [80], protocol: tcp}
+    - {cidr: "fc00::/7", ports: [80], protocol: tcp}
+    - {cidr: "fe80::/10", ports: [80], protocol: tcp}
+    - {cidr: "64:ff9b::/96", ports: [80], protocol: tcp}
+)";
+inline constexpr char kMetadata[] = R"(version: 1
+name: metadata
+network:
+  dangerously_allow_metadata: true
+  connect:
+    - {cidr: 0.0.0.0/0, ports: [80], protocol: tcp}
+    - {cidr: "fc00::/7", ports: [80], protocol: tcp}
+    - {cidr: "fe80::/10", ports: [80], protocol: tcp}
+    - {cidr: "64:ff9b::/96", ports: [80], protocol: tcp}
+)";
 inline constexpr char kBind[] = R"(version: 1
 name: bind
 network:
@@ -189,6 +208,29 @@ inline constexpr Row kRows[] = {
     {"v4_everywhere_denies_other_port", kEverywhere, kConnect, kUdp, "203.0.113.9", 124, false},
     {"v6_internet_allows_v6", kEverywhere, kConnect, kUdp, "2001:db8::9", 123, true},
     {"v6_internet_denies_tcp", kEverywhere, kConnect, kTcp, "2001:db8::9", 123, false},
+
+    {"wide_denies_metadata", kWide, kConnect, kTcp, "169.254.169.254", 80, false},
+    {"wide_denies_mapped_metadata", kWide, kConnect, kTcp, "::ffff:169.254.169.254", 80, false},
+    {"wide_denies_metadata_of_containers", kWide, kConnect, kTcp, "169.254.170.2", 80, false},
+    {"wide_denies_last_of_link_local", kWide, kConnect, kTcp, "169.254.255.255", 80, false},
+    {"wide_allows_after_link_local", kWide, kConnect, kTcp, "169.255.0.0", 80, true},
+    {"wide_allows_before_link_local", kWide, kConnect, kTcp, "169.253.255.255", 80, true},
+    {"wide_denies_alibaba", kWide, kConnect, kTcp, "100.100.100.200", 80, false},
+    {"wide_allows_beside_alibaba", kWide, kConnect, kTcp, "100.100.100.201", 80, true},
+    {"wide_denies_azure", kWide, kConnect, kTcp, "168.63.129.16", 80, false},
+    {"wide_denies_oracle", kWide, kConnect, kTcp, "192.0.0.192", 80, false},
+    {"wide_denies_aws6", kWide, kConnect, kTcp, "fd00:ec2::254", 80, false},
+    {"wide_allows_beside_aws6", kWide, kConnect, kTcp, "fd00:ec3::254", 80, true},
+    {"wide_denies_google6", kWide, kConnect, kTcp, "fd20:ce::254", 80, false},
+    {"wide_denies_scaleway6", kWide, kConnect, kTcp, "fd00:42::42", 80, false},
+    {"wide_denies_openstack6", kWide, kConnect, kTcp, "fe80::a9fe:a9fe", 80, false},
+    {"wide_denies_nat64_metadata", kWide, kConnect, kTcp, "64:ff9b::169.254.169.254", 80, false},
+    {"wide_allows_nat64", kWide, kConnect, kTcp, "64:ff9b::192.0.2.1", 80, true},
+    {"allow_all_denies_metadata", kAll, kConnect, kTcp, "169.254.169.254", 80, false},
+    {"allow_all_lets_metadata_be_bound", kAll, kBindOp, kTcp, "169.254.169.254", 80, true},
+    {"metadata_when_said", kMetadata, kConnect, kTcp, "169.254.169.254", 80, true},
+    {"metadata6_when_said", kMetadata, kConnect, kTcp, "fd00:ec2::254", 80, true},
+    {"metadata_by_rule_only", kMetadata, kConnect, kTcp, "169.254.169.254", 81, false},
 
     {"bind_allows_range", kBind, kBindOp, kTcp, "127.0.0.1", 8010, true},
     {"bind_denies_beyond_range", kBind, kBindOp, kTcp, "127.0.0.1", 8011, false},

@@ -193,6 +193,7 @@ network:
     - {cidr: 10.0.0.0/8, ports: [5], protocol: any}
   bind: []
   dangerously_allow_all: false
+  dangerously_allow_metadata: false
   dangerously_allow_sockets: []
 process:
   env:

@@ -5,6 +5,7 @@
 #include <rapidcheck.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "policy/filesystem.h"
 #include "policy/image.h"
@@ -19,10 +20,10 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation) {
 
 // Few addresses, close to each other, so that queries hit, miss narrowly, and fall into nested prefixes.
 rc::Gen<Address> any_address() {
-  return rc::gen::map(rc::gen::tuple(rc::gen::inRange(0, 6), rc::gen::inRange(0, 256), rc::gen::inRange(0, 4)),
+  return rc::gen::map(rc::gen::tuple(rc::gen::inRange(0, 8), rc::gen::inRange(0, 256), rc::gen::inRange(0, 4)),
                       [](const std::tuple<int, int, int>& t) {
-                        static const char* const kBases[] = {"127.0.0.0", "10.0.0.0",   "192.0.2.0",
-                                                             "::",        "2001:db8::", "2001:db8:8000::"};
+                        static const char* const kBases[] = {"127.0.0.0",  "10.0.0.0",        "192.0.2.0",   "::",
+                                                             "2001:db8::", "2001:db8:8000::", "169.254.0.0", "fd00:ec2::"};
                         Address a = parse_address(kBases[std::get<0>(t)]).value();
                         a[15] = static_cast<std::uint8_t>(std::get<1>(t));
                         a[14] = static_cast<std::uint8_t>(a[14] ^ (std::get<2>(t) & 1));
@@ -97,8 +98,11 @@ Policy any_policy() {
   p.mode = *rc::gen::element(Mode::enforce, Mode::audit);
   p.on_loss = *rc::gen::element(OnLoss::freeze, OnLoss::kill, OnLoss::alert);
   p.network.dangerously_allow_all = *rc::gen::inRange(0, 8) == 0;
+  p.network.dangerously_allow_metadata = *rc::gen::arbitrary<bool>();
   if (!p.network.dangerously_allow_all) {
     for (int i = *rc::gen::inRange(0, 7); i > 0; --i) p.network.connect.push_back(any_endpoint(false));
+    // An entry that is nothing but metadata services is an error without it.
+    for (const Endpoint& e : p.network.connect) p.network.dangerously_allow_metadata |= is_metadata(e);
     for (int i = *rc::gen::inRange(0, 4); i > 0; --i) p.network.bind.push_back(any_endpoint(true));
     for (int c = SBPF_SOCKET_MPTCP; c < SBPF_SOCKET_OTHER; ++c)
       if (*rc::gen::inRange(0, 4) == 0)
@@ -135,11 +139,17 @@ bool same_files(const Filesystem& a, const Filesystem& b) {
                     [](const FsRule& x, const FsRule& y) { return x.path == y.path && x.access == y.access; });
 }
 
+bool begins_with(const Address& address, const char* prefix, std::size_t bytes) {
+  return std::memcmp(address.data(), parse_address(prefix).value().data(), bytes) == 0;
+}
+
 // What the policy says, with nothing of the compiler or of decide.h: every entry, bit by bit, port by port.
 bool model_allows(const Policy& policy, const NetQuery& query) {
   if (query.port == SBPF_CANARY_PORT &&
       (query.address == parse_address("0.83.66.80") || query.address == parse_address("100::5342:5046")))
     return false;
+  const bool metadata = begins_with(query.address, "169.254.0.0", 14) || begins_with(query.address, "fd00:ec2::", 8);
+  if (query.kind == SBPF_RULE_CONNECT && metadata && !policy.network.dangerously_allow_metadata) return false;
   if (policy.network.dangerously_allow_all) return true;
   for (const Endpoint& e : query.kind == SBPF_RULE_BIND ? policy.network.bind : policy.network.connect) {
     if (e.protocol == Protocol::tcp && query.proto != SBPF_PROTO_TCP) continue;
@@ -183,6 +193,7 @@ TEST(Properties, canonical_text_gives_the_policy_back) {
     const Policy p = read_back(made);
     RC_ASSERT(p.name == made.name && p.mode == made.mode && p.on_loss == made.on_loss);
     RC_ASSERT(p.network.dangerously_allow_all == made.network.dangerously_allow_all);
+    RC_ASSERT(p.network.dangerously_allow_metadata == made.network.dangerously_allow_metadata);
     RC_ASSERT(p.network.dangerously_allow_sockets == made.network.dangerously_allow_sockets);
     RC_ASSERT(same_files(p.filesystem, made.filesystem));
     RC_ASSERT(p.env.set == made.env.set);

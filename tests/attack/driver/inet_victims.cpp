@@ -7,6 +7,8 @@
 #include <linux/vm_sockets.h>
 #include <net/if.h>
 
+#include <optional>
+
 #include "tests/attack/driver/victim.h"
 #include "tests/attack/lib/kernel.h"
 
@@ -51,6 +53,33 @@ class OpenServer : public Server {
   }
 };
 
+// An address that lo has for as long as the victim lives.
+class LoAddress {
+ public:
+  explicit LoAddress(const char* address) : address_(address) {
+    change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), true, address_);
+  }
+  LoAddress(const LoAddress&) = delete;
+  LoAddress& operator=(const LoAddress&) = delete;
+  ~LoAddress() {
+    try {
+      change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), false, address_);
+    } catch (const Failure&) {  // the address is gone already
+    }
+  }
+
+ private:
+  const char* address_;
+};
+
+// What a cloud gives a machine's credentials out by.
+class MetadataServer : LoAddress, public Server {
+ public:
+  MetadataServer(const Scene& scene, bool v6)
+      : LoAddress(v6 ? kMetadata6 : kMetadata4),
+        Server(scene, v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0, v6 ? attack::v6(kMetadata6, 0) : v4(kMetadata4, 0)) {}
+};
+
 // Echo requests, seen by a raw socket. Other ICMP is everyone's.
 class EchoSniffer : public Receiver {
  public:
@@ -70,7 +99,7 @@ class EchoSniffer : public Receiver {
 class WireSniffer : public Receiver {
  public:
   WireSniffer(const Scene& scene, bool v6) : Receiver(scene.token), v6_(v6) {
-    if (v6_) change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), true, kWire6);
+    if (v6_) address_.emplace(kWire6);
     Fd fd = open_socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK, htons(v6_ ? ETH_P_IPV6 : ETH_P_IP));
     sockaddr_ll lo{};
     lo.sll_family = AF_PACKET;
@@ -79,13 +108,6 @@ class WireSniffer : public Receiver {
     must(bind(fd.get(), reinterpret_cast<sockaddr*>(&lo), sizeof(lo)), "bind to lo");
     receive_at(std::move(fd));
     settle();
-  }
-  ~WireSniffer() override {
-    if (!v6_) return;
-    try {
-      change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), false, kWire6);
-    } catch (const Failure&) {  // the address is gone already
-    }
   }
 
  private:
@@ -96,6 +118,7 @@ class WireSniffer : public Receiver {
     return Receiver::judge(data);
   }
   bool v6_;
+  std::optional<LoAddress> address_;
 };
 
 class VsockServer : public Receiver {
@@ -146,6 +169,8 @@ std::unique_ptr<VictimState> make_inet_victim(Victim kind, const Scene& scene) {
   if (kind == Victim::tcp6) return std::make_unique<Server>(scene, AF_INET6, SOCK_STREAM, 0, local6);
   if (kind == Victim::udp4) return std::make_unique<Server>(scene, AF_INET, SOCK_DGRAM, 0, local4);
   if (kind == Victim::udp6) return std::make_unique<Server>(scene, AF_INET6, SOCK_DGRAM, 0, local6);
+  if (kind == Victim::metadata4) return std::make_unique<MetadataServer>(scene, false);
+  if (kind == Victim::metadata6) return std::make_unique<MetadataServer>(scene, true);
   if (kind == Victim::udp_any) return std::make_unique<OpenServer>(scene);
   if (kind == Victim::udplite4) return server_or_plain_tcp(scene, SOCK_DGRAM, IPPROTO_UDPLITE);
   if (kind == Victim::mptcp4) return server_or_plain_tcp(scene, SOCK_STREAM, IPPROTO_MPTCP);

@@ -27,6 +27,8 @@ enum class Victim {
   udp4,
   udp6,     // on 127.0.0.1 / ::1
   udp_any,  // on 0.0.0.0, member of 239.255.83.66 on lo
+  metadata4,
+  metadata6,  // listener on 169.254.169.254 / fd00:ec2::254, on lo
   udplite4,
   sctp4,       // one-to-one listener on 127.0.0.1
   sctp4_many,  // one-to-many on 127.0.0.1
@@ -87,6 +89,13 @@ enum class Stdin {
 // Policies: what stands below `network:`. {port} is the victim's, {decoy} an endpoint that every policy allows.
 inline constexpr const char* kDenyDefault = "connect: [{address: 127.0.0.1, ports: [{decoy}]}]";
 inline constexpr const char* kAllowAll = "dangerously_allow_all: true";
+// Networks around the metadata services of clouds, without and with leave to reach these.
+inline constexpr const char* kAllOf4 = "connect: [{cidr: 0.0.0.0/0, ports: [1-65535]}]";
+inline constexpr const char* kAllowAllOf4 =
+    "connect: [{cidr: 0.0.0.0/0, ports: [1-65535]}]\n  dangerously_allow_metadata: true";
+inline constexpr const char* kAllOf6 = "connect: [{cidr: \"fd00::/8\", ports: [1-65535]}]";
+inline constexpr const char* kAllowAllOf6 =
+    "connect: [{cidr: \"fd00::/8\", ports: [1-65535]}]\n  dangerously_allow_metadata: true";
 inline constexpr const char* kAllowTcp4 = "connect: [{address: 127.0.0.1, ports: [{decoy}, {port}], protocol: tcp}]";
 inline constexpr const char* kAllowTcp6 = "connect: [{address: \"::1\", ports: [{port}], protocol: tcp}]";
 inline constexpr const char* kAllowUdp4 = "connect: [{address: 127.0.0.1, ports: [{decoy}, {port}], protocol: udp}]";

@@ -54,6 +54,8 @@ std::string segment_route(const char* hop, const char* final_destination);
 std::string home_route(const char* hop);
 
 inline constexpr const char* kWire4 = "127.0.83.66";
+inline constexpr const char* kMetadata4 = "169.254.169.254";
+inline constexpr const char* kMetadata6 = "fd00:ec2::254";
 inline constexpr const char* kWire6 = "fd53:4250::2";
 inline constexpr const char* kMulticast = "239.255.83.66";
 

@@ -64,6 +64,11 @@ set(SBPF_NETWORK_ATTACKS
   loose_source_route_in_ancillary_data_on_udp6_is_refused
   loose_source_route_is_refused
   loose_source_route_on_udp6_is_refused
+  metadata_by_tcp_fastopen_is_refused
+  metadata_mapped_connect_is_refused
+  metadata_tcp4_connect_is_refused
+  metadata_tcp6_connect_is_refused
+  metadata_under_allow_all_is_refused
   mount_over_bpffs_is_refused
   mount_over_cgroup2_is_refused
   move_mount_of_bpffs_is_refused
