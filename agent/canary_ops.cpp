@@ -76,6 +76,34 @@ int try_compat_ioctl(int fd) {
 int try_compat_ioctl(int) { return kUnreachable; }
 #endif
 
+// A file that may be run, and is no program: a kernel that does not deny says ENOEXEC.
+Fd runnable_file() {
+  constexpr unsigned kMfdExec = 0x10;  // newer than Debian 12's headers
+  Fd fd(static_cast<int>(::syscall(SYS_memfd_create, "sbpf-canary", MFD_CLOEXEC | kMfdExec)));
+  if (!fd && errno == EINVAL) fd = Fd(static_cast<int>(::syscall(SYS_memfd_create, "sbpf-canary", MFD_CLOEXEC)));
+  if (fd && ::write(fd.get(), "sbpf", 4) != 4) return Fd();
+  return fd;
+}
+
+int try_exec() {
+  const Fd fd = runnable_file();
+  if (!fd) return kUnreachable;  // the host allows no such files (vm.memfd_noexec)
+  char name[] = "sbpf-canary";
+  char* const argv[] = {name, nullptr};
+  char* const none[] = {nullptr};
+  return result(::syscall(SYS_execveat, fd.get(), "", argv, none, AT_EMPTY_PATH));
+}
+
+int try_mprotect() {
+  const Fd fd = runnable_file();
+  if (!fd) return kUnreachable;
+  void* memory = ::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+  if (memory == MAP_FAILED) return errno;
+  const int error = result(::mprotect(memory, 1, PROT_READ | PROT_EXEC));
+  ::munmap(memory, 1);
+  return error;
+}
+
 // A request under a registered personality: the hook is called when the request is prepared.
 int try_uring_personality() {
   io_uring_params params{};
@@ -205,6 +233,10 @@ int try_hook(sbpf_hook hook, const Scene& scene) {
       return result(::unshare(CLONE_NEWUSER));
     case SBPF_HOOK_uring_override_creds:
       return try_uring_personality();
+    case SBPF_HOOK_bprm_check_security:
+      return try_exec();
+    case SBPF_HOOK_file_mprotect:
+      return try_mprotect();
     default:
       return try_network_hook(hook);
   }

@@ -86,6 +86,7 @@ std::string guard_text(const sbpf_event& e) {
 }
 
 std::string wanted_text(std::uint32_t rights) {
+  if ((rights & SBPF_FS_EXEC) != 0) return "exec";
   if ((rights & SBPF_FS_WRITE) == 0) return "read";
   return (rights & SBPF_FS_READ) != 0 ? "read, write" : "write";
 }
@@ -172,6 +173,21 @@ void explain_into(Event& event) {
         event.allow = std::string("filesystem: {") + (event.wanted == "read" ? "read" : "write") + ": [" +
                       event.path + "]}";
       return;
+    case SBPF_REASON_EXEC_RULE:
+      event.text = fs_text(event) + ", which a rule denies";
+      return;
+    case SBPF_REASON_EXEC_DEFAULT:
+      event.text = fs_text(event);
+      if (!event.path.empty() && event.path.front() == '/')
+        event.allow = "process: {exec: {allow: [" + event.path + "]}}";
+      return;
+    case SBPF_REASON_EXEC_WRITABLE:
+      event.text = fs_text(event) + ", which the sandbox may write";
+      if (!event.path.empty() && event.path.front() == '/') event.allow = "filesystem: {read: [" + event.path + "]}";
+      return;
+    case SBPF_REASON_EXEC_PLACELESS:
+      event.text = event.path == "…" ? "exec of a file in memory" : fs_text(event) + ", which was deleted";
+      return;
     case SBPF_REASON_FS_UNCOVERED:
       event.text = fs_text(event) + ", on a filesystem that was not mounted when the policy was published";
       return;
@@ -221,7 +237,7 @@ Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox) {
   Event event;
   event.raw = raw.event;
   event.sandbox = sandbox;
-  if (raw.event.domain == SBPF_DOMAIN_FILESYSTEM && raw.n_names + raw.at_root > 0) {
+  if (raw.n_names + raw.at_root > 0) {
     event.path = path_of(raw);
     event.wanted = wanted_text(raw.wanted);
   }

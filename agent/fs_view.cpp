@@ -60,7 +60,7 @@ class LookUp {
     if (!root_) return fail("fs_view", "cannot open the sandbox's root directory", "", errno);
     const std::string real_root = target(root_);
     if (real_root != "/") prefix_ = real_root;  // a chroot: readlink shows its paths from the namespace's root
-    for (const policy::FsRule& rule : policy.filesystem.rules)
+    for (const policy::RulePath& rule : policy::rule_paths(policy))
       if (auto r = add_rule(rule); !r) return tl::unexpected<Error>(r.error());
     add_mounts();
     if (auto r = resolve_inodes(); !r) return tl::unexpected<Error>(r.error());
@@ -101,15 +101,15 @@ class LookUp {
     }
   }
 
-  Result<void> add_rule(const policy::FsRule& rule) {
+  Result<void> add_rule(const policy::RulePath& rule) {
     auto found = follow(rule.path);
-    if (!found) return fail(std::move(found.error()), place(rule.where) + "filesystem");
+    if (!found) return fail(std::move(found.error()), place(rule.where) + "rule");
     add_path(rule.path, *found);
     // A link is also a name of its own: who may replace it decides where the rule's path leads.
     const std::size_t slash = rule.path.rfind('/');
     if (slash == std::string::npos || rule.path == "/") return {};
     auto parent = follow(slash == 0 ? "/" : rule.path.substr(0, slash));
-    if (!parent) return fail(std::move(parent.error()), place(rule.where) + "filesystem");
+    if (!parent) return fail(std::move(parent.error()), place(rule.where) + "rule");
     if (parent->existing < parent->names.size()) return {};
     parent->names.push_back(rule.path.substr(slash + 1));
     Fd link = open_in(root_, join(parent->names, parent->names.size()), O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
@@ -232,7 +232,7 @@ class LookUp {
 }  // namespace
 
 Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, pid_t pid) {
-  if (!policy.filesystem.requested || policy.filesystem.dangerously_allow_all) return policy::FsView{};
+  if (!policy.filesystem.judged() && !policy.exec.judged()) return policy::FsView{};
   return LookUp(kernel, pid).all(policy);
 }
 

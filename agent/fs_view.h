@@ -11,7 +11,7 @@
 
 namespace sbpf::agent {
 
-// Looks up every path of the policy's filesystem rules, and every mount, as the process `pid` sees them (its root and its
+// Looks up every path of the policy's filesystem and exec rules, and every mount, as the process `pid` sees them (its root and its
 // mount namespace; 0: this process's own). Nothing for a policy without such rules.
 // Errors: "fs_view" (a path cannot be looked up, with its location), "inodes" (the kernel gave no answer).
 Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, pid_t pid);

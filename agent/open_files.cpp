@@ -33,6 +33,7 @@ unsigned open_flags(const std::string& proc, const std::string& fd) {
 }
 
 const char* forbidden_use(std::uint32_t wanted, std::uint32_t rights) {
+  if ((wanted & SBPF_FS_EXEC & ~rights) != 0) return " to be executed";
   if ((wanted & SBPF_FS_WRITE & ~rights) != 0) return " for writing";
   return (wanted & ~rights) != 0 ? " for reading" : nullptr;
 }
@@ -41,13 +42,14 @@ const char* forbidden_use(std::uint32_t wanted, std::uint32_t rights) {
 
 std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) {
   std::set<std::string> found;
-  if ((image.header().flags & SBPF_POLICY_FS) == 0) return {};
+  const sbpf_policy_header header = image.header();
+  if ((header.flags & SBPF_POLICY_PATHS) == 0) return {};
   const std::string proc = "/proc/" + std::to_string(pid), who = "pid " + std::to_string(pid) + ": ";
   const auto judge = [&](const std::string& target, std::uint32_t wanted, const char* how) {
     const std::string path = real_path(target);
-    if (path.empty()) return;
-    if (const char* use = forbidden_use(wanted, policy::fs_rights_at(image.entries, path)))
-      found.insert(who + path + how + use);
+    std::uint32_t rights = path.empty() ? ~0u : policy::fs_rights_at(image, path);
+    if (header.exec_places_only && path != target && target.starts_with('/')) rights &= ~std::uint32_t{SBPF_FS_EXEC};
+    if (const char* use = forbidden_use(wanted, rights)) found.insert(who + (path.empty() ? target : path) + how + use);
   };
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
@@ -67,6 +69,7 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
     std::getline(fields, path);
     std::uint32_t wanted = SBPF_FS_READ;
     if (permissions.size() == 4 && permissions[1] == 'w' && permissions[3] == 's') wanted |= SBPF_FS_WRITE;
+    if (permissions.size() == 4 && permissions[2] == 'x') wanted |= SBPF_FS_EXEC;
     judge(path, wanted, " mapped");
   }
   return {found.begin(), found.end()};

@@ -99,7 +99,7 @@ Result<void> make_record(const Kernel& kernel, const Cgroup& cgroup, const Sandb
   record.cgroup_id = cgroup.id();
   record.level = cgroup.level();
   record.flags = spec.flags;
-  if ((image.header().flags & SBPF_POLICY_FS) != 0) record.flags |= SBPF_SANDBOX_FS;
+  if ((image.header().flags & SBPF_POLICY_PATHS) != 0) record.flags |= SBPF_SANDBOX_FS;
   std::strncpy(record.name, spec.name.c_str(), sizeof record.name - 1);
   for (std::size_t i = 0; i < spec.stdio_inode.size(); i++) record.stdio_inode[i] = spec.stdio_inode[i];
   record.created_ns = boottime_ns();
@@ -122,7 +122,7 @@ Result<policy::Image> read_entries(int map) {
   return image;
 }
 
-// The hooks look for filesystem rules only in sandboxes that are marked; the mark comes before the rules. A sandbox that
+// The hooks look for rules for paths only in sandboxes that are marked; the mark comes before the rules. A sandbox that
 // is being set up has no record yet. (Events that are counted between the two calls are lost to the counters.)
 Result<void> mark_filesystem(const Kernel& kernel, std::uint64_t cgroup_id) {
   sbpf_sandbox record{};
@@ -158,7 +158,7 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
   auto back = read_entries(map.get());
   if (!back || policy::image_sha256(back->entries) != policy::image_sha256(image.entries))
     return publish_error("the map read back differs from the image", EIO);
-  if ((image.header().flags & SBPF_POLICY_FS) != 0)
+  if ((image.header().flags & SBPF_POLICY_PATHS) != 0)
     if (auto marked = mark_filesystem(kernel, cgroup_id); !marked) return marked;
   const int fd = map.get();
   if (bpf_map_update_elem(kernel.policies(), &cgroup_id, &fd, BPF_ANY) != 0) return publish_error("flip", errno);

@@ -101,20 +101,22 @@ struct sbpf_rule {
 	struct sbpf_port_range range[SBPF_MAX_RANGES];
 };
 
-/* ---- filesystem rules ----
+/* ---- rules for paths: files and programs ----
  * The paths of all rules form a tree of nodes, "/" its root. Every path component is a node; one that exists is found by
  * its inode, and every node but the root also by its parent node and its name, so that a rule holds for a name that
  * appears later or is replaced. A file's verdict is that of the deepest node on the way from the file up to the root of
  * its filesystem: up to the first inode that is a node, and from there down again by names. */
 enum sbpf_fs_rights {
 	SBPF_FS_READ = 1u << 0,
-	SBPF_FS_WRITE = 1u << 1 /* contents, metadata, and the entry itself: create, delete, rename */
+	SBPF_FS_WRITE = 1u << 1, /* contents, metadata, and the entry itself: create, delete, rename */
+	SBPF_FS_EXEC = 1u << 2   /* to be run as a program, or mapped as one; by rules of its own (process.exec) */
 };
 
 enum sbpf_fs_flags {
 	SBPF_FS_NAMED = 1u << 0, /* has child nodes: names below it count */
 	SBPF_FS_HOLDS = 1u << 1, /* a node without SBPF_FS_WRITE lies beneath: it may not be moved or removed */
-	SBPF_FS_RULE = 1u << 2   /* a rule names it; else it has the rights of the node above */
+	SBPF_FS_RULE = 1u << 2,  /* a filesystem rule names it; else it has the rights of the node above */
+	SBPF_FS_DENY_WRITABLE = 1u << 3 /* SBPF_FS_EXEC is missing only because it may be written */
 };
 
 struct sbpf_fs_inode {
@@ -131,10 +133,11 @@ struct sbpf_fs_name {
 
 struct sbpf_fs_node {
 	__u32 node;   /* its number; "/" is 1 */
-	__u32 rights; /* enum sbpf_fs_rights, in effect */
+	__u32 rights; /* enum sbpf_fs_rights, in effect; of the kinds that the policy judges (enum sbpf_policy_flags) */
 	__u32 flags;  /* enum sbpf_fs_flags */
-	__u32 rule;   /* of the rule in effect; SBPF_NO_RULE: the default */
-	__u8 pad[56];
+	__u32 rule;   /* of the filesystem rule in effect; SBPF_NO_RULE: the default */
+	__u32 exec_rule; /* of the exec rule in effect, likewise */
+	__u8 pad[52];
 };
 /* A record of the iterator sbpf_inodes. */
 struct sbpf_open_inode {
@@ -156,8 +159,10 @@ enum sbpf_policy_flags {
 	SBPF_POLICY_AUDIT = 1u << 0,
 	SBPF_POLICY_NET_ALLOW_ALL = 1u << 1, /* dangerously_allow_all */
 	SBPF_POLICY_FS = 1u << 2,            /* has filesystem rules; without, files are not judged */
+	SBPF_POLICY_EXEC = 1u << 4,          /* has exec rules; without, programs are not judged */
 	SBPF_POLICY_NET_METADATA = 1u << 5   /* dangerously_allow_metadata */
 };
+#define SBPF_POLICY_PATHS (SBPF_POLICY_FS | SBPF_POLICY_EXEC)
 
 /* Socket classes that are denied unless `dangerously_allow_sockets` names them: bits of policy_header.sockets. */
 enum sbpf_socket_class {
@@ -182,7 +187,8 @@ struct sbpf_policy_header {
 	__u32 sockets; /* 1 << enum sbpf_socket_class */
 	__u8 n_connect_prefixes;
 	__u8 n_bind_prefixes;
-	__u8 pad[2];
+	__u8 exec_places_only; /* with exec rules: what lies in no place (memfd, deleted files) is not run */
+	__u8 pad;
 	__u32 generation;
 	__u32 n_rules;
 	__u32 pad2;
@@ -232,7 +238,7 @@ enum sbpf_on_loss {
 enum sbpf_sandbox_flags {
 	SBPF_SANDBOX_ATTACHED = 1u << 0,    /* by `attach`: its cgroup is another's and stays on detach */
 	SBPF_SANDBOX_KEPT_SOCKETS = 1u << 1, /* attached with forbidden sockets open, on the operator's word */
-	SBPF_SANDBOX_FS = 1u << 2 /* has, or had, a policy with filesystem rules; set before such a policy is published */
+	SBPF_SANDBOX_FS = 1u << 2 /* has, or had, a policy with rules for paths; set before such a policy is published */
 };
 
 /* Keyed by cgroup id. Written by the agent once; the counters are the kernel side's. */
@@ -386,6 +392,10 @@ enum sbpf_reason {
 	SBPF_REASON_FS_HOLDS = 15,        /* the directory holds a path that must stay */
 	SBPF_REASON_FS_MOUNT = 16,        /* mounts and namespaces could move what the rules name */
 	SBPF_REASON_FS_DEVICE = 17,       /* device nodes */
+	SBPF_REASON_EXEC_RULE = 18,       /* an exec rule denies it */
+	SBPF_REASON_EXEC_DEFAULT = 19,    /* no exec rule covers the path, and there is a list of what is allowed */
+	SBPF_REASON_EXEC_WRITABLE = 20,   /* the sandbox may write it */
+	SBPF_REASON_EXEC_PLACELESS = 21,  /* memfd, shared memory, a deleted file */
 	SBPF_REASON_MAX
 };
 

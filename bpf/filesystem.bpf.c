@@ -17,10 +17,11 @@
  * file_ioctl, _compat    ioctl                             flags of files; devices that may     ioctls that only read
  *                                                          not be written; TIOCSTI and kin;
  *                                                          subvolumes of btrfs
- * mmap_file              vm_mmap_pgoff, mprotect excluded  mapping what may not be opened so    mappings made before
+ * mmap_file              vm_mmap_pgoff, do_shmat, elf_map  mapping what may not be opened so;    mappings made before;
+ *                                                          executable: what may not be run      mprotect (exec.bpf.c)
  * sb_pivotroot, userns_create, uring_override_creds        all of it, while there are rules
  */
-#include "fs.h"
+#include "exec.h"
 
 SEC("lsm/path_mkdir")
 int BPF_PROG(hook_path_mkdir, struct path *dir, struct dentry *dentry)
@@ -234,7 +235,6 @@ static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
 IOCTL_HOOK(file_ioctl)
 IOCTL_HOOK(file_ioctl_compat)
 
-#define PROT_WRITE 2
 #define MAP_TYPE 0xf
 #define MAP_PRIVATE 2
 
@@ -248,7 +248,11 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 	LSM_GATE(boxes);
 	if ((flags & MAP_TYPE) != MAP_PRIVATE && file->f_mode & FMODE_WRITE)
 		want |= SBPF_FS_WRITE; /* mprotect could make it writable later */
-	FS_JUDGE(boxes, mmap_file, want, file->f_path.dentry, file->f_path.mnt);
+	FS_ASK(boxes, mmap_file, want, file->f_path.dentry, file->f_path.mnt);
+	/* `prot` has what the kernel adds for programs for which reading is executing. */
+	if ((reqprot | prot) & PROT_EXEC)
+		EXEC_ASK(boxes, mmap_file, file);
+	return 0;
 }
 
 #define NEVER_HOOK(name) \

@@ -20,8 +20,11 @@ struct fs_place {
 	__u32 holds; /* it is itself a node above one that must stay */
 	__u32 named; /* a rule names it, and not only a directory above */
 	__u32 rule;
-	__u32 covered; /* 0: no node up to the root of the filesystem */
-	__u32 shared;  /* the directory, and all in it that no rule knows, have the same rights */
+	__u32 exec_rule;
+	__u32 not_as_writable; /* it would be run if it were not written */
+	__u32 covered;	       /* 0: no node up to the root of the filesystem */
+	__u32 shared;	       /* the directory, and all in it that no rule knows, have the same rights */
+	__u32 pad;
 };
 
 /* Hash of a name, in chunks of 32 bytes (policy/filesystem.cpp has the same for user space). Global, so that the loop is
@@ -107,6 +110,9 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	place->holds = 0;
 	place->named = 0;
 	place->rule = SBPF_NO_RULE;
+	place->exec_rule = SBPF_NO_RULE;
+	place->not_as_writable = 0;
+	place->pad = 0;
 	place->covered = 0;
 	place->shared = 0;
 	/* What is no directory comes first, so that the loop has no branches for the verifier to multiply. Files of an
@@ -158,29 +164,44 @@ exact:
 found:
 	place->rights = node->rights;
 	place->rule = node->rule;
+	place->exec_rule = node->exec_rule;
+	place->not_as_writable = !!(node->flags & SBPF_FS_DENY_WRITABLE);
 	return 0;
 }
 
 enum fs_applies {
-	FS_FREE = 0, /* the policy has no filesystem rules */
+	FS_FREE = 0, /* the policy has no rules for paths */
 	FS_JUDGED = 1,
 	FS_LOST = 2 /* no policy: deny (I3) */
 };
 
-/* Does the sandbox's policy judge files, and which is it? The record's flag spares the others two lookups. */
-static __always_inline enum fs_applies fs_policy(const struct sbpf_sandbox *box, void **policy)
+/* A policy, as far as it is about paths. */
+struct fs_rules {
+	void *policy;
+	__u32 unjudged;    /* enum sbpf_fs_rights that it has no rules about */
+	__u32 places_only; /* of struct sbpf_policy_header, exec_places_only */
+};
+
+/* Does the sandbox's policy judge paths, and which is it? The record's flag spares the others two lookups. */
+static __always_inline enum fs_applies fs_policy(const struct sbpf_sandbox *box, struct fs_rules *rules)
 {
 	const struct sbpf_policy_header *header;
 
 	if (!(box->flags & SBPF_SANDBOX_FS))
 		return FS_FREE;
-	*policy = box_policy(box);
-	if (!*policy)
+	rules->policy = box_policy(box);
+	if (!rules->policy)
 		return FS_LOST;
-	header = sbpf_header_slot(*policy, SBPF_SLOT_HEADER);
+	header = sbpf_header_slot(rules->policy, SBPF_SLOT_HEADER);
 	if (!header)
 		return FS_LOST;
-	return header->flags & SBPF_POLICY_FS ? FS_JUDGED : FS_FREE;
+	rules->unjudged = 0;
+	if (!(header->flags & SBPF_POLICY_FS))
+		rules->unjudged |= SBPF_FS_READ | SBPF_FS_WRITE;
+	if (!(header->flags & SBPF_POLICY_EXEC))
+		rules->unjudged |= SBPF_FS_EXEC;
+	rules->places_only = header->exec_places_only;
+	return header->flags & SBPF_POLICY_PATHS ? FS_JUDGED : FS_FREE;
 }
 
 /* Overlayfs acts on its layers with the mounter's credentials. So do io_uring's workers for another's request, but not
@@ -192,18 +213,22 @@ static __always_inline int fs_acts_for_kernel(void)
 	return task->cred != task->real_cred && !(task->flags & PF_IO_WORKER);
 }
 
+static __always_inline int is_internal_mount(const struct vfsmount *mnt)
+{
+	void *ns = NULL;
+
+	bpf_probe_read_kernel(&ns, sizeof(ns),
+			      (const void *)mnt - bpf_core_field_offset(struct mount, mnt) +
+				      bpf_core_field_offset(struct mount, mnt_ns));
+	return ns == MNT_NS_INTERNAL;
+}
+
 /* Files of the kernel's own mounts are nobody's place: pipes, memfd, pidfds, and the files below overlayfs, which the
  * hook sees a second time after the overlay's own. Looked at only before a denial. */
 static __noinline int fs_is_internal(struct dentry *dentry, struct vfsmount *mnt)
 {
-	void *ns = NULL;
-
-	if (mnt) {
-		bpf_probe_read_kernel(&ns, sizeof(ns),
-				      (const void *)mnt - bpf_core_field_offset(struct mount, mnt) +
-					      bpf_core_field_offset(struct mount, mnt_ns));
-		return ns == MNT_NS_INTERNAL;
-	}
+	if (mnt)
+		return is_internal_mount(mnt);
 	if (dentry->d_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
 		return 1;
 	return dentry->d_sb->s_magic != OVERLAYFS_MAGIC && fs_acts_for_kernel();
@@ -285,7 +310,7 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 	__u32 need = ask->want & (SBPF_FS_READ | SBPF_FS_WRITE);
 	struct fs_stamp stamp;
 	struct fs_place place;
-	void *policy;
+	struct fs_rules rules;
 
 	QUICK_TO_VERIFY(dentry, dentry);
 	d.task.detail = need;
@@ -299,7 +324,7 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 		return 0;
 	stamp.epoch = sbpf_gate.epoch;
 	stamp.renames = sbpf_rename_lock ? fs_renames() : 1;
-	switch (fs_policy(box, &policy)) {
+	switch (fs_policy(box, &rules)) {
 	case FS_FREE:
 		return 0;
 	case FS_LOST:
@@ -308,7 +333,9 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 	case FS_JUDGED:
 		break;
 	}
-	fs_find(policy, dentry, &place);
+	if (rules.unjudged & SBPF_FS_READ)
+		return 0;
+	fs_find(rules.policy, dentry, &place);
 	if (!place.covered)
 		d.reason = SBPF_REASON_FS_UNCOVERED;
 	else if ((place.rights & need) != need)
@@ -320,7 +347,7 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 	else
 		d.reason = SBPF_REASON_NONE;
 	if (place.covered && place.shared)
-		fs_memorize(box, dentry, policy, &stamp, place.rights);
+		fs_memorize(box, dentry, rules.policy, &stamp, place.rights | rules.unjudged);
 	if (d.reason == SBPF_REASON_NONE || fs_is_internal(dentry, mnt))
 		return 0;
 	return refuse_place(box, &d, &place);
@@ -330,13 +357,13 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 reason)
 {
 	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_FILESYSTEM, .reason = reason};
-	void *policy;
+	struct fs_rules rules;
 
 	if (is_canary(hook)) {
 		d.reason = SBPF_REASON_CANARY;
 		return refuse(box, &d);
 	}
-	switch (fs_policy(box, &policy)) {
+	switch (fs_policy(box, &rules)) {
 	case FS_FREE:
 		return 0;
 	case FS_LOST:

@@ -131,7 +131,7 @@ static __noinline int judge_capable(struct sbpf_sandbox *box, int cap, int level
 {
 	struct denial d = DENIAL(capable, SBPF_REASON_CAPABILITY);
 	const struct sbpf_policy_header *header;
-	void *policy;
+	struct fs_rules rules;
 
 	d.task.detail = cap;
 	d.quiet = !!(opts & CAP_OPT_NOAUDIT);
@@ -141,7 +141,7 @@ static __noinline int judge_capable(struct sbpf_sandbox *box, int cap, int level
 	}
 	/* What no mount hook sees: fsopen, open_tree, mount_setattr, unshare, setns; in a user namespace of its own, too. */
 	if (cap == CAP_SYS_ADMIN) {
-		if (fs_policy(box, &policy) == FS_FREE || is_canary_of_mount_hook() || fs_acts_for_kernel())
+		if (fs_policy(box, &rules) == FS_FREE || is_canary_of_mount_hook() || fs_acts_for_kernel())
 			return 0;
 		return refuse(box, &d);
 	}

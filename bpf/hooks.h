@@ -58,7 +58,9 @@
 	X(47, file_ioctl_compat,   LSM_IF, FILESYSTEM) \
 	X(48, inode_file_setattr,  LSM_IF, FILESYSTEM) \
 	X(49, inode_getxattr,      LSM,    FILESYSTEM) \
-	X(50, inode_readlink,      LSM,    FILESYSTEM)
+	X(50, inode_readlink,      LSM,    FILESYSTEM) \
+	X(51, bprm_check_security, LSM,    PROCESS) \
+	X(52, file_mprotect,       LSM,    PROCESS)
 /* clang-format on */
 
 #endif

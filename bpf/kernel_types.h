@@ -61,6 +61,7 @@ struct inode {
 	__u16 i_mode;
 	struct super_block *i_sb;
 	unsigned long i_ino;
+	unsigned int i_nlink;
 	__u32 i_generation;
 };
 
@@ -105,6 +106,21 @@ struct file {
 	unsigned int f_flags;
 	struct path f_path;
 	struct inode *f_inode;
+};
+
+/* The file of a layer that overlayfs opens for one of its own; kernels since 6.6. */
+struct backing_file {
+	struct file file;
+	struct path user_path;
+};
+
+struct linux_binprm {
+	struct file *file;
+};
+
+struct vm_area_struct {
+	unsigned long vm_flags;
+	struct file *vm_file;
 };
 
 struct in6_addr {
@@ -201,6 +217,8 @@ struct cmsg_header {
 enum { AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_NETLINK = 16 };
 enum { SOCK_STREAM = 1 };
 
+#define PROT_EXEC 4
+#define VM_EXEC 4
 #define FMODE_READ 0x1
 #define FMODE_WRITE 0x2
 #define FMODE_PATH 0x4000

@@ -4,6 +4,7 @@
 #include "maps.bpf.c"
 #include "guard.bpf.c"
 #include "filesystem.bpf.c"
+#include "exec.bpf.c"
 #include "inodes.bpf.c"
 #include "network_cgroup.bpf.c"
 #include "network_lsm.bpf.c"

@@ -80,7 +80,7 @@ policy::FsPath components(const std::string& path) {
 Result<policy::FsView> host_view(const policy::Policy& policy) {
   policy::FsView view;
   view.assumed = true;
-  for (const policy::FsRule& rule : policy.filesystem.rules) {
+  for (const policy::RulePath& rule : policy::rule_paths(policy)) {
     for (const bool last : {true, false}) {
       auto path = resolve(rule.path, last);
       if (!path) return tl::unexpected<Error>(path.error());
@@ -110,10 +110,15 @@ std::string file_text(const ExplainArgs& args, const FileQuestion& question, con
                      (question.access.empty() ? "" : " " + question.access) + " under policy " + name + "\n";
   if (path != args.object) text += "  note: on this host " + args.object + " is " + path + "\n";
   if (answer.rule.empty())
-    text += "  rule: none, the policy has no section filesystem, so that files are not judged\n";
+    text += "  rule: none, the policy has no section filesystem" +
+            std::string(args.operation == "exec" ? " or process.exec" : "") + ", so that this is not judged\n";
   else
     text += "  rule: " + answer.rule + (answer.where ? "  (" + place(answer) + ")" : "") + "\n";
-  if (!answer.suggestion.empty()) text += "  allow with: " + answer.suggestion + "\n";
+  for (std::size_t start = 0; start < answer.suggestion.size();) {
+    const std::size_t end = std::min(answer.suggestion.find('\n', start), answer.suggestion.size());
+    text += (start == 0 ? "  allow with: " : "              ") + answer.suggestion.substr(start, end - start) + "\n";
+    start = end + 1;
+  }
   if (answer.audit_only) text += "  mode audit: a denial is logged, NOTHING is blocked\n";
   return printable(text, true);
 }
@@ -124,7 +129,7 @@ Result<int> explain_file(const ExplainArgs& args, const Session& session) {
   if (!args.protocol.empty()) return fail("usage", "--protocol goes with connect, bind and send", "leave it out");
   auto loaded = load_policy(args.policy);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
-  auto path = resolve(args.object, args.operation == "open");
+  auto path = resolve(args.object, args.operation == "open" || args.operation == "exec");
   if (!path) return tl::unexpected<Error>(path.error());
   auto view = host_view(loaded->policy);
   if (!view) return tl::unexpected<Error>(view.error());
@@ -156,7 +161,7 @@ Result<int> explain(const ExplainArgs& args, const Session& session) {
 void add_explain(CLI::App& app, Session& session) {
   auto args = std::make_shared<ExplainArgs>();
   CLI::App* sub = app.add_subcommand("explain", "Say what a policy decides, which rule, and what would change it");
-  sub->add_option("OPERATION", args->operation, "connect, bind, send, open, create, delete or rename")->required();
+  sub->add_option("OPERATION", args->operation, "connect, bind, send, open, create, delete, rename or exec")->required();
   sub->add_option("OBJECT", args->object, "ADDRESS:PORT, [V6-ADDRESS]:PORT or a path")->required();
   sub->add_option("ACCESS", args->access, "Of open: r, w or rw (default: r)");
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file")->type_name("POLICY")->required();
@@ -166,7 +171,8 @@ void add_explain(CLI::App& app, Session& session) {
       "Examples:\n  sbpf explain --policy ./task.yaml connect 192.0.2.1:443\n"
       "  sbpf explain --policy ./task.yaml bind [::1]:8000\n"
       "  sbpf explain --policy ./task.yaml open /workspace/notes rw\n"
-      "  sbpf explain --policy ./task.yaml rename /workspace/tests\n\n"
+      "  sbpf explain --policy ./task.yaml rename /workspace/tests\n"
+      "  sbpf explain --policy ./task.yaml exec /usr/bin/env\n\n"
       "Endpoints are decided by the code that the kernel runs; paths by the nearest rule, with symbolic links followed "
       "as\n"
       "this host has them now. Exit code 0: allowed, 1: denied, 2: bad input.");

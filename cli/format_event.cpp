@@ -140,6 +140,14 @@ const char* to_string(sbpf_reason reason) {
       return "fs_mount";
     case SBPF_REASON_FS_DEVICE:
       return "fs_device";
+    case SBPF_REASON_EXEC_RULE:
+      return "exec_rule";
+    case SBPF_REASON_EXEC_DEFAULT:
+      return "exec_default";
+    case SBPF_REASON_EXEC_WRITABLE:
+      return "exec_writable";
+    case SBPF_REASON_EXEC_PLACELESS:
+      return "exec_placeless";
     case SBPF_REASON_MAX:
       break;
   }

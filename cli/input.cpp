@@ -66,7 +66,7 @@ Result<policy::NetQuery> parse_question(std::string_view operation, std::string_
     query.kind = SBPF_RULE_CONNECT;
   else
     return fail("usage", "'" + std::string(operation) + "' is not an operation",
-                "connect, bind, send, open, create, delete or rename");
+                "connect, bind, send, open, create, delete, rename or exec");
 
   if (protocol.empty()) protocol = operation == "send" ? "udp" : "tcp";
   if (protocol != "tcp" && protocol != "udp")
@@ -83,7 +83,7 @@ Result<policy::NetQuery> parse_question(std::string_view operation, std::string_
 }
 
 bool is_file_operation(std::string_view word) {
-  return word == "open" || word == "create" || word == "delete" || word == "rename";
+  return word == "open" || word == "create" || word == "delete" || word == "rename" || word == "exec";
 }
 
 Result<FileQuestion> parse_file_question(std::string_view operation, std::string_view path, std::string_view access) {
@@ -99,9 +99,11 @@ Result<FileQuestion> parse_file_question(std::string_view operation, std::string
     question.operation = policy::FsOperation::remove;
   } else if (operation == "rename") {
     question.operation = policy::FsOperation::rename;
+  } else if (operation == "exec") {
+    question.operation = policy::FsOperation::exec;
   } else {
     return fail("usage", "'" + std::string(operation) + "' is not an operation on files",
-                "open, create, delete or rename");
+                "open, create, delete, rename or exec");
   }
   if (operation != "open" && !access.empty())
     return fail("usage", "'" + std::string(access) + "' is one too many", "r, w and rw go with open");

@@ -36,7 +36,7 @@ struct FileQuestion {
   std::string access;  // of open: "r", "w" or "rw"; else empty
 };
 
-// "open", "create", "delete", "rename": what is asked of a path.
+// "open", "create", "delete", "rename", "exec": what is asked of a path.
 bool is_file_operation(std::string_view word);
 
 // `access` is of open: "r", "w", "rw" or "" (r); to write is to read, too. Errors: "usage".

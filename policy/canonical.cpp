@@ -77,6 +77,10 @@ std::string entry_text(const FsRule& rule) {
   return "filesystem." + std::string(policy::to_string(rule.access)) + ": " + path_text(rule.path);
 }
 
+std::string entry_text(const ExecRule& rule) {
+  return std::string("process.exec.") + (rule.allow ? "allow: " : "deny: ") + path_text(rule.path);
+}
+
 std::string located(const Location& where, std::string text) {
   constexpr std::size_t kLongest = 160;
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
@@ -123,6 +127,20 @@ std::string filesystem_text(const Filesystem& filesystem) {
   return text + "  dangerously_allow_all: false\n";
 }
 
+// Nothing at all for a policy that judges no programs, as above.
+std::string exec_text(const Exec& exec) {
+  if (!exec.judged()) return "";
+  std::string text = "  exec:\n";
+  for (const bool allow : {true, false}) {
+    if (allow && !exec.allow_listed) continue;
+    std::string paths;
+    for (const ExecRule& rule : exec.rules)
+      if (rule.allow == allow) paths += "      - " + internal::path_text(rule.path) + "\n";
+    text += std::string(allow ? "    allow:" : "    deny:") + (paths.empty() ? " []" : "") + "\n" + paths;
+  }
+  return text + "    deny_writable: " + (exec.deny_writable ? "true" : "false") + "\n";
+}
+
 std::string env_text(const Env& env) {
   std::string text = "  env:\n    allow: [";
   for (std::size_t i = 0; i < env.allow.size(); ++i) text += (i == 0 ? "" : ", ") + scalar_text(env.allow[i]);
@@ -153,7 +171,7 @@ std::string canonical(const Policy& policy) {
   text += "mode: " + std::string(to_string(policy.mode)) + "\n";
   text += "on_loss: " + std::string(to_string(policy.on_loss)) + "\n";
   text += network_text(policy.network) + filesystem_text(policy.filesystem);
-  return text + "process:\n" + env_text(policy.env) + limits_text(policy.limits);
+  return text + "process:\n" + exec_text(policy.exec) + env_text(policy.env) + limits_text(policy.limits);
 }
 
 std::array<std::uint8_t, 32> sha256(const Policy& policy) {

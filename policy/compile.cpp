@@ -195,16 +195,18 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   const auto bind_slot = prefix_slot(bind_lengths, policy.network.bind);
   if (!bind_slot) return fail(bind_slot.error(), "network.bind");
 
-  const bool judges_files = policy.filesystem.requested && !policy.filesystem.dangerously_allow_all;
   Result<FsEntries> files;
-  if (judges_files) files = filesystem_entries(policy, view, compiler.next_rule());
-  if (!files) return fail(files.error(), "filesystem");
+  if (policy.filesystem.judged() || policy.exec.judged())
+    files = filesystem_entries(policy, view, compiler.next_rule());
+  if (!files) return fail(files.error(), policy.filesystem.judged() ? "filesystem" : "process.exec");
   if (compiler.size() + files->size() > SBPF_MAX_RULES)
     return fail("too_many_rules", "the policy needs more than " + std::to_string(SBPF_MAX_RULES) + " rules",
                 "name directories instead of what is in them, use wider prefixes, or longer port ranges");
 
   sbpf_policy_header header{};
-  if (judges_files) header.flags |= SBPF_POLICY_FS;
+  if (policy.filesystem.judged()) header.flags |= SBPF_POLICY_FS;
+  if (policy.exec.judged()) header.flags |= SBPF_POLICY_EXEC;
+  header.exec_places_only = policy.exec.allow_listed || policy.exec.deny_writable;
   if (policy.mode == Mode::audit) header.flags |= SBPF_POLICY_AUDIT;
   if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
   if (policy.network.dangerously_allow_metadata) header.flags |= SBPF_POLICY_NET_METADATA;

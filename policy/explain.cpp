@@ -44,7 +44,9 @@ std::string rule_text(const Policy& policy, std::uint32_t rule) {
   const Endpoint* entry = numbered(policy, rule);
   if (!entry) {
     const std::size_t of_file = rule - policy.network.connect.size() - policy.network.bind.size();
-    return of_file < policy.filesystem.rules.size() ? internal::entry_text(policy.filesystem.rules[of_file]) : "";
+    if (of_file < policy.filesystem.rules.size()) return internal::entry_text(policy.filesystem.rules[of_file]);
+    const std::size_t of_program = of_file - policy.filesystem.rules.size();
+    return of_program < policy.exec.rules.size() ? internal::entry_text(policy.exec.rules[of_program]) : "";
   }
   const char* list = rule < policy.network.connect.size() ? "network.connect: " : "network.bind: ";
   return list + internal::entry_text(*entry);

@@ -10,14 +10,16 @@ namespace sbpf::policy {
 namespace {
 
 // A rule where it lies.
+template <typename Rule>
 struct Place {
   std::string path;  // no slash at its end: "" is the root
-  const FsRule* rule;
+  const Rule* rule;
 };
 
-std::vector<Place> places_of(const Policy& policy, const FsView& view) {
-  std::vector<Place> places;
-  for (const FsRule& rule : policy.filesystem.rules) {
+template <typename Rule>
+std::vector<Place<Rule>> places_of(const std::vector<Rule>& rules, const FsView& view) {
+  std::vector<Place<Rule>> places;
+  for (const Rule& rule : rules) {
     const auto paths = view.paths.find(rule.path);
     if (paths == view.paths.end()) continue;
     for (const FsPath& path : paths->second) {
@@ -35,11 +37,18 @@ bool within(std::string_view path, std::string_view directory) {
 }
 
 // The rule of the longest path that covers `path`; nullptr if none does.
-const Place* nearest(const std::vector<Place>& places, std::string_view path) {
-  const Place* best = nullptr;
-  for (const Place& place : places)
+template <typename Rule>
+const Place<Rule>* nearest(const std::vector<Place<Rule>>& places, std::string_view path) {
+  const Place<Rule>* best = nullptr;
+  for (const Place<Rule>& place : places)
     if (within(path, place.path) && (!best || place.path.size() > best->path.size())) best = &place;
   return best;
+}
+
+// How a policy spells `path`: as the rule that is at that very place does, since only that spelling replaces it.
+template <typename Rule>
+std::string spelling(const Place<Rule>* place, std::string_view path) {
+  return place && place->path == path ? place->rule->path : path.empty() ? "/" : std::string(path);
 }
 
 bool grants(FsAccess access, bool writing) {
@@ -81,15 +90,103 @@ bool writes(FsOperation operation) {
   return true;
 }
 
-// "filesystem: {write: [/a, /b]}"; empty if a policy cannot name one of them.
-std::string yaml_of(bool writing, const std::vector<std::string>& paths) {
+// "[/a, /b]"; nothing if a policy cannot name one of them.
+std::optional<std::string> list_of(const std::vector<std::string>& paths) {
   std::string list;
   for (const std::string& path : paths) {
     const auto spelled = internal::parse_path(path);
-    if (!spelled) return "";
+    if (!spelled) return std::nullopt;
     list += (list.empty() ? "" : ", ") + internal::path_text(*spelled);
   }
-  return std::string("filesystem: {") + (writing ? "write" : "read") + ": [" + list + "]}";
+  return "[" + list + "]";
+}
+
+// "filesystem: {write: [/a, /b]}"; empty if a policy cannot name one of them.
+std::string yaml_of(bool writing, const std::vector<std::string>& paths) {
+  const auto list = list_of(paths);
+  return list ? std::string("filesystem: {") + (writing ? "write" : "read") + ": " + *list + "}" : "";
+}
+
+void name_rule(Explanation& answer, const Place<FsRule>* place, const Filesystem& filesystem) {
+  if (place) {
+    answer.rule = internal::entry_text(*place->rule);
+    answer.where = place->rule->where;
+  } else {
+    answer.rule = "filesystem.default: " + std::string(to_string(filesystem.fallback));
+  }
+}
+
+Explanation explain_file(const Policy& policy, const FsView& view, FsOperation operation, std::string_view path) {
+  Explanation answer;
+  answer.allowed = true;
+  if (!policy.filesystem.requested) return answer;
+  if (policy.filesystem.dangerously_allow_all) {
+    answer.rule = "filesystem.dangerously_allow_all";
+    return answer;
+  }
+  const bool writing = writes(operation);
+  const auto places = places_of(policy.filesystem.rules, view);
+  const auto* place = nearest(places, path);
+  answer.allowed = place ? grants(place->rule->access, writing) : grants(policy.filesystem.fallback, writing);
+  std::vector<std::string> lacking;
+  if (!answer.allowed) lacking.push_back(spelling(place, path));
+
+  // A directory takes along what is in it: neither may go while a path beneath is not to be written.
+  if (operation == FsOperation::remove || operation == FsOperation::rename) {
+    for (const Place<FsRule>& held : places) {
+      if (held.path.size() <= path.size() || !within(held.path, path) || grants(held.rule->access, true)) continue;
+      if (answer.allowed) place = &held;
+      answer.allowed = false;
+      if (std::find(lacking.begin(), lacking.end(), held.rule->path) == lacking.end())
+        lacking.push_back(held.rule->path);
+    }
+  }
+  name_rule(answer, place, policy.filesystem);
+  if (!answer.allowed) answer.suggestion = yaml_of(writing, lacking);
+  return answer;
+}
+
+// What would let the exec rules allow `path`. Where they only deny, a list of what is allowed would deny all the rest.
+std::string exec_yaml(const Exec& exec, std::string path) {
+  std::vector<std::string> allow = {std::move(path)};
+  if (!exec.allow_listed && allow[0] != "/") allow.insert(allow.begin(), "/");
+  const auto list = list_of(allow);
+  return list ? "process: {exec: {allow: " + *list + "}}" : "";
+}
+
+// By the exec rules, deny_writable, and `file`: what the filesystem rules say of reading it.
+Explanation explain_exec(const Policy& policy, const FsView& view, std::string_view path, const Explanation& file) {
+  const Exec& exec = policy.exec;
+  const auto places = places_of(exec.rules, view);
+  const auto* place = nearest(places, path);
+  Explanation answer;
+  answer.allowed = place ? place->rule->allow : !exec.allow_listed;
+  answer.rule = exec.allow_listed ? "process.exec: not in allow" : "process.exec: not in deny";
+  if (place) {
+    answer.rule = internal::entry_text(*place->rule);
+    answer.where = place->rule->where;
+  }
+  std::vector<std::string> needed;
+  if (!answer.allowed) needed.push_back(exec_yaml(exec, spelling(place, path)));
+  const bool writable = exec.deny_writable && explain_file(policy, view, FsOperation::write, path).allowed;
+  if (writable) {
+    // What may be read, and not written, is run.
+    const auto file_places = places_of(policy.filesystem.rules, view);
+    needed.push_back(yaml_of(false, {spelling(nearest(file_places, path), path)}));
+  } else if (!file.allowed) {
+    needed.push_back(file.suggestion);
+  }
+  if (answer.allowed && writable) {
+    answer.rule = "process.exec.deny_writable: true";
+    answer.where.reset();
+  } else if (answer.allowed && !file.allowed) {
+    answer.rule = file.rule;
+    answer.where = file.where;
+  }
+  answer.allowed = needed.empty();
+  if (std::find(needed.begin(), needed.end(), "") != needed.end()) return answer;
+  for (const std::string& yaml : needed) answer.suggestion += (answer.suggestion.empty() ? "" : "\n") + yaml;
+  return answer;
 }
 
 }  // namespace
@@ -99,46 +196,10 @@ Explanation explain_path(const Policy& policy, FsOperation operation, std::strin
 }
 
 Explanation explain_path(const Policy& policy, const FsView& view, FsOperation operation, std::string_view path) {
-  Explanation answer;
-  answer.audit_only = policy.mode == Mode::audit;
-  if (!policy.filesystem.requested) {
-    answer.allowed = true;
-    return answer;
-  }
-  if (policy.filesystem.dangerously_allow_all) {
-    answer.allowed = true;
-    answer.rule = "filesystem.dangerously_allow_all";
-    return answer;
-  }
   while (path.ends_with('/')) path.remove_suffix(1);
-  const bool writing = writes(operation);
-  const std::vector<Place> places = places_of(policy, view);
-  const Place* place = nearest(places, path);
-  answer.allowed = place ? grants(place->rule->access, writing) : grants(policy.filesystem.fallback, writing);
-  // The rule's own path, where it is the one asked for: only that spelling replaces it.
-  const bool exact = place && place->path == path;
-  const std::string asked = exact ? place->rule->path : path.empty() ? "/" : std::string(path);
-  std::vector<std::string> lacking;
-  if (!answer.allowed) lacking.push_back(asked);
-
-  // A directory takes along what is in it: neither may go while a path beneath is not to be written.
-  if (operation == FsOperation::remove || operation == FsOperation::rename) {
-    for (const Place& held : places) {
-      if (held.path.size() <= path.size() || !within(held.path, path) || grants(held.rule->access, true)) continue;
-      if (answer.allowed) place = &held;
-      answer.allowed = false;
-      if (std::find(lacking.begin(), lacking.end(), held.rule->path) == lacking.end())
-        lacking.push_back(held.rule->path);
-    }
-  }
-
-  if (place) {
-    answer.rule = internal::entry_text(*place->rule);
-    answer.where = place->rule->where;
-  } else {
-    answer.rule = "filesystem.default: " + std::string(to_string(policy.filesystem.fallback));
-  }
-  if (!answer.allowed) answer.suggestion = yaml_of(writing, lacking);
+  Explanation answer = explain_file(policy, view, operation, path);
+  if (operation == FsOperation::exec && policy.exec.judged()) answer = explain_exec(policy, view, path, answer);
+  answer.audit_only = policy.mode == Mode::audit;
   return answer;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filesystem rules -> the tree of their paths -> entries. How they are looked up is said in bpf/abi.h.
+// Filesystem and exec rules -> the tree of their paths -> entries. How they are looked up is said in bpf/abi.h.
 #include "policy/filesystem.h"
 
 #include <algorithm>
@@ -36,7 +36,12 @@ __u32 rights_of(FsDefault fallback) {
   return 0;
 }
 
-std::string describe(const FsRule& rule) { return internal::located(rule.where, internal::entry_text(rule)); }
+constexpr __u32 kFileRights = SBPF_FS_READ | SBPF_FS_WRITE;
+
+template <typename Rule>
+std::string describe(const Rule& rule) {
+  return internal::located(rule.where, internal::entry_text(rule));
+}
 
 std::string text_of(const FsPath& path) {
   std::string text;
@@ -58,25 +63,19 @@ std::size_t missing_names(const FsPath& path) {
 
 class Tree {
  public:
-  Tree(const Filesystem& filesystem, std::uint32_t first_rule) : filesystem_(filesystem), first_rule_(first_rule) {}
+  Tree(const Policy& policy, std::uint32_t first_rule)
+      : filesystem_(policy.filesystem),
+        exec_(policy.exec),
+        first_rule_(first_rule),
+        first_exec_rule_(first_rule + static_cast<std::uint32_t>(policy.filesystem.rules.size())) {}
 
   // Takes each rule's paths from the view. Without rules, the root is the one of `mounts`.
   Result<void> grow(const FsView& view) {
-    struct Named {
-      const FsPath* path;
-      std::uint32_t rule;
-    };
     std::vector<Named> all;
-    for (std::uint32_t i = 0; i < filesystem_.rules.size(); ++i) {
-      const FsRule& rule = filesystem_.rules[i];
-      const auto paths = view.paths.find(rule.path);
-      if (paths == view.paths.end() || paths->second.empty()) return unresolved(i, "was not looked up");
-      for (const FsPath& path : paths->second) {
-        if (!well_formed(path)) return unresolved(i, "was looked up without the root, or with an empty name");
-        if (!view.assumed && missing_names(path) > SBPF_FS_NAME_DEPTH) return too_deep(rule, path);
-        all.push_back({&path, i});
-      }
-    }
+    for (std::uint32_t i = 0; i < filesystem_.rules.size(); ++i)
+      if (auto found = find(view, filesystem_.rules[i], {nullptr, i, false}, all); !found) return found;
+    for (std::uint32_t i = 0; i < exec_.rules.size(); ++i)
+      if (auto found = find(view, exec_.rules[i], {nullptr, i, true}, all); !found) return found;
     // In this order a new node always comes after all that were made before, so that numbers follow paths.
     const auto by_name = [](const FsComponent& a, const FsComponent& b) { return a.name < b.name; };
     std::stable_sort(all.begin(), all.end(), [&](const Named& a, const Named& b) {
@@ -88,7 +87,7 @@ class Tree {
       return fail("fs_unresolved", "the root was not looked up", "this is a mistake in sbpf");
     nodes_.push_back(Node(0, "", all.empty() ? root->back().inode : all[0].path->front().inode));
     for (const Named& named : all)
-      if (auto added = add(*named.path, named.rule); !added) return added;
+      if (auto added = add(named); !added) return added;
     return {};
   }
 
@@ -97,24 +96,18 @@ class Tree {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       node.value.node = static_cast<__u32>(i + SBPF_FS_ROOT_NODE);
-      if (node.named) {
-        node.value.rights = rights_of(filesystem_.rules[node.rule].access);
-        node.value.flags = SBPF_FS_RULE;
-        node.value.rule = first_rule_ + node.rule;
-      } else if (i == 0) {
-        node.value.rights = rights_of(filesystem_.fallback);
-        node.value.rule = kNoRule;
-      } else {
-        node.rule = nodes_[node.parent].rule;
-        node.value.rights = nodes_[node.parent].value.rights;
-        node.value.rule = nodes_[node.parent].value.rule;
-      }
+      const Node* above = i == 0 ? nullptr : &nodes_[node.parent];
+      if (filesystem_.judged()) give_file_rights(node, above);
+      node.value.rule = node.rule == kNoRule ? kNoRule : first_rule_ + node.rule;
+      if (exec_.judged()) give_exec_right(node, above);
+      node.value.exec_rule = node.exec_rule == kNoRule ? kNoRule : first_exec_rule_ + node.exec_rule;
       if (auto joined = join(i); !joined) return joined;
     }
     for (std::size_t i = nodes_.size() - 1; i > 0; --i) {
       const sbpf_fs_node& node = nodes_[i].value;
       __u32& above = nodes_[nodes_[i].parent].value.flags;
       above |= SBPF_FS_NAMED;
+      if (!filesystem_.judged()) continue;
       if (!(node.rights & SBPF_FS_WRITE) || node.flags & SBPF_FS_HOLDS) above |= SBPF_FS_HOLDS;
     }
     for (const Node& node : nodes_) nodes_[node.same].value.flags |= node.value.flags;
@@ -141,51 +134,108 @@ class Tree {
     std::size_t parent;
     std::string name;
     std::optional<FsInode> inode;
-    bool named = false;            // by `rule`; otherwise, once settled, `rule` is the one in effect
-    std::uint32_t rule = kNoRule;  // index into filesystem.rules
+    // Indices into filesystem.rules and exec.rules: of those that name it; once settled, of those in effect.
+    std::uint32_t rule = kNoRule;
+    std::uint32_t exec_rule = kNoRule;
+    bool may_exec = false;  // by the exec rules alone
     std::size_t same = 0;          // the first node that is the same file or directory; itself if none came before
     sbpf_fs_node value{};
   };
 
-  Result<void> unresolved(std::uint32_t rule, const char* what) const {
-    return fail("fs_unresolved", describe(filesystem_.rules[rule]) + ": the path " + what, kChanged);
+  // A place that a rule names.
+  struct Named {
+    const FsPath* path;
+    std::uint32_t rule;  // index among the rules of its kind
+    bool of_exec;
+  };
+
+  void give_file_rights(Node& node, const Node* above) const {
+    if (node.rule != kNoRule) {
+      node.value.rights = rights_of(filesystem_.rules[node.rule].access);
+      node.value.flags = SBPF_FS_RULE;
+    } else if (above) {
+      node.rule = above->rule;
+      node.value.rights = above->value.rights & kFileRights;
+    } else {
+      node.value.rights = rights_of(filesystem_.fallback);
+    }
   }
 
-  static Result<void> too_deep(const FsRule& rule, const FsPath& path) {
+  // After the rights to the file, on which it may depend.
+  void give_exec_right(Node& node, const Node* above) const {
+    if (node.exec_rule != kNoRule) {
+      node.may_exec = exec_.rules[node.exec_rule].allow;
+    } else if (above) {
+      node.exec_rule = above->exec_rule;
+      node.may_exec = above->may_exec;
+    } else {
+      node.may_exec = !exec_.allow_listed;
+    }
+    if (!node.may_exec) return;
+    if (exec_.deny_writable && (node.value.rights & SBPF_FS_WRITE || !filesystem_.judged()))
+      node.value.flags |= SBPF_FS_DENY_WRITABLE;
+    else
+      node.value.rights |= SBPF_FS_EXEC;
+  }
+
+  template <typename Rule>
+  Result<void> find(const FsView& view, const Rule& rule, Named named, std::vector<Named>& all) const {
+    const auto paths = view.paths.find(rule.path);
+    if (paths == view.paths.end() || paths->second.empty()) return unresolved(named, "was not looked up");
+    for (const FsPath& path : paths->second) {
+      if (!well_formed(path)) return unresolved(named, "was looked up without the root, or with an empty name");
+      if (!view.assumed && missing_names(path) > SBPF_FS_NAME_DEPTH) return too_deep(describe(rule), path);
+      named.path = &path;
+      all.push_back(named);
+    }
+    return {};
+  }
+
+  std::string rule_of(const Named& named) const {
+    return named.of_exec ? describe(exec_.rules[named.rule]) : describe(filesystem_.rules[named.rule]);
+  }
+
+  Result<void> unresolved(const Named& named, const char* what) const {
+    return fail("fs_unresolved", rule_of(named) + ": the path " + what, kChanged);
+  }
+
+  static Result<void> too_deep(const std::string& rule, const FsPath& path) {
     const std::size_t missing = missing_names(path);
     const auto prefix = [&path](std::size_t length) {
       return text_of(FsPath(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(length)));
     };
     return fail("fs_too_deep",
-                describe(rule) + ": only " + prefix(path.size() - missing) + " exists, and " + std::to_string(missing) +
+                rule + ": only " + prefix(path.size() - missing) + " exists, and " + std::to_string(missing) +
                     " names below it are more than the " + std::to_string(SBPF_FS_NAME_DEPTH) + " that can be watched",
                 "create " + prefix(path.size() - SBPF_FS_NAME_DEPTH) + ", or put the rule higher up");
   }
 
-  Result<void> add(const FsPath& path, std::uint32_t rule) {
-    if (nodes_[0].inode != path[0].inode) return unresolved(rule, "has another root than others");
+  Result<void> add(const Named& named) {
+    const FsPath& path = *named.path;
+    if (nodes_[0].inode != path[0].inode) return unresolved(named, "has another root than others");
     std::size_t at = 0;
     for (std::size_t i = 1; i < path.size(); ++i) {
       const auto [child, fresh] = children_.try_emplace({at, path[i].name}, nodes_.size());
       if (fresh && nodes_.size() >= SBPF_MAX_RULES)
         return fail("too_many_rules",
-                    describe(filesystem_.rules[rule]) + ": the paths have more than " + std::to_string(SBPF_MAX_RULES) +
-                        " names",
+                    rule_of(named) + ": the paths have more than " + std::to_string(SBPF_MAX_RULES) + " names",
                     "name directories instead of what is in them");
       if (fresh) nodes_.push_back(Node(at, path[i].name, path[i].inode));
       at = child->second;
-      if (nodes_[at].inode != path[i].inode) return unresolved(rule, "was looked up twice, and had changed");
+      if (nodes_[at].inode != path[i].inode) return unresolved(named, "was looked up twice, and had changed");
     }
-    Node& node = nodes_[at];
-    if (node.named && filesystem_.rules[node.rule].access != filesystem_.rules[rule].access) {
-      const auto [first, second] = std::minmax(node.rule, rule);
+    std::uint32_t& rule = named.of_exec ? nodes_[at].exec_rule : nodes_[at].rule;
+    const bool agrees = rule == kNoRule ||
+                        (named.of_exec ? exec_.rules[rule].allow == exec_.rules[named.rule].allow
+                                       : filesystem_.rules[rule].access == filesystem_.rules[named.rule].access);
+    if (!agrees) {
+      const auto [first, second] = std::minmax(rule, named.rule);
       return fail("fs_conflict",
-                  describe(filesystem_.rules[first]) + "; " + describe(filesystem_.rules[second]) + ": both lead to " +
-                      text_of(path),
+                  rule_of({nullptr, first, named.of_exec}) + "; " + rule_of({nullptr, second, named.of_exec}) +
+                      ": both lead to " + text_of(path),
                   "give both the same access, or remove one");
     }
-    node.rule = std::min(node.rule, rule);
-    node.named = true;
+    rule = std::min(rule, named.rule);
     return {};
   }
 
@@ -206,16 +256,22 @@ class Tree {
   }
 
   Result<void> disagree(std::size_t a, std::size_t b) const {
-    return fail("fs_same_inode", effect_of(a) + "; " + effect_of(b) + ": these are the same file or directory",
+    const bool of_exec = ((nodes_[a].value.rights ^ nodes_[b].value.rights) & kFileRights) == 0;
+    return fail("fs_same_inode",
+                effect_of(a, of_exec) + "; " + effect_of(b, of_exec) + ": these are the same file or directory",
                 "give both the same access: a bind mount or hard link is the same file under another name");
   }
 
   // "/a/b (by p.yaml:3:9: filesystem.read: /a)"
-  std::string effect_of(std::size_t i) const {
-    const std::string rule = nodes_[i].rule == kNoRule
-                                 ? "filesystem.default: " + std::string(to_string(filesystem_.fallback))
-                                 : describe(filesystem_.rules[nodes_[i].rule]);
-    return path_of(i) + " (by " + rule + ")";
+  std::string effect_of(std::size_t i, bool of_exec) const {
+    const std::uint32_t rule = of_exec ? nodes_[i].exec_rule : nodes_[i].rule;
+    const bool writable = of_exec && nodes_[i].value.flags & SBPF_FS_DENY_WRITABLE;
+    std::string by = writable              ? "process.exec.deny_writable: true"
+                     : rule != kNoRule     ? rule_of({nullptr, rule, of_exec})
+                     : !of_exec            ? "filesystem.default: " + std::string(to_string(filesystem_.fallback))
+                     : exec_.allow_listed  ? "process.exec: not in allow"
+                                           : "process.exec: not in deny";
+    return path_of(i) + " (by " + by + ")";
   }
 
   std::string path_of(std::size_t i) const {
@@ -239,13 +295,18 @@ class Tree {
       sbpf_fs_node value = nodes_[at].value;
       if (depth < path.size()) value.flags &= ~static_cast<__u32>(SBPF_FS_NAMED | SBPF_FS_HOLDS);
       const auto [root, fresh] = roots.try_emplace(*path.back().inode, value);
-      if (!fresh && (root->second.rights & value.rights) != root->second.rights) root->second = value;
+      const __u32 least = root->second.rights & value.rights;
+      if (!fresh && least != root->second.rights) {
+        root->second = value;
+        root->second.rights = least;
+      }
     }
     return roots;
   }
 
   const Filesystem& filesystem_;
-  std::uint32_t first_rule_;
+  const Exec& exec_;
+  std::uint32_t first_rule_, first_exec_rule_;
   std::vector<Node> nodes_;  // the root first; parents before their children; number = index + 1
   std::map<std::pair<std::size_t, std::string>, std::size_t> children_;  // by parent and name, as the paths have it
   std::map<std::pair<std::size_t, std::string>, std::size_t> by_name_;   // the same of nodes that are joined
@@ -254,11 +315,21 @@ class Tree {
 
 }  // namespace
 
+std::vector<RulePath> rule_paths(const Policy& policy) {
+  std::vector<RulePath> paths;
+  for (const FsRule& rule : policy.filesystem.rules) paths.push_back({rule.path, rule.where});
+  for (const ExecRule& rule : policy.exec.rules) paths.push_back({rule.path, rule.where});
+  std::stable_sort(paths.begin(), paths.end(), [](const RulePath& a, const RulePath& b) { return a.path < b.path; });
+  const auto same = [](const RulePath& a, const RulePath& b) { return a.path == b.path; };
+  paths.erase(std::unique(paths.begin(), paths.end(), same), paths.end());
+  return paths;
+}
+
 FsView empty_view(const Policy& policy) {
   FsView view;
   view.assumed = true;
   view.mounts.push_back({{"", FsInode{}}});
-  for (const FsRule& rule : policy.filesystem.rules) {
+  for (const RulePath& rule : rule_paths(policy)) {
     FsPath path = {{"", FsInode{}}};
     for (std::size_t start = 1; start < rule.path.size();) {
       const std::size_t end = std::min(rule.path.find('/', start), rule.path.size());
@@ -271,13 +342,14 @@ FsView empty_view(const Policy& policy) {
 }
 
 Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule) {
-  Tree tree(policy.filesystem, first_rule);
+  Tree tree(policy, first_rule);
   if (auto grown = tree.grow(view); !grown) return tl::unexpected<Error>(grown.error());
   if (auto settled = tree.settle(); !settled) return tl::unexpected<Error>(settled.error());
   return tree.entries(view.mounts);
 }
 
-std::uint32_t fs_rights_at(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& entries, std::string_view path) {
+std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
+  const auto& entries = image.entries;
   const auto node_of = [](const sbpf_rule& value) {
     sbpf_fs_node node;
     std::memcpy(&node, &value, sizeof node);
@@ -286,7 +358,9 @@ std::uint32_t fs_rights_at(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& en
   std::optional<sbpf_fs_node> here;
   for (const auto& [key, value] : entries)
     if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE) here = node_of(value);
-  if (!here) return SBPF_FS_READ | SBPF_FS_WRITE;
+  const __u32 flags = image.header().flags;
+  const __u32 unjudged = (flags & SBPF_POLICY_FS ? 0 : kFileRights) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);
+  if (!here) return unjudged;
   while (!path.empty() && (here->flags & SBPF_FS_NAMED) != 0) {
     path.remove_prefix(path.front() == '/' ? 1 : 0);
     const std::string_view name = path.substr(0, path.find('/'));
@@ -295,7 +369,7 @@ std::uint32_t fs_rights_at(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& en
     here = node_of(child->second);
     path.remove_prefix(name.size());
   }
-  return here->rights;
+  return here->rights | unjudged;
 }
 
 }  // namespace sbpf::policy

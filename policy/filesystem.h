@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of filesystem rules, and where its paths lie on a host. Pure: the agent looks the paths up.
+// The tree of the paths of filesystem and exec rules, and where they lie on a host. Pure: the agent looks the paths up.
 #pragma once
 
 #include <map>
@@ -43,6 +43,15 @@ struct FsView {
   bool assumed = false;
 };
 
+// A path that a rule names, and where.
+struct RulePath {
+  std::string path;
+  Location where;
+};
+
+// Every path of the policy's filesystem and exec rules, each once, sorted.
+std::vector<RulePath> rule_paths(const Policy& policy);
+
 // A view in which nothing but "/" exists, each rule's path leading to itself; for what is asked of a policy alone.
 FsView empty_view(const Policy& policy);
 
@@ -59,7 +68,8 @@ void set_file_bit(sbpf_policy_header& header, const sbpf_rule_key& key);
 
 using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
 
-// The entries of the policy's filesystem rules on the host of `view`, numbering the rules from `first_rule`. Nodes are
+// The entries of the policy's filesystem and exec rules on the host of `view`, numbering the rules from `first_rule` on,
+// those for files first. A node has the rights of the nearest rule of either kind. Nodes are
 // numbered in the order of their paths, component by component; where several nodes are one file or directory (a bind
 // mount, a hard link), their entries have the number of the first.
 // Errors, each with the places of the rules:
@@ -70,9 +80,9 @@ using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
 //   "too_many_rules"
 Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule);
 
-// The rights that an image gives to a path without symbolic links, going by names alone; all of them if the image has no
-// filesystem rules.
-std::uint32_t fs_rights_at(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& entries, std::string_view path);
+// The rights that an image gives to a path without symbolic links, going by names alone; of a kind that the image does not
+// judge, all of them.
+std::uint32_t fs_rights_at(const Image& image, std::string_view path);
 
 enum class FsOperation {
   read,    // open for reading, list
@@ -80,7 +90,7 @@ enum class FsOperation {
   create,  // a file, directory or link of this name
   remove,
   rename,  // away from this path; the new path must be one that `create` is allowed for
-  exec,    // as read
+  exec,    // run, or map as code: read too
 };
 
 // What the policy says of an operation on `path`, which is absolute and has no symbolic links, "." or "..". The rules lie

@@ -29,7 +29,8 @@ struct Image {
 struct FsView;  // policy/filesystem.h
 
 // Compiles a policy. `generation` numbers the publication; `view` says where the paths of filesystem rules lie. Rules
-// are numbered in order: network.connect first, then network.bind, then filesystem (rule_text() gives a number's text).
+// are numbered in order: network.connect first, then network.bind, then filesystem, then process.exec (rule_text() gives a
+// number's text).
 // Errors: "too_many_rules", "too_many_prefixes", "too_many_ranges", and those of filesystem_entries(), with the offending
 // entry's location in the message.
 Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsView& view);

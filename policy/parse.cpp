@@ -3,12 +3,13 @@
 //
 // What `extends` means. The profiles are taken in the order in which they are named, each with what it extends in turn,
 // and the policy itself comes last:
-//   - a single value (mode, on_loss, dangerously_allow_all, filesystem.default, each of the limits) that is written
-//     later replaces the earlier one; one that is not written leaves it;
+//   - a single value (mode, on_loss, dangerously_allow_all, filesystem.default, process.exec.deny_writable, each of the
+//     limits) that is written later replaces the earlier one; one that is not written leaves it;
 //   - lists (connect, bind, dangerously_allow_sockets, env.allow) are united; a profile's entry cannot be taken back
 //     one by one, but
 //   - `network: none` drops all of the network part that came before it, dangerously_* included;
-//   - filesystem rules are united; a later rule for a path replaces the earlier one of that very path;
+//   - filesystem rules are united, as are exec rules; a later rule for a path replaces the earlier one of that very path
+//     and section; process.exec.allow, once written, makes what no rule covers denied;
 //   - env.set is merged name by name, the later value replaces the earlier one;
 //   - name and version are the policy's own.
 // Defaults stand for what nobody wrote: mode enforce, on_loss freeze, no network, files not judged (filesystem.default
@@ -58,6 +59,12 @@ void merge(internal::DraftFilesystem& base, internal::DraftFilesystem later) {
   for (auto& [path, rule] : later.rules) base.rules.insert_or_assign(path, std::move(rule));
 }
 
+void merge(internal::DraftExec& base, internal::DraftExec later) {
+  base.allow_listed = base.allow_listed || later.allow_listed;
+  replace(base.deny_writable, later.deny_writable);
+  for (auto& [path, rule] : later.rules) base.rules.insert_or_assign(path, std::move(rule));
+}
+
 // Puts `later` over `base`, as said above.
 void merge(Draft& base, Draft later) {
   base.name = later.name;
@@ -77,6 +84,7 @@ void merge(Draft& base, Draft later) {
   append(base.bind, std::move(later.bind));
   append(base.dangerously_allow_sockets, std::move(later.dangerously_allow_sockets));
   merge(base.filesystem, std::move(later.filesystem));
+  merge(base.exec, std::move(later.exec));
   if (later.env_allow) {
     if (!base.env_allow) base.env_allow.emplace();
     append(*base.env_allow, std::move(*later.env_allow));
@@ -166,6 +174,9 @@ Policy finish(Draft draft) {
       draft.filesystem.dangerously_allow_all && draft.filesystem.dangerously_allow_all->value;
   filesystem.fallback = draft.filesystem.fallback.value_or(FsDefault::deny);
   for (auto& [path, rule] : draft.filesystem.rules) filesystem.rules.push_back(std::move(rule));
+  policy.exec.allow_listed = draft.exec.allow_listed;
+  policy.exec.deny_writable = draft.exec.deny_writable && draft.exec.deny_writable->value;
+  for (auto& [path, rule] : draft.exec.rules) policy.exec.rules.push_back(std::move(rule));
   policy.env.allow = draft.env_allow.value_or(std::vector<std::string>{"HOME", "LANG", "PATH", "TERM"});
   sort_unique(policy.env.allow);
   policy.env.set = std::move(draft.env_set);
@@ -215,6 +226,18 @@ void check_metadata(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
                                   "remove the entry, or add dangerously_allow_metadata: true to network"});
 }
 
+// Without rules that say what may be written, everything may.
+void check_deny_writable(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
+  if (!draft.exec.deny_writable || !draft.exec.deny_writable->value) return;
+  const bool open = draft.filesystem.dangerously_allow_all && draft.filesystem.dangerously_allow_all->value;
+  if (draft.filesystem.requested && !open) return;
+  internal::report(diagnostics,
+                   Diagnostic{draft.exec.deny_writable->where, "needs_filesystem", "process.exec.deny_writable",
+                              std::string("deny_writable goes by what the filesystem rules let the sandbox write, and ") +
+                                  (open ? "dangerously_allow_all lets it write everything" : "there are none"),
+                              "give the policy a section filesystem, or remove deny_writable"});
+}
+
 // In the order of the files, and in each from top to bottom.
 void sort_by_place(std::vector<Diagnostic>& diagnostics) {
   std::map<std::string, std::size_t> rank;
@@ -234,6 +257,7 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   check_contradiction(draft, diagnostics);
   check_contradiction(draft.filesystem, diagnostics);
   check_metadata(draft, diagnostics);
+  check_deny_writable(draft, diagnostics);
   if (!diagnostics.empty()) {
     sort_by_place(diagnostics);
     return tl::unexpected(std::move(diagnostics));

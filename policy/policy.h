@@ -80,11 +80,30 @@ struct FsRule {
 
 enum class FsDefault { deny, read, write };
 
+// Of process.exec.
+struct ExecRule {
+  std::string path;  // as FsRule's
+  bool allow = false;
+  Location where;
+};
+
+struct Exec {
+  bool allow_listed = false;    // there is a list `allow`: what no rule covers is denied. Without: it is allowed
+  bool deny_writable = false;   // nothing that the filesystem rules let the sandbox write is run
+  std::vector<ExecRule> rules;  // sorted by path (its bytes), one per path
+
+  // Are programs judged at all?
+  bool judged() const { return allow_listed || deny_writable || !rules.empty(); }
+};
+
 struct Filesystem {
   bool requested = false;  // the policy has the section; without it files are not judged
   bool dangerously_allow_all = false;
   FsDefault fallback = FsDefault::deny;  // `default`: what no rule covers
   std::vector<FsRule> rules;             // sorted by path (its bytes), one per path
+
+  // Are files judged at all?
+  bool judged() const { return requested && !dangerously_allow_all; }
 };
 
 struct Env {
@@ -105,6 +124,7 @@ struct Policy {
   OnLoss on_loss = OnLoss::freeze;
   Network network;
   Filesystem filesystem;
+  Exec exec;  // of process.exec
   Env env;  // of process.env; parse() defaults to HOME, LANG, PATH, TERM
   Limits limits;
 };

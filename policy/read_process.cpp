@@ -92,10 +92,10 @@ void read_limits(const YamlNode& node, const std::string& key, Reader& reader, D
 void read_process(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
   reader.map(
       node, key,
-      {{"env", [&](const YamlNode& n, const std::string& k) { read_env(n, k, reader, draft); }},
+      {{"exec", [&](const YamlNode& n, const std::string& k) { read_exec(n, k, reader, draft); }},
+       {"env", [&](const YamlNode& n, const std::string& k) { read_env(n, k, reader, draft); }},
        {"limits", [&](const YamlNode& n, const std::string& k) { read_limits(n, k, reader, draft); }}},
-      {{"exec", "rules for programs come in a later version; until then a read-only image limits what there is to run"},
-       {"secrets", "secrets come in a later version; hand them over by file descriptor"},
+      {{"secrets", "secrets come in a later version; hand them over by file descriptor"},
        {"seccomp", "seccomp filters come in a later version; use those of the container runtime"},
        {"capabilities", "capability lists come in a later version; start sbpf run as an unprivileged user"},
        {"runtime", "the choice of a runtime comes in a later version; choose it where the container is made"}});

@@ -33,6 +33,13 @@ struct DraftFilesystem {
   std::map<std::string, FsRule> rules;  // by path
 };
 
+// What one file says of programs.
+struct DraftExec {
+  bool allow_listed = false;
+  std::optional<Placed<bool>> deny_writable;
+  std::map<std::string, ExecRule> rules;  // by path
+};
+
 // What one file says. Unset is "not written", so that merging can tell it from a default.
 struct Draft {
   std::string name;
@@ -45,6 +52,7 @@ struct Draft {
   std::vector<Endpoint> connect, bind;
   std::vector<sbpf_socket_class> dangerously_allow_sockets;
   DraftFilesystem filesystem;
+  DraftExec exec;
   std::optional<std::vector<std::string>> env_allow;
   std::map<std::string, std::string> env_set;
   Limits limits;
@@ -106,6 +114,7 @@ void report(std::vector<Diagnostic>& diagnostics, Diagnostic diagnostic);
 Draft read_document(const YamlNode& root, Reader& reader);
 void read_network(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_filesystem(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
+void read_exec(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_process(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 
 }  // namespace sbpf::policy::internal

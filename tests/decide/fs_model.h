@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What filesystem rules mean, on path strings alone: no tree, no inodes, no hashes. The compiled image and the kernel
+// What filesystem and exec rules mean, on path strings alone: no tree, no inodes, no hashes. The compiled image and the kernel
 // are compared with this.
 #pragma once
 
@@ -14,6 +14,7 @@ struct Verdict {
   bool read = false;
   bool write = false;  // contents and metadata; and the entry itself: create, and if `movable` delete and rename
   bool movable = false;
+  bool exec = false;  // to be run also takes `read`
 };
 
 // The directory of `path`; of "/" it is "/".
@@ -32,7 +33,7 @@ inline bool may_read(policy::FsAccess access) { return access != policy::FsAcces
 
 // `path`: absolute, without links, "." and "..", and without a slash at its end.
 inline Verdict judge(const policy::Filesystem& filesystem, const std::string& path) {
-  Verdict verdict{true, true, true};
+  Verdict verdict{true, true, true, true};
   if (!filesystem.requested || filesystem.dangerously_allow_all) return verdict;
   verdict.read = filesystem.fallback != policy::FsDefault::deny;
   verdict.write = filesystem.fallback == policy::FsDefault::write;
@@ -49,6 +50,24 @@ inline Verdict judge(const policy::Filesystem& filesystem, const std::string& pa
   verdict.movable = verdict.write;
   for (const policy::FsRule& rule : filesystem.rules)
     if (below(rule.path, path) && !may_write(rule.access)) verdict.movable = false;
+  return verdict;
+}
+
+// By the filesystem rules and by the exec rules.
+inline Verdict judge(const policy::Policy& policy, const std::string& path) {
+  Verdict verdict = judge(policy.filesystem, path);
+  if (!policy.exec.judged()) return verdict;
+  verdict.exec = !policy.exec.allow_listed;
+  bool found = false;
+  for (std::string at = path; !found; at = parent(at)) {
+    for (const policy::ExecRule& rule : policy.exec.rules) {
+      if (rule.path != at) continue;
+      verdict.exec = rule.allow;
+      found = true;
+    }
+    if (at == "/") break;
+  }
+  if (policy.exec.deny_writable && verdict.write) verdict.exec = false;
   return verdict;
 }
 

@@ -91,10 +91,14 @@ struct Outcome {
   std::string first;  // the first disagreement, or what went wrong
 };
 
-std::string text_of(const policy::Filesystem& filesystem) {
+std::string text_of(const policy::Policy& policy) {
+  const policy::Filesystem& filesystem = policy.filesystem;
   std::string text = "default: " + std::string(policy::to_string(filesystem.fallback));
   for (const policy::FsRule& rule : filesystem.rules)
     text += ", " + std::string(policy::to_string(rule.access)) + " " + rule.path;
+  if (policy.exec.allow_listed) text += ", exec default: deny";
+  if (policy.exec.deny_writable) text += ", deny_writable";
+  for (const policy::ExecRule& rule : policy.exec.rules) text += (rule.allow ? ", exec " : ", no exec ") + rule.path;
   return text;
 }
 
@@ -103,7 +107,7 @@ void judge(Outcome& outcome, const Op& op, const policy::Policy& policy, int num
   const bool denied = op.error == EACCES;
   (denied ? outcome.denied : outcome.allowed)[static_cast<std::size_t>(op.kind)]++;
   if (denied == op.denied || outcome.wrong++ != 0) return;
-  outcome.first = "policy " + std::to_string(number) + " {" + text_of(policy.filesystem) + "}; " + to_string(op.kind) +
+  outcome.first = "policy " + std::to_string(number) + " {" + text_of(policy) + "}; " + to_string(op.kind) +
                   " " + op.a + (op.b[0] != 0 ? std::string(" ") + op.b : "") + ": the model " +
                   (op.denied ? "denies" : "allows") + ", the kernel gave errno " + std::to_string(op.error);
 }
@@ -118,14 +122,14 @@ Outcome compare(Box& box, Worker& worker, const std::string& base, Random& rando
     Result<void> published;
     if (image) published = box.publish(*image);
     if (!image || !published) {
-      outcome.first = "policy " + std::to_string(number) + " {" + text_of(policy.filesystem) +
+      outcome.first = "policy " + std::to_string(number) + " {" + text_of(policy) +
                       "}: " + (!image ? image.error() : published.error()).message;
       outcome.wrong++;
       return outcome;
     }
     world->meddle(policy);
     worker.shared->count = kOps;
-    for (Op& op : worker.shared->ops) op = world->random_op(policy.filesystem);
+    for (Op& op : worker.shared->ops) op = world->random_op(policy);
     if (!worker.run(*world)) {
       outcome.first = "the worker died";
       outcome.wrong++;

@@ -2,6 +2,7 @@
 #include "tests/live/fs_world.h"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -34,6 +35,15 @@ int opened(const char* path, int flags) {
   return fd ? 0 : errno;
 }
 
+int mapped(const char* path) {
+  const Fd fd(::open(path, O_RDONLY | O_CLOEXEC));
+  if (!fd) return errno;
+  void* memory = ::mmap(nullptr, 1, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd.get(), 0);
+  if (memory == MAP_FAILED) return errno;
+  ::munmap(memory, 1);
+  return 0;
+}
+
 int result(long value) { return value < 0 ? errno : 0; }
 
 void copy(char (&to)[kPathRoom], const std::string& from) {
@@ -47,7 +57,8 @@ const char* to_string(Kind kind) {
   constexpr const char* kTexts[kKinds] = {"open-read", "open-write", "open-read-write", "open-append", "open-trunc",
                                           "create",    "list",       "mkdir",           "rmdir",       "unlink",
                                           "symlink",   "link",       "rename",          "truncate",    "chmod",
-                                          "utimes",    "readlink",   "setxattr",        "getxattr",    "stat"};
+                                          "utimes",    "readlink",   "setxattr",        "getxattr",    "run",
+                                          "stat"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
@@ -108,6 +119,8 @@ int attempt(const Op& op) {
       return result(::setxattr(op.a, "user.sbpf", "x", 1, 0));
     case Kind::getxattr:
       return result(::getxattr(op.a, "user.sbpf", &byte, 1));
+    case Kind::run:
+      return mapped(op.a);
     case Kind::stat:
       return result(::stat(op.a, &info));
     case Kind::count:
@@ -198,7 +211,19 @@ policy::Policy World::random_policy() {
   if (roll(2) == 0) rules[top_] = kAccess[roll(std::size(kAccess))];
   while (rules.size() < n) rules[pick_rule_path()] = kAccess[roll(std::size(kAccess))];
   for (const auto& [path, access] : rules) policy.filesystem.rules.push_back({path, access, {}});
+  random_exec(policy);
   return policy;
+}
+
+// Half of the policies judge programs too.
+void World::random_exec(policy::Policy& policy) {
+  if (roll(2) == 0) return;
+  policy.exec.allow_listed = roll(2) == 0;
+  policy.exec.deny_writable = roll(3) == 0;
+  std::map<std::string, bool> rules;
+  const std::size_t n = 1 + roll(4);
+  while (rules.size() < n) rules[pick_rule_path()] = roll(2) == 0;
+  for (const auto& [path, allow] : rules) policy.exec.rules.push_back({path, allow, {}});
 }
 
 void World::meddle(const policy::Policy& policy) {
@@ -232,7 +257,8 @@ void World::settle() {
 }
 
 // What the model says of the operation: a change of an entry is judged where it lies, anything else where links lead.
-bool World::denies(const policy::Filesystem& rules, const Op& op) const {
+bool World::denies(const policy::Policy& policy, const Op& op) const {
+  const policy::Filesystem& rules = policy.filesystem;
   const auto link = link_targets_.find(op.a);
   const bool is_link = link != link_targets_.end() && entries_.count(op.a) != 0;
   const auto here = fs_model::judge(rules, op.a);
@@ -242,6 +268,8 @@ bool World::denies(const policy::Filesystem& rules, const Op& op) const {
     case Kind::list:
     case Kind::getxattr:
       return !there.read;
+    case Kind::run:
+      return !there.read || !fs_model::judge(policy, is_link ? link->second : op.a).exec;
     case Kind::readlink:
       return !here.read;
     case Kind::write:
@@ -273,7 +301,7 @@ bool World::denies(const policy::Filesystem& rules, const Op& op) const {
   return false;
 }
 
-Op World::random_op(const policy::Filesystem& rules) {
+Op World::random_op(const policy::Policy& policy) {
   while (true) {
     Op op{};
     op.kind = static_cast<Kind>(roll(kKinds));
@@ -311,7 +339,7 @@ Op World::random_op(const policy::Filesystem& rules) {
     }
     const char type = type_of(a);
     const bool top_only = a == top_ && op.kind != Kind::list && op.kind != Kind::stat;
-    const bool opens = op.kind < Kind::creat || op.kind == Kind::truncate;
+    const bool opens = op.kind < Kind::creat || op.kind == Kind::truncate || op.kind == Kind::run;
     const bool to_directory = type == 'l' && type_of(link_targets_.at(a)) == 'd' && opens;
     // The kernel refuses these by itself, before or after it asks.
     if (top_only || to_directory || a == b || b == top_ ||
@@ -319,7 +347,7 @@ Op World::random_op(const policy::Filesystem& rules) {
       continue;
     copy(op.a, a);
     copy(op.b, b);
-    op.denied = denies(rules, op);
+    op.denied = denies(policy, op);
     return op;
   }
 }

@@ -33,6 +33,7 @@ enum class Kind {
   readlink,
   setxattr,
   getxattr,
+  run,  // map it as code, as the loader does
   stat,
   count
 };
@@ -65,7 +66,7 @@ class World {
   // Takes away what meddle() made appear.
   void settle();
 
-  Op random_op(const policy::Filesystem& rules);
+  Op random_op(const policy::Policy& policy);
   // After a success, by a process that may.
   void undo(const Op& op);
 
@@ -74,10 +75,11 @@ class World {
   std::string pick(const char* types);
   std::string pick_missing();
   std::string pick_rule_path();
+  void random_exec(policy::Policy& policy);
   void add(const std::string& path, char type);
   void put_back(const std::string& path);
   void back_up(const std::string& path);
-  bool denies(const policy::Filesystem& rules, const Op& op) const;
+  bool denies(const policy::Policy& policy, const Op& op) const;
   std::size_t roll(std::size_t n) { return random_() % n; }
 
   Random& random_;

@@ -19,6 +19,16 @@ process:
   limits: {processes: 128, memory: 1GiB, cpu: 2, timeout: 10m}
 P
 done
+# For what is compiled in the workspace and run there.
+policy untrusted-compiler >/dev/null <<P
+version: 1
+name: task
+extends: [untrusted]
+process:
+  exec: {allow: [$w], deny_writable: false}
+  limits: {processes: 128, memory: 1GiB, cpu: 2, timeout: 10m}
+P
+profiles=(code-interpreter untrusted)
 open=$(policy open <<P
 version: 1
 name: open
@@ -30,17 +40,19 @@ in_box() { (cd $w && sbpf run -q --policy "$tmp/$1.yaml" -- "${@:2}" 2>&1); }
 # works NAME WANTED-LAST-LINE COMMAND…: under each profile, in a workspace as it was before
 works() {
   local out profile
-  for profile in code-interpreter untrusted; do
+  for profile in "${profiles[@]}"; do
     out=$(in_box $profile "${@:3}")
     if [[ $(tail -1 <<<"$out") == "$2" ]]; then ok "$1/$profile"; else not_ok "$1/$profile" "wanted '$2', got '${out: -600}'"; fi
   done
 }
 # shut NAME WANTED COMMAND…: the command says WANTED inside, and `secret` outside and where rules allow it
 shut() {
+  local profile
   is "$1/control-open" secret "$("${@:3}" 2>&1 | tail -1)"
   is "$1/allowed-elsewhere" secret "$(sbpf run -q --policy "$open" -- "${@:3}" 2>&1 | tail -1)"
-  has "$1/denied/code-interpreter" "$2" "$(in_box code-interpreter "${@:3}")"
-  has "$1/denied/untrusted" "$2" "$(in_box untrusted "${@:3}")"
+  for profile in "${profiles[@]}"; do
+    has "$1/denied/$profile" "$2" "$(in_box "$profile" "${@:3}")"
+  done
 }
 
 keep_loaded; is loaded 0 $?
@@ -140,14 +152,31 @@ int main(int argc, char **argv)
 	return puts("compiled"), 0;
 }
 P
+profiles=(code-interpreter untrusted-compiler)
 if command -v gcc >/dev/null; then
   works gcc/compile-and-run compiled sh -c 'gcc -O1 -o main main.c -lm && ./main'
   shut c-program "errno 13" $w/main $s/f
+  has gcc/own-program-denied "Permission denied" "$(in_box untrusted sh -c './main; true')"
+  has gcc/own-program-by-loader-denied "$w/main" "$(in_box untrusted /lib64/ld-linux-x86-64.so.2 $w/main)"
   has gcc/denied "Permission denied" "$(in_box untrusted gcc -c -o $s/main.o main.c)"
   is gcc/control-open 0 "$(cd $w && gcc -c -o $s/main.o main.c; echo $?)"
 else
   skip gcc/compile-and-run "no gcc in this userspace"
 fi
+
+profiles=(code-interpreter untrusted)
+
+# ---- programs of one's own ----
+cp /bin/echo $w/own
+works own-script/runs one sh -c 'echo "echo one" >s && sh s'
+is own-program/control-open one "$($w/own one)"
+is own-program/allowed-elsewhere one "$(in_box code-interpreter $w/own one | tail -1)"
+has own-program/denied "Permission denied" "$(in_box untrusted sh -c './own one; true')"
+has own-program/denied-in-memory "Errno 13" "$(in_box untrusted python3 -c '
+import os
+fd = os.memfd_create("own")
+os.write(fd, open("/bin/echo", "rb").read())
+os.execve(fd, ["echo", "one"], {})')"
 
 # ---- curl with TLS ----
 openssl req -x509 -newkey rsa:2048 -nodes -keyout "$tmp/key" -out $w/cert -days 30 -subj /CN=localhost \

@@ -50,7 +50,7 @@ struct Host {
 
   policy::FsView view(const policy::Policy& policy) const {
     policy::FsView view;
-    for (const policy::FsRule& rule : policy.filesystem.rules) {
+    for (const policy::RulePath& rule : policy::rule_paths(policy)) {
       std::vector<policy::FsPath>& paths = view.paths[rule.path];
       paths.push_back(path(rule.path));
       if (const auto link = links.find(rule.path); link != links.end()) paths.push_back(path(link->second));

@@ -45,6 +45,7 @@ fs_model::Verdict walk(const Image& image, const Host& host, const std::string& 
   fs_model::Verdict verdict;
   verdict.read = (node->rights & SBPF_FS_READ) != 0;
   verdict.write = (node->rights & SBPF_FS_WRITE) != 0;
+  verdict.exec = (node->rights & SBPF_FS_EXEC) != 0 || (image.header().flags & SBPF_POLICY_EXEC) == 0;
   const bool held = depth + 1 == way.size() && (node->flags & SBPF_FS_HOLDS) != 0;
   verdict.movable = verdict.write && !held;
   return verdict;
@@ -68,6 +69,18 @@ Host any_host() {
   return host;
 }
 
+void add_exec(Policy& policy) {
+  policy.exec.allow_listed = *rc::gen::arbitrary<bool>();
+  policy.exec.deny_writable = *rc::gen::inRange(0, 3) == 0;
+  std::map<std::string, bool> rules;
+  for (int i = *rc::gen::inRange(0, 5); i > 0; --i)
+    rules[any_path(*rc::gen::element(2, 3, 6))] = *rc::gen::arbitrary<bool>();
+  for (const auto& [path, allow] : rules) {
+    policy.exec.rules.push_back(ExecRule{path, allow, {}});
+    policy.exec.allow_listed = policy.exec.allow_listed || allow;
+  }
+}
+
 Policy any_policy() {
   Policy policy;
   policy.name = "any";
@@ -78,13 +91,15 @@ Policy any_policy() {
     rules[any_path(*rc::gen::element(2, 3, 6))] =
         *rc::gen::element(FsAccess::read, FsAccess::write, FsAccess::write, FsAccess::deny, FsAccess::protect);
   for (const auto& [path, access] : rules) policy.filesystem.rules.push_back(FsRule{path, access, {}});
+  if (*rc::gen::inRange(0, 3) > 0) add_exec(policy);
   return policy;
 }
 
 // Near a rule more often than anywhere.
 std::string any_question(const Policy& policy) {
-  if (policy.filesystem.rules.empty() || *rc::gen::inRange(0, 3) == 0) return any_path(7);
-  std::string path = (*rc::gen::elementOf(policy.filesystem.rules)).path;
+  const auto rules = rule_paths(policy);
+  if (rules.empty() || *rc::gen::inRange(0, 3) == 0) return any_path(7);
+  std::string path = rules[*rc::gen::inRange<std::size_t>(0, rules.size())].path;
   for (int up = *rc::gen::inRange(0, 3); up > 0; --up) path = fs_model::parent(path);
   const std::string tail = any_path(*rc::gen::inRange(0, 3));
   return tail == "/" ? path : path == "/" ? tail : path + tail;
@@ -98,8 +113,10 @@ std::size_t missing_names(const Host& host, const std::string& path) {
 
 // Has every rule's path few enough names that were not there when the policy was compiled, or have been replaced since?
 bool within_reach(const Policy& policy, const Host& known) {
-  return std::all_of(policy.filesystem.rules.begin(), policy.filesystem.rules.end(),
-                     [&](const FsRule& rule) { return missing_names(known, rule.path) <= SBPF_FS_NAME_DEPTH; });
+  const auto rules = rule_paths(policy);
+  return std::all_of(rules.begin(), rules.end(), [&](const RulePath& rule) {
+    return missing_names(known, rule.path) <= SBPF_FS_NAME_DEPTH;
+  });
 }
 
 // Files come, and directories are replaced by others of the same name: none of this may change a verdict.
@@ -120,7 +137,7 @@ std::string shown(const Policy& policy, const std::string& path) { return canoni
 
 TEST(FilesystemProperties, image_says_what_the_policy_says_of_a_path) {
   constexpr int kHostsEach = 8, kQuestionsEach = 30;
-  int asked = 0, writable = 0, held = 0, too_deep = 0;
+  int asked = 0, writable = 0, held = 0, too_deep = 0, executable = 0;
   EXPECT_TRUE(rc::check("up by inodes and down by names is the nearest rule", [&] {
     for (int n = 0; n < kHostsEach; ++n) {
       const Policy policy = any_policy();
@@ -137,12 +154,14 @@ TEST(FilesystemProperties, image_says_what_the_policy_says_of_a_path) {
       if (!within_reach(policy, known)) continue;
       for (int i = 0; i < kQuestionsEach; ++i) {
         const std::string path = any_question(policy);
-        const fs_model::Verdict expected = fs_model::judge(policy.filesystem, path);
+        const fs_model::Verdict expected = fs_model::judge(policy, path);
         const fs_model::Verdict found = walk(*image, host, path);
-        if (found.read != expected.read || found.write != expected.write || found.movable != expected.movable)
+        if (found.read != expected.read || found.write != expected.write || found.movable != expected.movable ||
+            found.exec != expected.exec)
           RC_FAIL(shown(policy, path));
         ++asked;
         writable += expected.write ? 1 : 0;
+        executable += expected.exec ? 1 : 0;
         held += expected.write && !expected.movable ? 1 : 0;
       }
     }
@@ -150,6 +169,8 @@ TEST(FilesystemProperties, image_says_what_the_policy_says_of_a_path) {
   EXPECT_GT(asked, 10'000);
   EXPECT_GT(writable, asked / 10) << "the generator must hit";
   EXPECT_LT(writable, asked * 9 / 10) << "the generator must miss";
+  EXPECT_GT(executable, asked / 10);
+  EXPECT_LT(executable, asked * 9 / 10);
   EXPECT_GT(held, asked / 100);
   EXPECT_GT(too_deep, 5);
 }
@@ -159,9 +180,9 @@ TEST(FilesystemProperties, explanation_says_what_the_policy_says_of_a_path) {
     const Policy policy = any_policy();
     for (int i = 0; i < 30; ++i) {
       const std::string path = any_question(policy);
-      const fs_model::Verdict expected = fs_model::judge(policy.filesystem, path);
+      const fs_model::Verdict expected = fs_model::judge(policy, path);
       const std::pair<FsOperation, bool> operations[] = {
-          {FsOperation::read, expected.read},      {FsOperation::exec, expected.read},
+          {FsOperation::read, expected.read},      {FsOperation::exec, expected.read && expected.exec},
           {FsOperation::write, expected.write},    {FsOperation::create, expected.write},
           {FsOperation::remove, expected.movable}, {FsOperation::rename, expected.movable}};
       for (const auto& [operation, allowed] : operations) {

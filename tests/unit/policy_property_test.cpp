@@ -91,6 +91,20 @@ Filesystem any_filesystem() {
   return files;
 }
 
+Exec any_exec(const Filesystem& files) {
+  Exec exec;
+  exec.deny_writable = files.judged() && *rc::gen::arbitrary<bool>();
+  std::map<std::string, bool> rules;
+  for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
+    rules[*rc::gen::element<std::string>("/", "/usr", "/usr/bin", "/a b", "/no")] = *rc::gen::arbitrary<bool>();
+  exec.allow_listed = *rc::gen::arbitrary<bool>();
+  for (const auto& [path, allow] : rules) {
+    exec.rules.push_back(ExecRule{path, allow, {}});
+    exec.allow_listed = exec.allow_listed || allow;
+  }
+  return exec;
+}
+
 Policy any_policy() {
   Policy p;
   p.name = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::elementOf(std::string("abzAZ019._-nulyes"))));
@@ -109,6 +123,7 @@ Policy any_policy() {
         p.network.dangerously_allow_sockets.push_back(static_cast<sbpf_socket_class>(c));
   }
   p.filesystem = any_filesystem();
+  p.exec = any_exec(p.filesystem);
   p.env.allow = *rc::gen::container<std::vector<std::string>>(
       rc::gen::element<std::string>("PATH", "HOME", "LC_*", "no", "Y", "NULL", "_", "A1"));
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i)

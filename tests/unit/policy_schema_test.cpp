@@ -146,6 +146,8 @@ TEST(Schema, accepts_what_parse_accepts) {
         "network: {dangerously_allow_sockets: [ping, mptcp, udplite, sctp, raw, packet, vsock, alg, netlink, smc]}",
         "filesystem: {}", "filesystem: {dangerously_allow_all: true}",
         "filesystem: {default: read, read: [/, /usr/, /a.b/..c/...], write: [], deny: [\"/a b\"], protect: [/x]}",
+        "process: {exec: {}}", "process: {exec: {allow: [/usr/bin, /bin/], deny: [/usr/bin/nsenter]}}",
+        "filesystem: {}\nprocess: {exec: {deny_writable: true}}",
         "network: {bind: [{address: \"::\", ports: [0]}]}", "process: {limits: {memory: 1, cpu: 2, timeout: 500ms}}",
         "process: {env: {set: {A: 1, B: true, C: x, D: 1.5}}}"}) {
     const std::string text = "version: 1\nname: n\n" + std::string(body) + "\n";
@@ -179,7 +181,12 @@ TEST(Schema, refuses_what_parse_refuses) {
                            "network: {dangerously_allow_sockets: [other]}",
                            "network: {dangerously_allow_all: \"true\"}",
                            "network: {unix: []}",
-                           "process: {exec: {}}",
+                           "process: {exec: []}",
+                           "process: {exec: {allow: /usr/bin}}",
+                           "process: {exec: {deny: [bin]}}",
+                           "process: {exec: {deny: [/a, /a]}}",
+                           "process: {exec: {deny_writable: yes}}",
+                           "process: {exec: {sha256: []}}",
                            "process: {env: {allow: [\"*\"]}}",
                            "process: {env: {set: {1A: x}}}",
                            "process: {limits: {processes: 0}}",

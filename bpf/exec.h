@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* May the sandbox run this file, or map it to run it? By the same tree and the same walk as for files. */
+#ifndef SBPF_EXEC_H
+#define SBPF_EXEC_H
+
+#include "fs.h"
+
+/* A file's place as user space knows it: a mapping of an overlay's file holds, since 6.6, the layer's file instead. That
+ * one lies on an internal mount of an ordinary filesystem, which nothing else does. */
+struct exec_place {
+	__u64 dentry;
+	__u64 mnt;
+};
+
+static __noinline int find_exec_place(struct file *file, struct exec_place *place)
+{
+	struct dentry *dentry = file->f_path.dentry;
+	struct vfsmount *mnt = file->f_path.mnt;
+
+	place->dentry = (__u64)dentry;
+	place->mnt = (__u64)mnt;
+	if (!bpf_core_field_exists(struct backing_file, user_path) || !sbpf_rdonly_cast)
+		return 0;
+	if (!is_internal_mount(mnt) || dentry->d_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
+		return 0;
+	bpf_core_read(&place->dentry, sizeof(place->dentry), &((struct backing_file *)file)->user_path.dentry);
+	bpf_core_read(&place->mnt, sizeof(place->mnt), &((struct backing_file *)file)->user_path.mnt);
+	return 0;
+}
+
+/* 1: no. */
+static __noinline int judge_exec(struct sbpf_sandbox *box, __u32 hook, struct dentry *dentry, struct vfsmount *mnt)
+{
+	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_PROCESS};
+	struct fs_place place = {.rule = SBPF_NO_RULE};
+	struct fs_stamp stamp;
+	struct fs_rules rules;
+	struct inode *inode;
+	int deleted;
+
+	QUICK_TO_VERIFY(dentry, dentry);
+	d.task.detail = SBPF_FS_EXEC;
+	if (is_canary(hook)) {
+		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	if (!(box->flags & SBPF_SANDBOX_FS))
+		return 0;
+	inode = inode_of(dentry);
+	deleted = !inode || !inode->i_nlink;
+	if (!deleted && fs_recall(box->cgroup_id, dentry) & SBPF_FS_EXEC)
+		return 0;
+	stamp.epoch = sbpf_gate.epoch;
+	stamp.renames = sbpf_rename_lock ? fs_renames() : 1;
+	switch (fs_policy(box, &rules)) {
+	case FS_FREE:
+		return 0;
+	case FS_LOST:
+		d.reason = SBPF_REASON_NO_POLICY;
+		return refuse(box, &d);
+	case FS_JUDGED:
+		break;
+	}
+	if (rules.unjudged & SBPF_FS_EXEC)
+		return 0;
+	place.dentry = (__u64)dentry;
+	if (rules.places_only && (deleted || is_internal_mount(mnt))) {
+		d.reason = SBPF_REASON_EXEC_PLACELESS;
+		return refuse_place(box, &d, &place);
+	}
+	fs_find(rules.policy, dentry, &place);
+	if (!place.covered) {
+		if (is_internal_mount(mnt))
+			return 0;
+		d.reason = SBPF_REASON_FS_UNCOVERED;
+		return refuse_place(box, &d, &place);
+	}
+	if (place.shared)
+		fs_memorize(box, dentry, rules.policy, &stamp, place.rights | rules.unjudged);
+	if (place.rights & SBPF_FS_EXEC)
+		return 0;
+	if (place.not_as_writable)
+		d.reason = SBPF_REASON_EXEC_WRITABLE;
+	else
+		d.reason = place.exec_rule == SBPF_NO_RULE ? SBPF_REASON_EXEC_DEFAULT : SBPF_REASON_EXEC_RULE;
+	place.rule = place.exec_rule;
+	return refuse_place(box, &d, &place);
+}
+
+#define EXEC_ASK(boxes, name, file) \
+	do { \
+		struct exec_place exec_place; \
+\
+		find_exec_place(file, &exec_place); \
+		LSM_ASK(EACCES, boxes, judge_exec, SBPF_HOOK_##name, (struct dentry *)exec_place.dentry, \
+			(struct vfsmount *)exec_place.mnt); \
+	} while (0)
+
+#endif
