@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // attack_test [--controls-only] [--only SUBSTRING] [--list] [--uid N] [--on-host]
 // Runs every attack three times: without a sandbox, allowed, denied. Exit code 1 if any run was not as it must be.
-// `--only network/` and `--only filesystem/` take one corpus.
+// `--only network/`, `--only filesystem/` and `--only exec/` take one corpus.
 #include <sys/wait.h>
 
 #include <csignal>

@@ -82,6 +82,9 @@ std::string write_text(const Host& host, std::string text, const Arguments& argu
 constexpr const char* kSystem =
     "/bin /dev /etc /lib /lib32 /lib64 /opt /proc /run /sbin /sys /usr {host} {program_directory} ";
 
+// Where programs and libraries are, the attacker among them.
+constexpr const char* kPrograms = "/bin /lib /lib32 /lib64 /sbin /usr {program_directory} ";
+
 // Names in the scene, or absolute ones, as one list of the policy.
 std::string list_of(const char* key, const std::string& names) {
   std::istringstream words(names);
@@ -91,6 +94,25 @@ std::string list_of(const char* key, const std::string& names) {
     text += (text.empty() ? "\"" : ", \"") + (absolute ? name : "{scene}/" + name) + "\"";
   }
   return text.empty() ? "" : std::string("  ") + key + ": [" + text + "]\n";
+}
+
+// The rules for programs.
+std::string exec_of(const FileSpec& files, bool allowing) {
+  const std::string exec = "process:\n exec:\n";
+  if (files.programs == Programs::unjudged) return "";
+  if (allowing) return exec + list_of("deny", "outside");
+  switch (files.programs) {
+    case Programs::listed:
+      return exec + list_of("allow", std::string(kPrograms) + "workspace/ro " + files.allow) +
+             list_of("deny", files.forbid);
+    case Programs::named:
+      return exec + list_of("deny", std::string("workspace/secret workspace/later ") + files.forbid);
+    case Programs::unwritable:
+      return exec + "  deny_writable: true\n";
+    case Programs::unjudged:
+      break;
+  }
+  return "";
 }
 
 }  // namespace
@@ -107,9 +129,11 @@ std::string write_file_policy(const Host& host, const FileSpec& files, bool allo
   all["program_directory"] = std::filesystem::path(host.program).parent_path();
   std::string text = "version: 1\nname: attack\n";
   if (allowing && files.grant == Grant::audit) text += "mode: audit\n";
-  // Files alone are judged.
+  // Files and programs alone are judged.
   text += "network:\n  dangerously_allow_all: true\n";
   if (allowing && files.grant == Grant::none) return write_text(host, text, all);
+  text += exec_of(files, allowing && files.grant == Grant::scene);
+  if (files.programs == Programs::listed || files.programs == Programs::named) return write_text(host, text, all);
   text += "filesystem:\n";
   if (allowing && files.grant == Grant::scene)
     return write_text(host, text + "  default: deny\n" + list_of("read", kSystem) + list_of("write", "{scene}"), all);

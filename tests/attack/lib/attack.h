@@ -140,7 +140,8 @@ struct Spec {
   bool gap_before_6_5 = false;      // a known gap of kernels before 6.5: there, attach must refuse the open socket
   int or_expected = 0;              // another errno that is just as right, where two hooks see the step
   bool harmless = false;            // no attack: it must get through in all three runs, and do no harm
-  const FileSpec* files = nullptr;  // set for the attacks on files
+  const FileSpec* files = nullptr;  // set for the attacks on files and programs
+  const char* domain = "network";   // the folder
 };
 
 class Context {
@@ -199,8 +200,8 @@ struct Attack {
   Spec spec;
   Body body;
 
-  // network/NAME or filesystem/NAME.
-  std::string full_name() const { return std::string(spec.files ? "filesystem/" : "network/") + name; }
+  // network/NAME, filesystem/NAME or exec/NAME.
+  std::string full_name() const { return std::string(spec.domain) + "/" + name; }
 };
 
 // All attacks, sorted by name.

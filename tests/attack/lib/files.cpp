@@ -34,6 +34,7 @@ Spec spec_of(const FileSpec& files) {
   spec.harmless = files.harmless;
   spec.lacking = files.lacking;
   spec.files = &files;
+  spec.domain = files.programs == Programs::unjudged ? "filesystem" : "exec";
   if (files.grant == Grant::audit) spec.allow = kAudit;
   if (files.grant == Grant::never) spec.allow = kNever;
   return spec;
@@ -85,6 +86,7 @@ namespace {
 int loader_error(const std::string& text) {
   if (text.find(std::strerror(EACCES)) != std::string::npos) return EACCES;
   if (text.find(std::strerror(EPERM)) != std::string::npos) return EPERM;
+  if (text.find("failed to map segment") != std::string::npos) return EACCES;  // it does not say why
   return ENOEXEC;
 }
 

@@ -37,9 +37,18 @@ enum class Form {
   open,    // default: write
 };
 
+// What the policy under test says of programs (tests/attack/lib/programs.h). Where it says something, it judges no files,
+// unless by `unwritable`.
+enum class Programs {
+  unjudged,
+  listed,      // allow: the system's directories, and workspace/ro
+  named,       // deny: workspace/secret, workspace/later
+  unwritable,  // deny_writable
+};
+
 // What the allowing policy is.
 enum class Grant {
-  scene,  // write: [the whole scene]
+  scene,  // write: [the whole scene]; for programs: deny: [outside]
   none,   // has no filesystem section, and so judges no file; for what every such section refuses
   audit,  // the policy under test with `mode: audit`
   never,  // there is none: refused just the same
@@ -58,9 +67,13 @@ struct FileSpec {
   const char* at = "";    // the step that must be refused…
   int expected = EACCES;  // …and its errno
   int or_expected = 0;    // another errno that is just as right, where an earlier hook may see the step
+  Programs programs = Programs::unjudged;
   Form form = Form::listed;
   Ground ground = Ground::disk;
   Grant grant = Grant::scene;
+  // More rules for programs, written as those below.
+  const char* allow = "";
+  const char* forbid = "";
   // More rules: names in the scene, or absolute ones, each followed by a space. {long_name} has 255 bytes.
   const char* read = "";
   const char* write = "";
