@@ -103,7 +103,8 @@ class Run {
 
   std::string policy() const {
     if (spec_.files) return write_file_policy(host_, *spec_.files, phase_ == Phase::allowed, arguments_);
-    const bool never = spec_.allow == kNever, audit = phase_ == Phase::allowed && spec_.allow == kAudit;
+    const std::string_view allow = spec_.allow;
+    const bool never = allow == kNever, audit = phase_ == Phase::allowed && allow == kAudit;
     const char* fragment = phase_ == Phase::denied || audit ? spec_.deny : never ? kAllowAll : spec_.allow;
     return write_policy(host_, fragment, audit, arguments_);
   }
@@ -283,7 +284,7 @@ Verdict control(const Host& host, const Attack& attack) {
 
 Verdict allowed(const Host& host, const Attack& attack) {
   return guarded([&] {
-    if (attack.spec.allow == kNever) return refused(host, attack, Phase::allowed);
+    if (std::string_view(attack.spec.allow) == kNever) return refused(host, attack, Phase::allowed);
     const Result result = Run(host, attack, Phase::allowed)();
     return attack.spec.harmless ? expect_freedom(result) : expect_success(result);
   });
