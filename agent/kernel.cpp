@@ -286,12 +286,13 @@ Result<Kernel> Kernel::ensure() {
   if (is_pinned()) {
     auto kernel = open();
     if (!kernel) return kernel;
+    // What the links run is read once, with the status.
     for (const Hook& hook : hooks()) {
       const bool missing = !kernel->programs_[hook.id] ||
-                           (hook.kind == HookKind::lsm && !kernel->lsm_status(hook).attached);
+                           (hook.kind == HookKind::lsm && !kernel->lsm_status(hook, false).attached);
       if (missing)
         return fail("pins_broken", std::string("hook ") + hook.name + " is pinned but not in force: " +
-                                       (hook.kind == HookKind::lsm ? kernel->lsm_status(hook).reason : "program missing"),
+                                       (hook.kind == HookKind::lsm ? kernel->lsm_status(hook, false).reason : "program missing"),
                     "end the sandboxes and run `sbpf unload`, then start again");
     }
     return kernel;
@@ -315,16 +316,16 @@ std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id) co
   auto info = program_info(program.get(), &map_ids);
   if (!info) return info.error().message;
   if (std::memcmp(info->tag, meta.tag, sizeof meta.tag) != 0) return "program tag is not the one recorded at load";
-  std::set<std::uint32_t> ours;
-  for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), cgroup_refs_.get(), bss_.get()})
-    if (auto id = map_id(fd)) ours.insert(*id);
+  if (map_ids_.empty())
+    for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), cgroup_refs_.get(), bss_.get()})
+      if (auto id = map_id(fd)) map_ids_.insert(*id);
   std::size_t known = 0;
-  for (std::uint32_t id : map_ids) known += ours.count(id);
+  for (std::uint32_t id : map_ids) known += map_ids_.count(id);
   // All programs use the gate or the storage; none uses fewer than two of these maps.
   return known >= 2 ? "" : "program does not use sbpf's maps";
 }
 
-HookStatus Kernel::lsm_status(const Hook& hook) const {
+HookStatus Kernel::lsm_status(const Hook& hook, bool program) const {
   HookStatus status;
   status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
@@ -345,7 +346,7 @@ HookStatus Kernel::lsm_status(const Hook& hook) const {
     status.reason = "pin is not an LSM link";
   else if (link->tracing.target_btf_id != meta.target_btf_id)
     status.reason = "link is attached to another kernel function";
-  else
+  else if (program)
     status.reason = program_mismatch(hook, link->prog_id);
   status.attached = status.reason.empty();
   return status;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,8 @@ class Kernel {
   const sbpf_meta& meta(sbpf_hook hook) const { return meta_[hook]; }
 
   // The kernel's answer for an LSM hook, now: its link, read back. `link` is -1 if the pin is gone.
-  HookStatus lsm_status(const Hook& hook) const;
+  // Without `program` only the link is read, not what it runs.
+  HookStatus lsm_status(const Hook& hook, bool program = true) const;
   // Is the program behind `prog_id` the one recorded at load, using this object's maps? Empty if so, else what differs.
   std::string program_mismatch(const Hook& hook, std::uint32_t prog_id) const;
 
@@ -71,6 +73,7 @@ class Kernel {
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
   std::array<Fd, SBPF_HOOK_COUNT> links_;  // LSM only
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};
+  mutable std::set<std::uint32_t> map_ids_;  // of the maps above, read once
   KernelGlobals* globals_ = nullptr;
 };
 
