@@ -1,47 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `filesystem` part of a policy.
-#include "policy/reader.h"
+#include "policy/rules_reader.h"
 
 namespace sbpf::policy::internal {
-namespace {
-
-struct RulesReader {
-  Reader& reader;
-  std::map<std::string, FsRule>& rules;
-  std::map<std::string, std::string> keys;  // where in this file each path stands: "filesystem.read[0]"
-
-  void read_list(const YamlNode& node, const std::string& key, FsAccess access) {
-    reader.list(node, key, "a list of paths, as in [/usr, /lib]",
-                [&](const YamlNode& item, const std::string& item_key) { read_rule(item, item_key, access); });
-  }
-
-  void read_rule(const YamlNode& item, const std::string& key, FsAccess access) {
-    auto path = reader.value<std::string>(item, key, "a path", parse_path);
-    if (!path) return;
-    const auto earlier = rules.find(*path);
-    if (earlier == rules.end()) {
-      keys.emplace(*path, key);
-      rules.emplace(*path, FsRule{*path, access, reader.where(item)});
-      return;
-    }
-    const Location& where = earlier->second.where;
-    const std::string other =
-        keys[*path] + " (line " + std::to_string(where.line) + ", column " + std::to_string(where.column) + ")";
-    if (earlier->second.access == access)
-      reader.error(item, key, {"duplicate_value", quoted(*path) + " is named twice, first in " + other, "remove one"});
-    else
-      reader.error(item, key,
-                   {"conflicting_rules", quoted(*path) + " is also in " + other + ", with another access",
-                    "keep one: write includes read, and protect is read that nobody changes"});
-  }
-};
-
-}  // namespace
-
 void read_filesystem(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
   DraftFilesystem& filesystem = draft.filesystem;
   filesystem.requested = true;
-  RulesReader rules{reader, filesystem.rules, {}};
+  RulesReader<FsRule, FsAccess> rules{reader, filesystem.rules, &FsRule::access, "a list of paths, as in [/usr, /lib]",
+                                      ", with another access",
+                                      "keep one: write includes read, and protect is read that nobody changes"};
   const auto list = [&rules](FsAccess access) {
     return [&rules, access](const YamlNode& n, const std::string& k) { rules.read_list(n, k, access); };
   };
