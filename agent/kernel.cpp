@@ -17,7 +17,7 @@
 #include "agent/bpf_info.h"
 #include "agent/cgroup.h"
 #include "agent/kernel_fit.h"
-#include "base/sha256.h"
+#include "bpf/sbpf.digest.h"
 #include "bpf/sbpf.skel.h"
 
 namespace sbpf::agent {
@@ -54,14 +54,6 @@ std::string failed_program() {
   if (at == std::string::npos) return "";
   const auto begin = at + kMark.size();
   return log.substr(begin, log.find('\'', begin) - begin);
-}
-
-std::array<std::uint8_t, 32> object_sha256() {
-  std::size_t size = 0;
-  const void* bytes = sbpf_bpf__elf_bytes(&size);
-  Sha256 digest;
-  digest.add(bytes, size);
-  return digest.finish();
 }
 
 Result<Fd> open_pin(const std::string& path) {
@@ -182,7 +174,6 @@ Result<Kernel> Kernel::load() {
 }
 
 Result<void> Kernel::record_meta() {
-  const auto digest = object_sha256();
   LIBBPF_OPTS(bpf_map_create_opts, options);
   meta_map_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "sbpf_meta", sizeof(std::uint32_t), sizeof(sbpf_meta),
                                 SBPF_HOOK_COUNT, &options));
@@ -199,7 +190,7 @@ Result<void> Kernel::record_meta() {
       meta.link_id = link->id;
       meta.target_btf_id = link->tracing.target_btf_id;
     }
-    std::memcpy(meta.object_sha256, digest.data(), digest.size());
+    std::memcpy(meta.object_sha256, sbpf_object_sha256, sizeof meta.object_sha256);
     const std::uint32_t key = hook.id;
     if (bpf_map_update_elem(meta_map_.get(), &key, &meta, BPF_ANY) != 0)
       return fail("program_load", std::string("cannot fill map meta: ") + std::strerror(errno), "", errno);
@@ -274,8 +265,7 @@ Result<Kernel> Kernel::open() {
     if (hook.kind == HookKind::lsm)
       kernel.links_[hook.id] = Fd(bpf_obj_get((kRoot + "/links/" + hook.name).c_str()));
   }
-  const auto digest = object_sha256();
-  if (std::memcmp(kernel.meta_[0].object_sha256, digest.data(), digest.size()) != 0)
+  if (std::memcmp(kernel.meta_[0].object_sha256, sbpf_object_sha256, sizeof sbpf_object_sha256) != 0)
     return fail("stale_programs", "the pinned programs are of another version of sbpf",
                 "end the sandboxes and run `sbpf unload`");
   if (auto mapped = kernel.map_globals(); !mapped) return tl::unexpected<Error>(mapped.error());
