@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/kernel_fit.h"
 
+#include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include <cstring>
-#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "agent/agent.h"
@@ -20,15 +20,46 @@ namespace {
 
 using Btf = std::unique_ptr<btf, decltype(&btf__free)>;
 
-// Address of a symbol of the kernel; 0 if it has none of this name, or does not tell.
-std::uint64_t kernel_symbol(std::string_view wanted) {
-  std::ifstream symbols("/proc/kallsyms");
-  for (std::string address, type, name, line; std::getline(symbols, line);) {
-    if (line.find(wanted) == std::string::npos) continue;
-    std::istringstream(line) >> address >> type >> name;
-    if (name == wanted) return std::strtoull(address.c_str(), nullptr, 16);
-  }
-  return 0;
+constexpr bpf_insn instruction(int code, int to, int from, int offset, std::int32_t value) {
+  return {static_cast<__u8>(code), static_cast<__u8>(to), static_cast<__u8>(from), static_cast<__s16>(offset), value};
+}
+
+// Address of the kernel's rename_lock; 0 if it does not tell. A program asks for it, as the kernel takes seconds on a slow
+// machine to write out /proc/kallsyms.
+std::uint64_t rename_lock() {
+  constexpr char kName[] = "rename_lock";
+  constexpr int kNameAt = -16, kAddressAt = -24;
+  static_assert(sizeof kName == 3 * sizeof(std::int32_t));
+  std::int32_t words[3];
+  std::memcpy(words, kName, sizeof kName);
+  constexpr int kStore = BPF_ST | BPF_MEM, kCopy = BPF_ALU64 | BPF_MOV | BPF_X, kSet = BPF_ALU64 | BPF_MOV | BPF_K,
+                kAdd = BPF_ALU64 | BPF_ADD | BPF_K;
+  const bpf_insn program[] = {
+      instruction(kCopy, BPF_REG_6, BPF_REG_1, 0, 0),
+      instruction(kStore | BPF_W, BPF_REG_10, 0, kNameAt, words[0]),
+      instruction(kStore | BPF_W, BPF_REG_10, 0, kNameAt + 4, words[1]),
+      instruction(kStore | BPF_W, BPF_REG_10, 0, kNameAt + 8, words[2]),
+      instruction(kStore | BPF_DW, BPF_REG_10, 0, kAddressAt, 0),
+      // bpf_kallsyms_lookup_name(name, size, flags, address)
+      instruction(kCopy, BPF_REG_1, BPF_REG_10, 0, 0),
+      instruction(kAdd, BPF_REG_1, 0, 0, kNameAt),
+      instruction(kSet, BPF_REG_2, 0, 0, sizeof kName),
+      instruction(kSet, BPF_REG_3, 0, 0, 0),
+      instruction(kCopy, BPF_REG_4, BPF_REG_10, 0, 0),
+      instruction(kAdd, BPF_REG_4, 0, 0, kAddressAt),
+      instruction(BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_kallsyms_lookup_name),
+      // The context is where the answer goes.
+      instruction(BPF_LDX | BPF_MEM | BPF_DW, BPF_REG_1, BPF_REG_10, kAddressAt, 0),
+      instruction(BPF_STX | BPF_MEM | BPF_DW, BPF_REG_6, BPF_REG_1, 0, 0),
+      instruction(kSet, BPF_REG_0, 0, 0, 0),
+      instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+  };
+  LIBBPF_OPTS(bpf_prog_load_opts, how, .prog_flags = BPF_F_SLEEPABLE);
+  const Fd fd(bpf_prog_load(BPF_PROG_TYPE_SYSCALL, "sbpf_symbol", "GPL", program, std::size(program), &how));
+  std::uint64_t address = 0;
+  LIBBPF_OPTS(bpf_test_run_opts, run, .ctx_in = &address, .ctx_size_in = sizeof address);
+  if (!fd || bpf_prog_test_run_opts(fd.get(), &run) != 0) return 0;
+  return address;
 }
 
 bool has_function(const Btf& types, const std::string& name) {
@@ -70,7 +101,7 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
   bpf_object__for_each_program(program, skeleton.obj)
     if (wanted.count(bpf_program__name(program)) == 0) bpf_program__set_autoload(program, false);
 #if defined(__x86_64__)
-  skeleton.rodata->sbpf_rename_lock = kernel_symbol("rename_lock");
+  skeleton.rodata->sbpf_rename_lock = rename_lock();
 #endif
   skeleton.rodata->sbpf_rdonly_cast = has_function(vmlinux, "bpf_rdonly_cast") ? 1 : 0;
   if (const int id = btf__find_by_name_kind(vmlinux.get(), "bpf_lsm_inode_setattr", BTF_KIND_FUNC); id > 0) {
