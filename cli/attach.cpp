@@ -25,7 +25,7 @@ Result<int> attach(const AttachArgs& args, const Session& session) {
   return print_change(*status, session.json, kept);
 }
 
-constexpr const char* kFooter = R"(Example:
+constexpr const char* kAttachFooter = R"(Example:
   sbpf attach --cgroup /sys/fs/cgroup/system.slice/docker-ID.scope --policy untrusted --name web
   sbpf detach web
 
@@ -43,7 +43,7 @@ void add_attach(CLI::App& app, Session& session) {
   sub->add_flag("--keep-open-sockets", args->options.keep_open_sockets,
                 "Accept open sockets that the policy forbids; status then says degraded");
   sub->add_flag("--json", session.json, "Print the status as JSON");
-  sub->footer(kFooter);
+  sub->footer(kAttachFooter);
   sub->callback([args, &session] { session.action = [args, &session] { return attach(*args, session); }; });
 }
 

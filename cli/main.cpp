@@ -11,7 +11,7 @@
 namespace sbpf::cli {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kMainFooter = R"(Examples:
   sbpf preflight                                  can this host enforce it?
   sbpf run -- ./untrusted                         no network
   sbpf run --policy ./task.yaml -- make test
@@ -43,7 +43,7 @@ class Formatter : public CLI::Formatter {
 void add_commands(CLI::App& app, Session& session) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "sbpf " SBPF_VERSION);
-  app.footer(kFooter);
+  app.footer(kMainFooter);
   auto formatter = std::make_shared<Formatter>();
   formatter->column_width(34);
   formatter->label("SUBCOMMAND", "COMMAND");

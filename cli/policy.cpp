@@ -58,7 +58,7 @@ Result<int> schema() {
   return kExitOk;
 }
 
-Result<int> list() {
+Result<int> list_policies() {
   std::vector<std::string> names = policy::built_in_profile_names();
   for (const std::string& name : installed_policy_names())
     if (std::ranges::find(names, name) == names.end()) names.push_back(name);  // else it cannot be reached by name
@@ -97,7 +97,7 @@ void add_policy(CLI::App& app, Session& session) {
     session.action = schema;
   });
   sub->add_subcommand("list", "List the policies that can be named, and where they are")->callback([&session] {
-    session.action = list;
+    session.action = list_policies;
   });
 }
 

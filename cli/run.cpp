@@ -126,7 +126,7 @@ Result<int> run(const RunArgs& args, const Session& session) {
   return result->exit_code;
 }
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kRunFooter = R"(Examples:
   sbpf run -- python3 untrusted.py                       no network at all
   sbpf run --policy ./task.yaml --timeout 10m -- make test
   sbpf run --status-fd 3 --quiet -- ./job 3>status.json  for programs
@@ -154,7 +154,7 @@ void add_run(CLI::App& app, Session& session) {
       ->type_name("FD");
   sub->add_flag("--events", args->events, "Show each denial as it happens");
   sub->add_flag("-q,--quiet", args->quiet, "Say nothing about denials");
-  sub->footer(kFooter);
+  sub->footer(kRunFooter);
   sub->callback([args, &session] { session.action = [args, &session] { return run(*args, session); }; });
 }
 
