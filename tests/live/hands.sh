@@ -28,7 +28,7 @@ box() {
   local name=$1 file=$2
   shift 2
   hands_of "$name" sbpf run --name "$name" --policy "$file" "$@" --
-  within 120 grep -q '^sbpf: ' "$tmp/$name.err"
+  within 300 grep -q '^sbpf: ' "$tmp/$name.err"
 }
 end() {
   local name pid

@@ -140,8 +140,10 @@ is X-1/allowed "good 20 of 20" "$(sbpf run -q --policy "$allow8000" -- "$probe" 
 before=$(visits tcp 127.0.0.1 8000)
 sbpf run -q --name x1 --policy no-network -- sleep 1000 &
 within 60 sbpf status x1 >/dev/null 2>&1
-# 9,900 programs started inside, and 100 whole `sbpf run`s whose first instruction it is.
-is X-1/denied-10000 "good 0 of 9900" "$(sbpf run -q --policy no-network -- "$probe" storm 9900 "$at_once")"
+# 9,900 programs started inside, and 100 whole `sbpf run`s whose first instruction it is. On the other kernels fewer, as
+# an emulated processor takes minutes for the 10,000.
+case $(uname -r) in 6.12.*) many=9900 ;; *) many=900 ;; esac
+is X-1/denied-storm "good 0 of $many" "$(sbpf run -q --policy no-network -- "$probe" storm $many "$at_once")"
 through=0
 for _ in {1..100}; do
   sbpf run -q --policy no-network -- "$at_once"
