@@ -51,7 +51,7 @@ within() {
   done
 }
 
-json() { python3 -c 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
+json() { python3 -ISc 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
 
 # A sandbox that stays until clean(), so that the programs do: to load them anew for each run takes most of a test's time.
 # With a limit, so that the kernel's switches for limits stay as they are, too: emulation does not stand it well when code

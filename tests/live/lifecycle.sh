@@ -95,7 +95,7 @@ P
 done
 # Every link of the sandbox in turn, and every LSM pin in turn.
 sbpf run -q --policy no-network --name each -- sleep 1000 &
-within 60 sbpf status each >/dev/null 2>&1
+within 300 sbpf status each >/dev/null 2>&1
 cg=$(sbpf status each --json | json 'd["cgroup_id"]')
 for type in cgroup_inet6_connect cgroup_udp4_sendmsg cgroup_udp6_sendmsg cgroup_inet4_bind cgroup_inet6_bind cgroup_inet_sock_create; do
   id=$(ids "$cg" $type)
@@ -115,7 +115,7 @@ clean
 # ---- a dead supervisor's empty sandbox is cleaned up by the next command ----
 sbpf run -q --policy no-network --name dead -- sleep 1000 &
 supervisor=$!
-within 60 sbpf status dead >/dev/null 2>&1
+within 300 sbpf status dead >/dev/null 2>&1
 kill -9 $supervisor
 wait $supervisor 2>/dev/null
 kill -9 "$(cat "$cgroots/sbpf/dead/cgroup.procs")"
@@ -146,7 +146,7 @@ for i in {1..6}; do (run -- "$probe" connect tcp 127.0.0.1 9 >"$tmp/con$i"; echo
 wait
 is concurrent/all-denied "6" "$(grep -lx 1 "$tmp"/con? | wc -l)"
 sbpf run -q --policy no-network --name twin -- sleep 1000 &
-within 60 sbpf status twin >/dev/null 2>&1
+within 300 sbpf status twin >/dev/null 2>&1
 run --name twin -- true 2>/dev/null; is concurrent/name-taken 125 $?
 sbpf kill twin
 wait
@@ -206,7 +206,7 @@ mkfifo "$tmp/hold"
 sbpf run -q --name swapped --policy "$tmp/only7101.yaml" -- "$probe" hammer 127.0.0.1 7101 7102 <"$tmp/hold" >"$tmp/hammer" &
 hammer=$!
 exec 9>"$tmp/hold"
-within 60 sbpf status swapped >/dev/null 2>&1
+within 300 sbpf status swapped >/dev/null 2>&1
 swaps=0
 while ((swaps < 30)) && sbpf swap swapped --policy "$tmp/only7102.yaml" >/dev/null && sbpf swap swapped --policy "$tmp/only7101.yaml" >/dev/null; do
   swaps=$((swaps + 2))
