@@ -203,8 +203,8 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   auto lock = lock_host();
   if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
   const bool loaded_before = Kernel::is_pinned();
-  auto kernel = Kernel::ensure();
-  if (!kernel) return tl::unexpected<Error>(explain_failure(kernel.error()));
+  auto kernel = ready_kernel();
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
   const auto steps = [&]() -> Result<Status> {
     collect_garbage(*kernel);
     if (auto placed = check_place(*cgroup, *kernel, name); !placed) return tl::unexpected<Error>(placed.error());

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "agent/canary.h"
@@ -169,6 +170,20 @@ void check_by_doing(std::vector<Check>& checks) {
   checks.push_back(canary);
 }
 
+// What check_host() finds missing first, as an error of `run`.
+std::optional<Error> first_missing() {
+  for (const Check& c : check_host()) {
+    if (c.ok) continue;
+    Error e;
+    e.code = "missing_" + c.name;
+    e.message = c.reason;
+    e.hint = c.fix;
+    e.domain = c.domain == "all" ? "" : c.domain;
+    return e;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool bpf_lsm_active() {
@@ -183,17 +198,14 @@ std::vector<Check> check_host() {
           check_lockdown(), check_capabilities(), check_namespaces(), check_seccomp()};
 }
 
-Error explain_failure(Error fallback) {
-  for (const Check& c : check_host()) {
-    if (c.ok) continue;
-    Error e;
-    e.code = "missing_" + c.name;
-    e.message = c.reason;
-    e.hint = c.fix;
-    e.domain = c.domain == "all" ? "" : c.domain;
-    return e;
-  }
-  return fallback;
+Error explain_failure(Error fallback) { return first_missing().value_or(std::move(fallback)); }
+
+Result<Kernel> ready_kernel() {
+  if (!Kernel::is_pinned())
+    if (auto missing = first_missing()) return tl::unexpected<Error>(std::move(*missing));
+  auto kernel = Kernel::ensure();
+  if (!kernel) return tl::unexpected<Error>(explain_failure(kernel.error()));
+  return kernel;
 }
 
 Preflight preflight() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/kernel.h"
 
 namespace sbpf::agent {
 
@@ -14,6 +15,10 @@ std::vector<Check> check_host();
 
 // The first thing that check_host() finds missing, as an error of `run`; `fallback` if it finds nothing.
 Error explain_failure(Error fallback);
+
+// The programs, loaded now if they are not. On a host that lacks something nothing is loaded, which would take a while and
+// be for nothing. Errors: the first thing that is missing, else those of Kernel::ensure(). The caller holds lock_host().
+Result<Kernel> ready_kernel();
 
 // Is `bpf` in the kernel's active LSM list? Without it LSM programs attach and never run.
 bool bpf_lsm_active();

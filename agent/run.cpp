@@ -132,13 +132,12 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   if (!checked) return tl::unexpected<Error>(checked.error());
   auto stdio = inspect_stdio(*checked);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
-  if (!bpf_lsm_active()) return tl::unexpected<Error>(explain_failure({"missing_lsm", "bpf LSM is not active", "", 0, "", false}));
 
   auto lock = lock_host();
   if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
   const bool loaded_before = Kernel::is_pinned();
-  auto kernel = Kernel::ensure();
-  if (!kernel) return tl::unexpected<Error>(explain_failure(kernel.error()));
+  auto kernel = ready_kernel();
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
   Undo undo(*kernel, loaded_before);
   collect_garbage(*kernel);
   auto root = root_cgroup();
