@@ -4,6 +4,7 @@
  *
  * The includer defines, before this file:
  *   sbpf_policy_lookup(void *policy, const struct sbpf_rule_key *key)   -> const void *, NULL if absent
+ * and may define SBPF_REPEAT(n, step, context): step(i, context) for i from 0 to n - 1, until one returns nonzero.
  */
 #ifndef SBPF_DECIDE_H
 #define SBPF_DECIDE_H
@@ -16,6 +17,14 @@
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "addresses are masked as byte-swapped words: little endian only"
+#endif
+
+#ifndef SBPF_REPEAT
+#define SBPF_REPEAT(n, step, context) \
+	do { \
+		for (__u64 i = 0; i < (n) && !step(i, context); i++) \
+			continue; \
+	} while (0)
 #endif
 
 #define SBPF_NO_RULE (~0u)
@@ -134,6 +143,24 @@ SBPF_INLINE int sbpf_match_prefix(void *policy, struct sbpf_net_query *q, __u8 p
 	return 1;
 }
 
+struct sbpf_prefix_search {
+	void *policy;
+	struct sbpf_net_query *q;
+	const struct sbpf_prefixes *prefixes;
+	__u64 found;
+};
+
+/* A step of SBPF_REPEAT. */
+static long sbpf_search_prefix(__u64 i, struct sbpf_prefix_search *search)
+{
+	if (i >= SBPF_MAX_PREFIXES)
+		return 1;
+	if (!sbpf_match_prefix(search->policy, search->q, search->prefixes->len[i]))
+		return 0;
+	search->found = 1;
+	return 1;
+}
+
 /* May the sandbox connect or send to (kind CONNECT), or bind or listen on (kind BIND), this endpoint?
  * The common case, a single address and port of the list, is one lookup; the number of entries costs nothing, each
  * distinct prefix length of the policy two lookups. SBPF_ALLOW or SBPF_DENY; whatever is missing denies (I3). */
@@ -141,6 +168,7 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 {
 	const struct sbpf_policy_header *header;
 	const struct sbpf_prefixes *prefixes;
+	struct sbpf_prefix_search search;
 	struct sbpf_rule_key key;
 	const struct sbpf_rule *rule;
 	__u32 n;
@@ -176,13 +204,12 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 		policy, q->kind == SBPF_RULE_BIND ? SBPF_SLOT_BIND_PREFIXES : SBPF_SLOT_CONNECT_PREFIXES);
 	if (!prefixes)
 		return SBPF_DENY;
-	for (__u32 i = 0; i < SBPF_MAX_PREFIXES; i++) {
-		if (i >= n)
-			break;
-		if (sbpf_match_prefix(policy, q, prefixes->len[i]))
-			return SBPF_ALLOW;
-	}
-	return SBPF_DENY;
+	search.policy = policy;
+	search.q = q;
+	search.prefixes = prefixes;
+	search.found = 0;
+	SBPF_REPEAT(n, sbpf_search_prefix, &search);
+	return search.found ? SBPF_ALLOW : SBPF_DENY;
 }
 
 /* The class of a socket that is about to be created; anything unknown is OTHER, which only dangerously_allow_all lets

@@ -53,15 +53,12 @@ __weak __noinline __u64 fs_name_hash(__u64 name, __u32 len)
 	return hash;
 }
 
-static __noinline const struct sbpf_fs_node *fs_child(void *policy, __u32 node, struct dentry *dentry,
+static __noinline const struct sbpf_fs_node *fs_child(void *policy, __u32 node, __u64 name, __u32 len,
 						      struct fs_place *place)
 {
+	__u64 hash = fs_name_hash(name, len);
 	struct sbpf_rule_key key;
-	__u64 name = 0, hash;
-	__u32 len = dentry->d_name.len;
 
-	bpf_core_read(&name, sizeof(name), &dentry->d_name.name);
-	hash = fs_name_hash(name, len);
 	if (!hash)
 		place->covered = 0; /* unreadable: no verdict */
 	sbpf_fs_name_key(&key, node, len, hash);
@@ -78,16 +75,51 @@ static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struc
 	return sbpf_policy_lookup(policy, &key);
 }
 
-/* One name down. */
-#define FS_DOWN(below, deeper) \
+/* Upwards to the first inode that is a node. */
+struct fs_walk {
+	void *policy;
+	struct dentry *at;
+	const struct sbpf_fs_node *node;
+	__u64 steps; /* to that node */
+	/* Of the entries that were passed last: of the file in slot 0, of the directory of step N in slot N + 1. */
+	__u64 name[4];
+	__u64 len[4];
+	struct inode_home home;
+};
+
+/* A step of SBPF_REPEAT. Names by their addresses: to the verifier, what a walk has passed is then of one type, however
+ * far it came. */
+static long fs_step(__u64 step, struct fs_walk *walk)
+{
+	struct dentry *dentry = walk->at, *parent;
+	struct inode *inode = inode_of(dentry);
+
+	if (!inode)
+		return 1;
+	walk->steps = step;
+	walk->node = fs_node_of(walk->policy, &walk->home, inode, 1);
+	if (walk->node)
+		return 1;
+	walk->name[(step + 1) & 3] = (__u64)dentry->d_name.name;
+	walk->len[(step + 1) & 3] = dentry->d_name.len;
+	parent = dentry->d_parent;
+	if (parent == dentry)
+		return 1; /* the filesystem's root, or disconnected from it */
+	walk->at = parent;
+	return 0;
+}
+
+/* From the node to the entry below it that was passed last but `back`. */
+#define FS_DOWN(back, deeper) \
 	do { \
-		if (!below) \
+		if (passed <= (back)) \
 			goto exact; \
 		if (!(node->flags & SBPF_FS_NAMED)) \
 			goto found; \
-		child = fs_child(policy, node->node, below, place); \
+		child = fs_child(policy, node->node, walk.name[(walk.steps - (back)) & 3], \
+				 walk.len[(walk.steps - (back)) & 3], place); \
 		if (!child) { \
-			place->shared = !is_file || deeper; \
+			place->shared = !is_file || (deeper); \
 			goto found; \
 		} \
 		node = child; \
@@ -98,13 +130,13 @@ static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struc
  * task in the sandbox can rename has the same rights before and after. */
 static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_place *place)
 {
-	struct dentry *below1 = NULL, *below2 = NULL, *below3 = NULL, *below4 = NULL; /* nearest to the node first */
-	const struct sbpf_fs_node *node = NULL, *child;
+	const struct sbpf_fs_node *node, *child;
 	struct inode *inode = inode_of(dentry);
 	int is_file = !is_directory(inode);
-	struct inode_home home;
+	struct fs_walk walk = {.policy = policy};
+	__u64 passed;
 
-	inode_home(&home, dentry->d_sb);
+	inode_home(&walk.home, dentry->d_sb);
 	place->dentry = (__u64)dentry;
 	place->rights = 0;
 	place->holds = 0;
@@ -115,48 +147,33 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	place->pad = 0;
 	place->covered = 0;
 	place->shared = 0;
-	/* What is no directory comes first, so that the loop has no branches for the verifier to multiply. Files of an
-	 * overlay carry the numbers of their layers, which can be equal; only its directories have their own. */
+	/* Files of an overlay carry the numbers of their layers, which can be equal; only its directories have their own. */
 	if (is_file) {
-		if (inode && home.magic != OVERLAYFS_MAGIC)
-			node = fs_node_of(policy, &home, inode, 0);
+		node = NULL;
+		if (inode && walk.home.magic != OVERLAYFS_MAGIC)
+			node = fs_node_of(policy, &walk.home, inode, 0);
 		if (node) {
 			place->covered = 1;
 			goto exact;
 		}
-		below1 = dentry;
-		dentry = dentry->d_parent;
-		if (dentry == below1)
+		walk.name[0] = (__u64)dentry->d_name.name;
+		walk.len[0] = dentry->d_name.len;
+		if (dentry->d_parent == dentry)
 			return 0;
+		dentry = dentry->d_parent;
 	}
-	for (int i = 0; i < SBPF_FS_MAX_WALK; i++) {
-		struct dentry *parent;
-
-		inode = inode_of(dentry);
-		if (!inode)
-			break;
-		node = fs_node_of(policy, &home, inode, 1);
-		if (node)
-			break;
-		below4 = below3;
-		below3 = below2;
-		below2 = below1;
-		below1 = dentry;
-		parent = dentry->d_parent;
-		/* Or the compiler moves the four below, each with a branch of its own, and the verifier walks them all. */
-		asm volatile("" ::: "memory");
-		if (parent == dentry)
-			break; /* the filesystem's root, or disconnected from it */
-		dentry = parent;
-	}
+	walk.at = dentry;
+	SBPF_REPEAT(SBPF_FS_MAX_WALK, fs_step, &walk);
+	node = walk.node;
 	if (!node)
 		return 0;
 	place->covered = 1;
 	place->shared = 1;
-	FS_DOWN(below1, below2);
-	FS_DOWN(below2, below3);
-	FS_DOWN(below3, below4);
-	FS_DOWN(below4, 0); /* maybe not the place itself: nothing deeper is followed */
+	passed = walk.steps + is_file;
+	FS_DOWN(0, passed > 1);
+	FS_DOWN(1, passed > 2);
+	FS_DOWN(2, passed > 3);
+	FS_DOWN(3, 0); /* maybe not the place itself: nothing deeper is followed */
 exact:
 	place->holds = !!(node->flags & SBPF_FS_HOLDS);
 	place->named = !!(node->flags & SBPF_FS_RULE);

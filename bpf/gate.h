@@ -13,6 +13,8 @@ static __always_inline const void *sbpf_policy_lookup(void *policy, const struct
 {
 	return bpf_map_lookup_elem(policy, key);
 }
+/* The verifier follows such a step until it learns nothing new, and not n times. */
+#define SBPF_REPEAT(n, step, context) bpf_loop(n, step, context, 0)
 #include "decide.h"
 
 /* The sandboxes that hold the current task: the outermost and the innermost; both must allow. Equal in the usual case. */
