@@ -5,7 +5,10 @@
 #include <linux/bpf.h>
 #include <linux/fs.h>
 #include <linux/io_uring.h>
+#include <linux/keyctl.h>
 #include <linux/mount.h>
+#include <linux/perf_event.h>
+#include <linux/userfaultfd.h>
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -14,6 +17,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -21,6 +25,7 @@
 #include <sys/xattr.h>
 
 #include <filesystem>
+#include <fstream>
 
 namespace sbpf::agent::canary {
 namespace {
@@ -45,6 +50,8 @@ struct FileAttributes {
   std::uint64_t xflags;
   std::uint32_t extsize, nextents, projid, cowextsize;
 };
+
+constexpr int kIoprioWhoProcess = 1;  // its header is not C++
 
 constexpr std::uint32_t kAcl = 2;  // a POSIX ACL of this version, with no entries
 
@@ -129,6 +136,37 @@ int try_uring_personality() {
   return done->res < 0 ? -done->res : 0;  // the memory goes with the process
 }
 
+int try_perf() {
+  perf_event_attr attributes{};
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.size = sizeof attributes;
+  attributes.config = PERF_COUNT_SW_TASK_CLOCK;
+  attributes.exclude_kernel = 1;
+  return result(Fd(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC))).get());
+}
+
+int try_userfaultfd() {
+  const Fd fd(static_cast<int>(::syscall(SYS_userfaultfd, UFFD_USER_MODE_ONLY | O_CLOEXEC)));
+  return fd ? 0 : errno == ENOSYS ? kUnreachable : errno;
+}
+
+// The answer is that there is no such filesystem, denied or not: that it was denied, the mark tells.
+int try_module_request() {
+  const Fd fd(static_cast<int>(::syscall(SYS_fsopen, "sbpf-canary", FSOPEN_CLOEXEC)));
+  return fd ? 0 : errno == ENODEV ? EPERM : errno;
+}
+
+int try_set_limit() {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_CORE, &limit);
+  return result(::setrlimit(RLIMIT_CORE, &limit));
+}
+
+int try_set_scheduler() {
+  sched_param parameter{};
+  return result(::sched_setscheduler(0, SCHED_OTHER, &parameter));
+}
+
 }  // namespace
 
 Scene::Scene() {
@@ -139,10 +177,15 @@ Scene::Scene() {
   (void)!::ftruncate(file.get(), 1);
   ::mkdir((path + "/dir").c_str(), 0700);
   (void)!::symlink("file", (path + "/link").c_str());
+  key = static_cast<int>(::syscall(SYS_add_key, "user", "sbpf-canary", "", 1, KEY_SPEC_PROCESS_KEYRING));
+  std::string modprobe;
+  std::getline(std::ifstream("/proc/sys/kernel/modprobe"), modprobe);
+  asks_for_modules = !modprobe.empty();
 }
 
 Scene::~Scene() {
   std::error_code ec;
+  if (key >= 0) ::syscall(SYS_keyctl, KEYCTL_UNLINK, key, KEY_SPEC_PROCESS_KEYRING);
   if (!path.empty()) std::filesystem::remove_all(path, ec);
 }
 
@@ -233,6 +276,26 @@ int try_hook(sbpf_hook hook, const Scene& scene) {
       return result(::unshare(CLONE_NEWUSER));
     case SBPF_HOOK_uring_override_creds:
       return try_uring_personality();
+    case SBPF_HOOK_perf_event_open:
+      return try_perf();
+    case SBPF_HOOK_key_alloc:  // for which the process gets a keyring
+      return result(::syscall(SYS_add_key, "user", "sbpf-canary", "", 1, KEY_SPEC_PROCESS_KEYRING));
+    case SBPF_HOOK_key_permission:
+      return scene.key < 0 ? kUnreachable : result(::syscall(SYS_keyctl, KEYCTL_DESCRIBE, scene.key, nullptr, 0));
+    case SBPF_HOOK_kernel_module_request:
+      return scene.asks_for_modules ? try_module_request() : kUnreachable;
+    case SBPF_HOOK_inode_init_security_anon:
+      return try_userfaultfd();
+    case SBPF_HOOK_task_setnice:
+      return result(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0)));
+    case SBPF_HOOK_task_setioprio:
+      return result(::syscall(SYS_ioprio_set, kIoprioWhoProcess, 0, 0));
+    case SBPF_HOOK_task_setscheduler:
+      return try_set_scheduler();
+    case SBPF_HOOK_task_setrlimit:
+      return try_set_limit();
+    case SBPF_HOOK_file_fcntl:
+      return result(::fcntl(fd, F_GETFD));
     case SBPF_HOOK_bprm_check_security:
       return try_exec();
     case SBPF_HOOK_file_mprotect:

@@ -24,6 +24,8 @@ constexpr std::uint16_t kPolicyProbePort = 9;
 struct Scene {
   std::string path;
   Fd file;
+  int key = -1;            // a key that the canary may see; -1: this kernel has none
+  bool asks_for_modules = false;  // this kernel has a program that loads them
   pid_t parent = ::getpid();
   Scene();
   ~Scene();

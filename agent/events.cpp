@@ -15,6 +15,7 @@
 
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
+#include "bpf/capabilities.h"
 
 namespace sbpf::agent {
 namespace {
@@ -69,9 +70,19 @@ std::string guard_text(const sbpf_event& e) {
     case SBPF_HOOK_task_alloc:
       return "clone into another cgroup";
     case SBPF_HOOK_file_open:
+      if (e.task.target_pid != 0)
+        return "open of a file of process " + std::to_string(e.task.target_pid) + " outside the sandbox";
       return e.reason == SBPF_REASON_LEAVE_CGROUP ? "write to a cgroup file" : "write to a file that drives the kernel";
-    case SBPF_HOOK_capable:
-      return "capability " + std::to_string(e.task.detail);
+    case SBPF_HOOK_file_fcntl:
+    case SBPF_HOOK_file_ioctl:
+    case SBPF_HOOK_file_ioctl_compat:
+      return "signals of a descriptor to another process";
+    case SBPF_HOOK_task_setnice:
+    case SBPF_HOOK_task_setioprio:
+    case SBPF_HOOK_task_setscheduler:
+    case SBPF_HOOK_task_setrlimit:
+      return std::string(all_hooks()[e.hook].name) + " of process " + std::to_string(e.task.target_pid) +
+             " outside the sandbox";
     case SBPF_HOOK_bpf:
       return "bpf(2) command " + std::to_string(e.task.detail);
     case SBPF_HOOK_task_kill:
@@ -157,9 +168,21 @@ void explain_into(Event& event) {
       return;
     case SBPF_REASON_LEAVE_CGROUP:
     case SBPF_REASON_GUARD:
-    case SBPF_REASON_CAPABILITY:
       event.text = guard_text(e);
       return;
+    case SBPF_REASON_CAPABILITY:
+      event.text = "capability " + policy::capability_name(e.task.detail);
+      if (e.task.detail < SBPF_CAP_COUNT && e.task.detail != SBPF_CAP_BPF && e.task.detail != SBPF_CAP_PERFMON)
+        event.allow = "process: {kernel: {dangerously_allow_capabilities: [" +
+                      policy::capability_name(e.task.detail) + "]}}";
+      return;
+    case SBPF_REASON_KERNEL: {
+      const auto interface = static_cast<sbpf_kernel_interface>(e.task.detail);
+      event.text = "kernel interface " + std::string(policy::to_string(interface));
+      if (policy::closed_by_default(interface))
+        event.allow = "process: {kernel: {allow: [" + std::string(policy::to_string(interface)) + "]}}";
+      return;
+    }
     case SBPF_REASON_NO_POLICY:
       event.text = "any operation: the sandbox has no policy";
       return;

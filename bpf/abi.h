@@ -22,7 +22,7 @@
 #define SBPF_MAX_PREFIXES 48    /* distinct prefix lengths of one policy and operation */
 #define SBPF_MAX_RANGES 8       /* port ranges of one destination prefix and protocol */
 #define SBPF_EXPAND_PORTS 16    /* a range of at most this many ports becomes single-port keys */
-#define SBPF_MAX_HOOKS 64       /* room for the other domains */
+#define SBPF_MAX_HOOKS 96       /* room for what comes */
 #define SBPF_MAX_LEVELS 32      /* deepest cgroup level that can carry a sandbox */
 #define SBPF_NAME_LEN 64        /* sandbox and policy names, NUL included */
 #define SBPF_RING_BYTES 65536   /* events of one sandbox */
@@ -55,7 +55,7 @@ enum sbpf_verdict {
  * The whole policy is one inner map, so that one update of the outer map swaps all of it (I2). It is frozen after it
  * was filled: no bpf(2) call of anyone can edit it again. */
 enum sbpf_rule_kind {
-	SBPF_RULE_HEADER = 0,   /* port 0: struct sbpf_policy_header; port 1: struct sbpf_policy_id */
+	SBPF_RULE_HEADER = 0,   /* port: enum sbpf_header_slot */
 	SBPF_RULE_CONNECT = 1,  /* destinations, of connect and send */
 	SBPF_RULE_BIND = 2,     /* local addresses, of bind and listen */
 	SBPF_RULE_FS_INODE = 3, /* what exists: struct sbpf_fs_inode in addr, match 1 if a directory -> struct sbpf_fs_node */
@@ -218,12 +218,32 @@ struct sbpf_policy_name {
 };
 SBPF_ASSERT(sizeof(struct sbpf_policy_name) == sizeof(struct sbpf_rule));
 
+/* Interfaces of the kernel that a policy opens or closes by name. */
+enum sbpf_kernel_interface {
+	SBPF_KERNEL_PERF = 0,            /* perf_event_open */
+	SBPF_KERNEL_KEYRINGS = 1,        /* add_key, keyctl, request_key */
+	SBPF_KERNEL_USER_NAMESPACES = 2, /* new ones */
+	SBPF_KERNEL_USERFAULTFD = 3,
+	SBPF_KERNEL_MODULE_REQUESTS = 4, /* that the kernel loads a module because a program asks for what is in it */
+	SBPF_KERNEL_IO_URING = 5,        /* allowed unless the policy denies it; the others the other way round */
+	SBPF_KERNEL_MAX
+};
+
+/* What is open to processes: header key with port 5. */
+struct sbpf_policy_process {
+	__u64 capabilities; /* 1 << number: refused over the host unless the policy says so */
+	__u32 kernel;       /* 1 << enum sbpf_kernel_interface: open */
+	__u8 pad[60];
+};
+SBPF_ASSERT(sizeof(struct sbpf_policy_process) == sizeof(struct sbpf_rule));
+
 enum sbpf_header_slot {
 	SBPF_SLOT_HEADER = 0,
 	SBPF_SLOT_ID = 1,
 	SBPF_SLOT_CONNECT_PREFIXES = 2,
 	SBPF_SLOT_BIND_PREFIXES = 3,
 	SBPF_SLOT_NAME = 4,
+	SBPF_SLOT_PROCESS = 5,
 	SBPF_SLOT_MAX
 };
 
@@ -331,7 +351,7 @@ struct sbpf_event_net {
 
 struct sbpf_event_task {
 	__u32 target_pid;
-	__u32 detail; /* signal, capability, bpf command */
+	__u32 detail; /* signal, capability, bpf command, enum sbpf_kernel_interface */
 };
 
 struct sbpf_event {
@@ -392,10 +412,11 @@ enum sbpf_reason {
 	SBPF_REASON_FS_HOLDS = 15,        /* the directory holds a path that must stay */
 	SBPF_REASON_FS_MOUNT = 16,        /* mounts and namespaces could move what the rules name */
 	SBPF_REASON_FS_DEVICE = 17,       /* device nodes */
-	SBPF_REASON_EXEC_RULE = 18,       /* an exec rule denies it */
-	SBPF_REASON_EXEC_DEFAULT = 19,    /* no exec rule covers the path, and there is a list of what is allowed */
-	SBPF_REASON_EXEC_WRITABLE = 20,   /* the sandbox may write it */
-	SBPF_REASON_EXEC_PLACELESS = 21,  /* memfd, shared memory, a deleted file */
+	SBPF_REASON_KERNEL = 18,          /* an interface of the kernel that the policy does not open */
+	SBPF_REASON_EXEC_RULE = 19,       /* an exec rule denies it */
+	SBPF_REASON_EXEC_DEFAULT = 20,    /* no exec rule covers the path, and there is a list of what is allowed */
+	SBPF_REASON_EXEC_WRITABLE = 21,   /* the sandbox may write it */
+	SBPF_REASON_EXEC_PLACELESS = 22,  /* memfd, shared memory, a deleted file */
 	SBPF_REASON_MAX
 };
 

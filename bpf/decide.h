@@ -352,4 +352,6 @@ SBPF_INLINE void sbpf_fs_name_key(struct sbpf_rule_key *key, __u32 node, __u32 l
 	__builtin_memcpy(key->addr, &name, sizeof(name));
 }
 
+#include "decide_process.h"
+
 #endif

@@ -19,7 +19,7 @@
  *                                                          subvolumes of btrfs
  * mmap_file              vm_mmap_pgoff, do_shmat, elf_map  mapping what may not be opened so;    mappings made before;
  *                                                          executable: what may not be run      mprotect (exec.bpf.c)
- * sb_pivotroot, userns_create, uring_override_creds        all of it, while there are rules
+ * sb_pivotroot           pivot_root                        all of it, while there are rules
  */
 #include "exec.h"
 
@@ -159,6 +159,11 @@ int BPF_PROG(hook_inode_file_setattr, struct dentry *dentry)
 	FS_JUDGE(boxes, inode_file_setattr, SBPF_FS_WRITE, dentry, NULL);
 }
 
+/* Who gets a descriptor's signals: as fcntl's F_SETOWN (process.bpf.c), but the number is in memory that another thread
+ * could change. */
+#define FIOSETOWN 0x8901
+#define SIOCSPGRP 0x8902
+
 #define IOC_WRITE 1u
 #define IOC_DIRECTION(cmd) ((cmd) >> 30)
 #define IOC_TYPE(cmd) ((cmd) >> 8 & 0xff)
@@ -224,6 +229,8 @@ static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
 		__u32 want; \
 \
 		LSM_GATE(boxes); \
+		if (cmd == FIOSETOWN || cmd == SIOCSPGRP) \
+			LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, cmd); \
 		want = ioctl_wants(file->f_inode->i_mode, cmd); \
 		if (want == FS_MOVE) \
 			LSM_JUDGE(boxes, judge_##name); \
@@ -255,19 +262,14 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 	return 0;
 }
 
-#define NEVER_HOOK(name) \
-	static __noinline int judge_##name(struct sbpf_sandbox *box) \
-	{ \
-		return judge_never(box, SBPF_HOOK_##name, SBPF_REASON_FS_MOUNT); \
-	} \
-\
-	SEC("lsm/" #name) \
-	int BPF_PROG(hook_##name) \
-	{ \
-		LSM_GATE(boxes); \
-		LSM_JUDGE(boxes, judge_##name); \
-	}
+static __noinline int judge_sb_pivotroot(struct sbpf_sandbox *box)
+{
+	return judge_never(box, SBPF_HOOK_sb_pivotroot, SBPF_REASON_FS_MOUNT);
+}
 
-NEVER_HOOK(sb_pivotroot)
-NEVER_HOOK(userns_create)
-NEVER_HOOK(uring_override_creds)
+SEC("lsm/sb_pivotroot")
+int BPF_PROG(hook_sb_pivotroot)
+{
+	LSM_GATE(boxes);
+	LSM_JUDGE(boxes, judge_sb_pivotroot);
+}

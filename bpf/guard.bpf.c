@@ -4,10 +4,9 @@
  * hook                 kernel                            refuses                               does not see
  * task_alloc           copy_process                      clone3(CLONE_INTO_CGROUP)
  * file_open            do_dentry_open                    writing: cgroupfs, /proc/sys, sysfs,  files opened before joining
- *                                                        tracefs and other files that drive    (`run` closes them, `attach` looks)
- *                                                        the kernel
- * capable              cap_capable's callers             NET_ADMIN, NET_RAW, BPF, PERFMON,     file capabilities over a child
- *                                                        SYS_MODULE over the host              user namespace (harmless there)
+ *                                                        tracefs and other files that drive    (`run` closes them, `attach` looks);
+ *                                                        the kernel; all of /proc/PID of a     that a process is there, and whose
+ *                                                        process outside                       (readdir, stat)
  * bpf                  __sys_bpf                         every bpf(2) command                  -
  * path_unlink, _rmdir, do_unlinkat, do_rmdir,            bpffs entries, cgroup directories     mkdir of child cgroups (they are
  * path_rename          do_renameat2                                                            confined too)
@@ -15,8 +14,10 @@
  * sb_umount            do_umount                         cgroupfs, sysfs, securityfs; MS_MOVE
  * task_kill            check_kill_permission             signals to tasks outside              the kernel's own signals (tty)
  * ptrace_access_check  ptrace_may_access                 ptrace, /proc/P/mem, process_vm_*,    -
- *                                                        pidfd_getfd of tasks outside
+ *                                                        pidfd_getfd, kcmp, move_pages, links
+ *                                                        in /proc/P, setns of tasks outside
  * ptrace_traceme       ptrace_traceme                    a parent outside as tracer            -
+ * The rest of what concerns tasks outside is in process.bpf.c.
  */
 #include "fs.h"
 
@@ -59,36 +60,81 @@ static __always_inline int is_cgroupfs(unsigned long magic)
 }
 
 /* Files by which root drives the kernel, which then acts outside of every sandbox: core_pattern, uevent_helper, kprobes,
- * binfmt_misc… */
-static __always_inline int is_kernel_control(struct inode *inode, unsigned long magic)
+ * binfmt_misc… Those of /proc are the ones that belong to no process. */
+static __always_inline int is_kernel_control(unsigned long magic)
 {
-	void *pid = NULL;
-
-	if (magic == PROC_MAGIC) {
-		/* A process's own files belong to a pid; /proc/sys and the like belong to none. */
-		const void *proc = (const void *)inode - bpf_core_field_offset(struct proc_inode, vfs_inode);
-
-		bpf_probe_read_kernel(&pid, sizeof(pid), proc + bpf_core_field_offset(struct proc_inode, pid));
-		return !pid;
-	}
 	return magic == SYSFS_MAGIC || magic == DEBUGFS_MAGIC || magic == TRACEFS_MAGIC || magic == SECURITYFS_MAGIC ||
 	       magic == CONFIGFS_MAGIC || magic == BINFMT_MAGIC || magic == EFIVARFS_MAGIC;
 }
 
+/* Address of the `struct pid` that a file of /proc belongs to; 0: it belongs to no process. */
+static __always_inline __u64 owner_of_proc_file(struct inode *inode)
+{
+	const void *proc = (const void *)inode - bpf_core_field_offset(struct proc_inode, vfs_inode);
+	__u64 pid = 0;
+
+	bpf_probe_read_kernel(&pid, sizeof(pid), proc + bpf_core_field_offset(struct proc_inode, pid));
+	return pid;
+}
+
+/* 0: all its tasks have ended. */
+static __always_inline __u64 task_of_pid(__u64 pid)
+{
+	__u64 node = 0;
+
+	bpf_probe_read_kernel(&node, sizeof(node), (void *)pid + bpf_core_field_offset(struct pid, tasks));
+	return node ? node - bpf_core_field_offset(struct task_struct, pid_links) : 0;
+}
+
+/* As task_in_box, of a task by its address. Global, so that it is verified once. */
+__weak __noinline int address_in_box(__u64 task, const struct sbpf_sandbox *box)
+{
+	struct cgroup *cgrp, *ancestor = NULL;
+	__u32 level;
+
+	if (!task || !box)
+		return 0;
+	cgrp = BPF_CORE_READ((struct task_struct *)task, cgroups, dfl_cgrp);
+	if (!cgrp)
+		return 0;
+	if (BPF_CORE_READ(cgrp, kn, id) == box->cgroup_id)
+		return 1;
+	level = box->level;
+	if (BPF_CORE_READ(cgrp, level) <= (int)level || level >= SBPF_MAX_LEVELS)
+		return 0;
+	bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
+			      (void *)cgrp + bpf_core_field_offset(struct cgroup, ancestors) + level * sizeof(ancestor));
+	return ancestor && BPF_CORE_READ(ancestor, kn, id) == box->cgroup_id;
+}
+
 static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 {
-	__u32 reason = SBPF_REASON_NONE;
+	struct inode *inode = file->f_inode;
+	unsigned long magic = inode->i_sb->s_magic;
+	int writes = !!(file->f_mode & FMODE_WRITE);
+	__u32 reason = SBPF_REASON_NONE, target = 0;
 
-	if (file->f_mode & FMODE_WRITE) {
-		struct inode *inode = file->f_inode;
-		unsigned long magic = inode->i_sb->s_magic;
+	if (magic == PROC_MAGIC) {
+		__u64 pid = owner_of_proc_file(inode);
 
+		if (!pid) {
+			if (writes)
+				reason = SBPF_REASON_GUARD;
+		} else {
+			__u64 task = task_of_pid(pid);
+
+			if (!address_in_box(task, box)) {
+				reason = SBPF_REASON_GUARD;
+				target = task ? BPF_CORE_READ((struct task_struct *)task, tgid) : 0;
+			}
+		}
+	} else if (writes) {
 		if (is_cgroupfs(magic))
 			reason = SBPF_REASON_LEAVE_CGROUP;
-		else if (is_kernel_control(inode, magic))
+		else if (is_kernel_control(magic))
 			reason = SBPF_REASON_GUARD;
 	}
-	return canary_or(box, SBPF_HOOK_file_open, reason != SBPF_REASON_NONE, reason, 0, 0);
+	return canary_or(box, SBPF_HOOK_file_open, reason != SBPF_REASON_NONE, reason, target, 0);
 }
 
 SEC("lsm/file_open")
@@ -104,66 +150,6 @@ int BPF_PROG(hook_file_open, struct file *file)
 	LSM_GATE_OF(boxes, below_root, own_id);
 	LSM_ASK(EPERM, boxes, judge_open, file);
 	FS_JUDGE(boxes, file_open, fs_open_wants(file), file->f_path.dentry, file->f_path.mnt);
-}
-
-enum {
-	CAP_NET_ADMIN = 12,
-	CAP_NET_RAW = 13,
-	CAP_SYS_MODULE = 16,
-	CAP_SYS_ADMIN = 21,
-	CAP_PERFMON = 38,
-	CAP_BPF = 39,
-	CAP_OPT_NOAUDIT = 2
-};
-
-/* The kernel asks for the capability before it calls these; the canary must get as far as to be denied by them. */
-static __always_inline int is_canary_of_mount_hook(void)
-{
-	return is_canary_task() && (sbpf_canary.hook == SBPF_HOOK_move_mount || sbpf_canary.hook == SBPF_HOOK_sb_umount ||
-				    sbpf_canary.hook == SBPF_HOOK_sb_pivotroot);
-}
-
-#define SOCKETS_NEED_RAW (1u << SBPF_SOCKET_RAW | 1u << SBPF_SOCKET_PACKET)
-
-/* With NET_ADMIN an allowed address can be made to mean another host (an address on lo, a DNAT rule); with the others
- * the programs themselves can be reached. What a policy opened, it opened: raw sockets need NET_RAW. */
-static __noinline int judge_capable(struct sbpf_sandbox *box, int cap, int level, unsigned int opts)
-{
-	struct denial d = DENIAL(capable, SBPF_REASON_CAPABILITY);
-	const struct sbpf_policy_header *header;
-	struct fs_rules rules;
-
-	d.task.detail = cap;
-	d.quiet = !!(opts & CAP_OPT_NOAUDIT);
-	if (is_canary(SBPF_HOOK_capable)) {
-		d.reason = SBPF_REASON_CANARY;
-		return refuse(box, &d);
-	}
-	/* What no mount hook sees: fsopen, open_tree, mount_setattr, unshare, setns; in a user namespace of its own, too. */
-	if (cap == CAP_SYS_ADMIN) {
-		if (fs_policy(box, &rules) == FS_FREE || is_canary_of_mount_hook() || fs_acts_for_kernel())
-			return 0;
-		return refuse(box, &d);
-	}
-	if (level)
-		return 0;
-	if (cap != CAP_NET_ADMIN && cap != CAP_NET_RAW && cap != CAP_SYS_MODULE && cap != CAP_PERFMON && cap != CAP_BPF)
-		return 0;
-	header = box_header(box);
-	if (header && (cap == CAP_NET_ADMIN || cap == CAP_NET_RAW)) {
-		if (header->flags & SBPF_POLICY_NET_ALLOW_ALL)
-			return 0;
-		if (cap == CAP_NET_RAW && header->sockets & SOCKETS_NEED_RAW)
-			return 0;
-	}
-	return refuse(box, &d);
-}
-
-SEC("lsm/capable")
-int BPF_PROG(hook_capable, void *cred, struct user_namespace *ns, int cap, unsigned int opts)
-{
-	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_capable, cap, ns->level, opts);
 }
 
 SEC("lsm/bpf")

@@ -2,7 +2,7 @@
 /* The one list of hooks: the BPF side names its programs after it, the agent loads, attaches, verifies and probes it,
  * the tests are generated from it. X(id, name, kind, domain): ids are part of the ABI and append-only; the program of a
  * hook is `hook_<name>`; kind CGROUP is attached per sandbox by link, LSM once per host, LSM_IF likewise on kernels that
- * have the hook (what it refuses, older kernels refuse by another). */
+ * have the hook (what it refuses, the others refuse by another, or do not have). */
 #ifndef SBPF_HOOKS_H
 #define SBPF_HOOKS_H
 
@@ -50,7 +50,7 @@
 	X(39, file_ioctl,          LSM,    FILESYSTEM) \
 	X(40, mmap_file,           LSM,    FILESYSTEM) \
 	X(41, sb_pivotroot,        LSM,    FILESYSTEM) \
-	X(42, userns_create,       LSM,    FILESYSTEM) \
+	X(42, userns_create,       LSM,    PROCESS) \
 	X(43, uring_override_creds, LSM,   FILESYSTEM) \
 	X(44, file_truncate,       LSM_IF, FILESYSTEM) \
 	X(45, inode_set_acl,       LSM_IF, FILESYSTEM) \
@@ -59,8 +59,18 @@
 	X(48, inode_file_setattr,  LSM_IF, FILESYSTEM) \
 	X(49, inode_getxattr,      LSM,    FILESYSTEM) \
 	X(50, inode_readlink,      LSM,    FILESYSTEM) \
-	X(51, bprm_check_security, LSM,    PROCESS) \
-	X(52, file_mprotect,       LSM,    PROCESS)
+	X(51, perf_event_open,     LSM_IF, PROCESS) \
+	X(52, key_alloc,           LSM_IF, PROCESS) \
+	X(53, key_permission,      LSM_IF, PROCESS) \
+	X(54, kernel_module_request, LSM_IF, PROCESS) \
+	X(55, inode_init_security_anon, LSM, PROCESS) \
+	X(56, task_setnice,        LSM,    GUARD) \
+	X(57, task_setioprio,      LSM,    GUARD) \
+	X(58, task_setscheduler,   LSM,    GUARD) \
+	X(59, task_setrlimit,      LSM,    GUARD) \
+	X(60, file_fcntl,          LSM,    GUARD) \
+	X(61, bprm_check_security, LSM,    PROCESS) \
+	X(62, file_mprotect,       LSM,    PROCESS)
 /* clang-format on */
 
 #endif

@@ -34,6 +34,28 @@ struct css_set {
 
 struct cred;
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level; /* of the namespace that its task lives in */
+	struct hlist_head tasks[4];
+	struct upid numbers[]; /* one a level */
+};
+
+struct signal_struct {
+	struct pid *pids[4];
+};
+
 struct task_struct {
 	unsigned int flags;
 	int pid;
@@ -42,6 +64,8 @@ struct task_struct {
 	const struct cred *real_cred;
 	const struct cred *cred;
 	struct css_set *cgroups;
+	struct signal_struct *signal;
+	struct hlist_node pid_links[4];
 };
 
 struct user_namespace {
@@ -223,6 +247,7 @@ enum { SOCK_STREAM = 1 };
 #define FMODE_WRITE 0x2
 #define FMODE_PATH 0x4000
 #define O_TRUNC 01000
+#define PIDTYPE_TGID 1
 #define CLONE_INTO_CGROUP 0x200000000ULL
 
 #define CGROUP_MAGIC 0x27e0eb

@@ -22,6 +22,7 @@ const struct {
 	struct sbpf_prefixes prefixes;
 	struct sbpf_policy_id policy_id;
 	struct sbpf_policy_name policy_name;
+	struct sbpf_policy_process policy_process;
 	struct sbpf_meta meta;
 	struct sbpf_event event;
 } abi_types = {};

@@ -9,3 +9,4 @@
 #include "network_cgroup.bpf.c"
 #include "network_lsm.bpf.c"
 #include "network_unix.bpf.c"
+#include "process.bpf.c"

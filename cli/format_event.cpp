@@ -140,6 +140,8 @@ const char* to_string(sbpf_reason reason) {
       return "fs_mount";
     case SBPF_REASON_FS_DEVICE:
       return "fs_device";
+    case SBPF_REASON_KERNEL:
+      return "kernel_interface";
     case SBPF_REASON_EXEC_RULE:
       return "exec_rule";
     case SBPF_REASON_EXEC_DEFAULT:

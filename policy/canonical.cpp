@@ -164,6 +164,20 @@ std::string limits_text(const Limits& limits) {
   return text.empty() ? "  limits: {}\n" : "  limits:\n" + text;
 }
 
+template <typename T, typename Text>
+std::string words_text(const char* key, const std::vector<T>& values, const Text& text_of) {
+  std::string text = std::string("    ") + key + ": [";
+  for (std::size_t i = 0; i < values.size(); ++i) text += (i == 0 ? "" : ", ") + std::string(text_of(values[i]));
+  return text + "]\n";
+}
+
+std::string kernel_text(const KernelAccess& kernel) {
+  const auto interface = [](sbpf_kernel_interface i) { return to_string(i); };
+  const auto capability = [](std::uint8_t number) { return capability_name(number); };
+  return "  kernel:\n" + words_text("allow", kernel.allow, interface) + words_text("deny", kernel.deny, interface) +
+         words_text("dangerously_allow_capabilities", kernel.dangerously_allow_capabilities, capability);
+}
+
 }  // namespace
 
 std::string canonical(const Policy& policy) {
@@ -171,7 +185,7 @@ std::string canonical(const Policy& policy) {
   text += "mode: " + std::string(to_string(policy.mode)) + "\n";
   text += "on_loss: " + std::string(to_string(policy.on_loss)) + "\n";
   text += network_text(policy.network) + filesystem_text(policy.filesystem);
-  return text + "process:\n" + exec_text(policy.exec) + env_text(policy.env) + limits_text(policy.limits);
+  return text + "process:\n" + exec_text(policy.exec) + env_text(policy.env) + limits_text(policy.limits) + kernel_text(policy.kernel);
 }
 
 std::array<std::uint8_t, 32> sha256(const Policy& policy) {

@@ -181,6 +181,16 @@ sbpf_policy_id id_slot(const Policy& policy) {
   return id;
 }
 
+sbpf_policy_process process_slot(const KernelAccess& kernel) {
+  sbpf_policy_process slot{};
+  for (std::uint32_t i = 0; i < SBPF_KERNEL_MAX; ++i)
+    if (!closed_by_default(static_cast<sbpf_kernel_interface>(i))) slot.kernel |= 1u << i;
+  for (const sbpf_kernel_interface i : kernel.allow) slot.kernel |= 1u << i;
+  for (const sbpf_kernel_interface i : kernel.deny) slot.kernel &= ~(1u << i);
+  for (const std::uint8_t number : kernel.dangerously_allow_capabilities) slot.capabilities |= __u64{1} << number;
+  return slot;
+}
+
 }  // namespace
 
 Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsView& view) {
@@ -227,6 +237,7 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   image.entries[slot_key(SBPF_SLOT_CONNECT_PREFIXES)] = as_value(*connect_slot);
   image.entries[slot_key(SBPF_SLOT_BIND_PREFIXES)] = as_value(*bind_slot);
   image.entries[slot_key(SBPF_SLOT_NAME)] = as_value(name);
+  image.entries[slot_key(SBPF_SLOT_PROCESS)] = as_value(process_slot(policy.kernel));
   const auto digest = image_sha256(image.entries);
   std::memcpy(header.image_sha256, digest.data(), digest.size());
   image.entries[slot_key(SBPF_SLOT_HEADER)] = as_value(header);

@@ -52,6 +52,14 @@ bool is_metadata(const Endpoint& entry) {
   return entry.prefix >= kLinkLocal && is_metadata(query);
 }
 
+bool allows_capability(const Image& image, std::uint32_t number) {
+  return sbpf_decide_capability(const_cast<Image*>(&image), number) != 0;
+}
+
+bool opens(const Image& image, sbpf_kernel_interface interface) {
+  return sbpf_decide_interface(const_cast<Image*>(&image), interface) != 0;
+}
+
 sbpf_socket_class classify_socket(int family, int type, int protocol) {
   return static_cast<sbpf_socket_class>(sbpf_classify_socket(family, type, protocol));
 }

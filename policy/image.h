@@ -18,7 +18,7 @@ struct KeyLess {
   }
 };
 
-// The map contents of one policy. Header entries (SBPF_RULE_HEADER) are made by compile() too, all five slots.
+// The map contents of one policy. Header entries (SBPF_RULE_HEADER) are made by compile() too, all slots.
 struct Image {
   std::map<sbpf_rule_key, sbpf_rule, KeyLess> entries;
 
@@ -61,6 +61,10 @@ bool is_canary(const NetQuery& query);
 bool is_metadata(const NetQuery& query);
 // Is all that this entry of network.connect covers one?
 bool is_metadata(const Endpoint& entry);
+
+// May root inside use it over the host; is the interface open? bpf/decide_process.h on the image.
+bool allows_capability(const Image& image, std::uint32_t number);
+bool opens(const Image& image, sbpf_kernel_interface interface);
 
 // sbpf_classify_socket() of bpf/decide.h.
 sbpf_socket_class classify_socket(int family, int type, int protocol);

@@ -94,6 +94,9 @@ void merge(Draft& base, Draft later) {
   replace(base.limits.memory_bytes, later.limits.memory_bytes);
   replace(base.limits.cpu_millis, later.limits.cpu_millis);
   replace(base.limits.timeout, later.limits.timeout);
+  append(base.kernel.allow, std::move(later.kernel.allow));
+  append(base.kernel.deny, std::move(later.kernel.deny));
+  append(base.kernel.dangerously_allow_capabilities, std::move(later.kernel.dangerously_allow_capabilities));
 }
 
 class Loader {
@@ -181,6 +184,10 @@ Policy finish(Draft draft) {
   sort_unique(policy.env.allow);
   policy.env.set = std::move(draft.env_set);
   policy.limits = draft.limits;
+  policy.kernel = std::move(draft.kernel);
+  sort_unique(policy.kernel.allow);
+  sort_unique(policy.kernel.deny);
+  sort_unique(policy.kernel.dangerously_allow_capabilities);
   return policy;
 }
 

@@ -118,6 +118,13 @@ struct Limits {
   std::optional<std::chrono::milliseconds> timeout;
 };
 
+// Of process.kernel; lists are sorted and unique.
+struct KernelAccess {
+  std::vector<sbpf_kernel_interface> allow;  // of those that are closed otherwise: closed_by_default()
+  std::vector<sbpf_kernel_interface> deny;   // of the others
+  std::vector<std::uint8_t> dangerously_allow_capabilities;  // numbers, of those refused over the host otherwise
+};
+
 struct Policy {
   std::string name;
   Mode mode = Mode::enforce;
@@ -127,6 +134,7 @@ struct Policy {
   Exec exec;  // of process.exec
   Env env;  // of process.env; parse() defaults to HOME, LANG, PATH, TERM
   Limits limits;
+  KernelAccess kernel;
 };
 
 // Gives the text of a profile for `extends`; nullopt if there is none of that name.
@@ -156,6 +164,10 @@ std::string json_schema();
 std::string to_string(const Address& address);
 std::optional<Address> parse_address(std::string_view text);
 std::string_view to_string(sbpf_socket_class c);  // "raw", "packet", …
+std::string_view to_string(sbpf_kernel_interface interface);  // "perf", "user_namespaces", …
+bool closed_by_default(sbpf_kernel_interface interface);
+std::string capability_name(std::uint32_t number);  // "sys_admin"; "capability 63" if it has no name here
+std::optional<std::uint8_t> capability_number(std::string_view name);
 std::string_view to_string(Mode mode);
 std::string_view to_string(OnLoss on_loss);
 std::string_view to_string(Protocol protocol);

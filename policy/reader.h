@@ -56,6 +56,7 @@ struct Draft {
   std::optional<std::vector<std::string>> env_allow;
   std::map<std::string, std::string> env_set;
   Limits limits;
+  KernelAccess kernel;
 };
 
 // Reads maps, lists and scalars, and notes what is wrong with them. Goes on after an error: all are found in one pass.
@@ -114,6 +115,7 @@ void report(std::vector<Diagnostic>& diagnostics, Diagnostic diagnostic);
 Draft read_document(const YamlNode& root, Reader& reader);
 void read_network(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_filesystem(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
+void read_kernel(const YamlNode& node, const std::string& key, Reader& reader, KernelAccess& out);
 void read_exec(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_process(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 

@@ -69,6 +69,8 @@ TEST_F(AbiLayout, policy) {
   expect("sbpf_policy_id", sizeof(sbpf_policy_id),
          {OFFSET(sbpf_policy_id, policy_sha256), OFFSET(sbpf_policy_id, on_loss)});
   expect("sbpf_policy_name", sizeof(sbpf_policy_name), {OFFSET(sbpf_policy_name, name)});
+  expect("sbpf_policy_process", sizeof(sbpf_policy_process),
+         {OFFSET(sbpf_policy_process, capabilities), OFFSET(sbpf_policy_process, kernel)});
 }
 
 TEST_F(AbiLayout, sandbox) {

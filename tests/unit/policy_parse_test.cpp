@@ -200,6 +200,10 @@ process:
     allow: [HOME, LANG, PATH, TERM]
     set: {}
   limits: {}
+  kernel:
+    allow: []
+    deny: []
+    dangerously_allow_capabilities: []
 )");
 }
 

@@ -133,6 +133,12 @@ Policy any_policy() {
   if (*rc::gen::arbitrary<bool>()) p.limits.cpu_millis = *rc::gen::inRange<std::uint32_t>(10, 8192001);
   if (*rc::gen::arbitrary<bool>())
     p.limits.timeout = std::chrono::milliseconds(*rc::gen::inRange<std::int64_t>(1, 366ll * 86400 * 1000));
+  for (int i = 0; i < SBPF_KERNEL_MAX; ++i) {
+    const auto interface = static_cast<sbpf_kernel_interface>(i);
+    if (*rc::gen::arbitrary<bool>()) (closed_by_default(interface) ? p.kernel.allow : p.kernel.deny).push_back(interface);
+  }
+  for (const char* name : {"dac_read_search", "sys_admin", "sys_time", "syslog"})
+    if (*rc::gen::arbitrary<bool>()) p.kernel.dangerously_allow_capabilities.push_back(*capability_number(name));
   return p;
 }
 

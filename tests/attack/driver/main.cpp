@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// attack_test [--controls-only] [--only SUBSTRING] [--list] [--uid N] [--on-host]
-// Runs every attack three times: without a sandbox, allowed, denied. Exit code 1 if any run was not as it must be.
-// `--only network/`, `--only filesystem/` and `--only exec/` take one corpus.
+// attack_test [--controls-only] [--only SUBSTRING] [--list] [--uid N] [--profile NAME] [--on-host]
+// Runs every attack three times: without a sandbox, allowed, denied; and denied by a profile. Exit code 1 if any run was not as it must be.
+// `--only network/`, `--only filesystem/`, `--only process/` and `--only exec/` take one corpus.
 #include <sys/wait.h>
 
 #include <csignal>
@@ -11,6 +11,7 @@
 
 #include "tests/attack/driver/phases.h"
 #include "tests/attack/lib/files.h"
+#include "tests/attack/lib/process_attack.h"
 
 using namespace attack;
 using namespace attack::driver;
@@ -23,12 +24,14 @@ struct Options {
   bool on_host = false;  // leave out what changes the machine for everyone
   std::string only;
   int uid = 0;
+  std::string profile;
 };
 
 int usage() {
   std::fputs(
-      "usage: attack_test [--controls-only] [--only SUBSTRING] [--list] [--uid N] [--on-host]\n"
+      "usage: attack_test [--controls-only] [--only SUBSTRING] [--list] [--uid N] [--profile NAME] [--on-host]\n"
       "  --controls-only  only the runs without a sandbox\n"
+      "  --profile NAME   also run each under this profile, as uid 0 and as uid 1000: any refusal will do\n"
       "  --uid N          attackers run as this user; attacks that need root are left out\n"
       "  --on-host        leave out attacks whose control changes the machine for everyone\n",
       stderr);
@@ -38,7 +41,7 @@ int usage() {
 bool selected(const Attack& attack, const Options& options) {
   if (options.on_host && attack.spec.machine_wide) return false;
   if (options.uid != 0 && attack.spec.root) return false;
-  return attack.full_name().find(options.only) != std::string::npos;
+  return corpus_name(attack).find(options.only) != std::string::npos;
 }
 
 class Report {
@@ -49,7 +52,7 @@ class Report {
     if (verdict.kind == Verdict::Kind::ok) word = "ok";
     if (verdict.kind == Verdict::Kind::skip) word = "skip";
     failed_ += verdict.kind == Verdict::Kind::not_ok;
-    std::printf("%s %s/%s%s%s\n", word, attack.full_name().c_str(), phase, verdict.why.empty() ? "" : ": ",
+    std::printf("%s %s/%s%s%s\n", word, corpus_name(attack).c_str(), phase, verdict.why.empty() ? "" : ": ",
                 verdict.why.c_str());
     std::fflush(stdout);
   }
@@ -68,13 +71,16 @@ void run_all(const Host& host, const Attack& attack, const Options& options, Rep
   const Verdict open = control(host, attack);
   report(attack, "control-open", open);
   if (options.controls_only) return;
-  if (open.kind == Verdict::Kind::skip) {
-    report(attack, "allowed", open);
-    report(attack, "denied", open);
-    return;
+  const bool skip = open.kind == Verdict::Kind::skip;
+  report(attack, "allowed", skip ? open : allowed(host, attack));
+  report(attack, "denied", skip ? open : denied(host, attack));
+  if (options.profile.empty()) return;
+  Host under = host;
+  under.profile = options.profile;
+  for (const int uid : {0, 1000}) {
+    under.uid = uid;
+    report(attack, (options.profile + "-" + std::to_string(uid)).c_str(), skip ? open : denied(under, attack));
   }
-  report(attack, "allowed", allowed(host, attack));
-  report(attack, "denied", denied(host, attack));
 }
 
 }  // namespace
@@ -91,6 +97,8 @@ int main(int argc, char** argv) {
       options.on_host = true;
     } else if (word == "--only" && i + 1 < argc) {
       options.only = argv[++i];
+    } else if (word == "--profile" && i + 1 < argc) {
+      options.profile = argv[++i];
     } else if (word == "--uid" && i + 1 < argc) {
       options.uid = std::atoi(argv[++i]);
     } else {
@@ -100,7 +108,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   if (options.list) {
     for (const Attack& attack : attacks())
-      if (selected(attack, options)) std::puts(attack.full_name().c_str());
+      if (selected(attack, options)) std::puts(corpus_name(attack).c_str());
     return 0;
   }
   Report report;

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "tests/attack/lib/files.h"
+#include "tests/attack/lib/process_attack.h"
 
 namespace attack::driver {
 
@@ -77,7 +78,7 @@ struct Result {
 class Run {
  public:
   Run(const Host& host, const Attack& attack, Phase phase)
-      : host_(host), attack_(attack), spec_(attack.spec), phase_(phase), token_(fresh_token()) {}
+      : host_(host), attack_(attack), spec_(attack.spec), process_(process_spec_of(attack)), phase_(phase), token_(fresh_token()) {}
 
   Result operator()() {
     const Decoy decoy;
@@ -102,9 +103,11 @@ class Run {
   bool sandboxed() const { return phase_ != Phase::control; }
 
   std::string policy() const {
+    if (!host_.profile.empty() && phase_ == Phase::denied) return write_profile_policy(host_, arguments_);
     if (spec_.files) return write_file_policy(host_, *spec_.files, phase_ == Phase::allowed, arguments_);
-    const std::string_view allow = spec_.allow;
-    const bool never = allow == kNever, audit = phase_ == Phase::allowed && allow == kAudit;
+    const bool never = spec_.allow == kNever, audit = phase_ == Phase::allowed && spec_.allow == kAudit;
+    if (process_)
+      return write_process_policy(host_, phase_ == Phase::denied || audit ? spec_.deny : spec_.allow, audit, arguments_);
     const char* fragment = phase_ == Phase::denied || audit ? spec_.deny : never ? kAllowAll : spec_.allow;
     return write_policy(host_, fragment, audit, arguments_);
   }
@@ -122,9 +125,16 @@ class Run {
 
   Result carry_out(VictimState& victim) {
     Result result;
-    std::optional<Cgroup> other, start, child;
+    if (process_) unload_modules(process_->unload);
+    std::optional<Cgroup> other, start, child, box;
     if (spec_.machine_wide && !host_.cgroup_root.empty()) other.emplace(host_.cgroup_root + "/sbpf-attack-other");
-    std::optional<Attachment> attachment;
+    std::optional<Attachment> attachment, boxed;
+    if (sandboxed() && process_ && process_->boxed) {
+      box.emplace(host_.cgroup_root + "/sbpf-attack-boxed");
+      box->take(static_cast<pid_t>(std::stol(arguments_.at("bystander"))));
+      boxed.emplace(host_, *box, write_process_policy(host_, "{}", false, arguments_), true);
+      if (boxed->exit_code() != 0) throw Failure{ECHILD, "attach of the bystander: " + boxed->errors()};
+    }
     if (!sandboxed() && spec_.victim == Victim::other_cgroup) start.emplace(host_.cgroup_root + "/sbpf-attack-start");
     if (sandboxed() && attaches()) start.emplace(host_.cgroup_root + "/sbpf-attack-attached");
     {
@@ -143,15 +153,24 @@ class Run {
       if (!result.outcome)
         if (const auto line = process.line_with({"outcome"}, kLimit)) result.outcome = parse_outcome(*line);
       const bool harm_expected = result.outcome && result.outcome->error == 0 && phase_ != Phase::denied;
-      result.seen = victim.look(result.outcome.value_or(Outcome{}), harm_expected ? kPatience : kSettling);
+      if (process_ && process_->claims)
+        result.seen = result.outcome && result.outcome->error == 0 ? Seen::harm : Seen::nothing;
+      else
+        result.seen = victim.look(result.outcome.value_or(Outcome{}), harm_expected ? kPatience : kSettling);
       result.details = victim.details();
       result.exit_code = process.finish(kLimit);
       result.hung = process.killed();
       result.errors = process.errors();
     }
     if (attachment && attachment->exit_code() != 0) result.errors += attachment->errors();
+    if (box) release_bystander();
     if (start) rmdir((start->path() + "/sbpf-attack-own").c_str());
     return result;
+  }
+
+  // The bystander goes back where it came from, if it is still there.
+  void release_bystander() const {
+    std::ofstream(host_.cgroup_root + "/cgroup.procs") << arguments_.at("bystander") << std::flush;
   }
 
   // The attacker has prepared itself: into a child cgroup of its sandbox, or into a cgroup that gets a policy.
@@ -175,6 +194,7 @@ class Run {
   const Host& host_;
   const Attack& attack_;
   const Spec& spec_;
+  const ProcessSpec* process_;  // nullptr for attacks on the network or on files
   Phase phase_;
   std::string token_;
   Arguments arguments_;
@@ -231,8 +251,11 @@ Verdict expect_freedom(const Result& result) {
   return {Kind::ok, {}};
 }
 
-Verdict expect_refusal(const Result& result, const Spec& spec, bool by_sbpf, bool by_attach) {
+// Under a profile more is refused than what the attack is about: any errno at any step will do, success will not.
+Verdict expect_refusal(const Result& result, const Spec& spec, const std::string& profile, bool by_sbpf,
+                       bool by_attach) {
   if (result.hung) return not_ended(result);
+  if (!profile.empty() && result.attach_code == 125) return {Kind::ok, {}};
   if (by_attach) {  // then nothing confines the attacker: what it does is no matter
     if (result.attach_code == 125) return {Kind::ok, {}};
     return {Kind::not_ok, "attach should exit 125: " + describe(result)};
@@ -243,6 +266,7 @@ Verdict expect_refusal(const Result& result, const Spec& spec, bool by_sbpf, boo
     return {Kind::not_ok, "sbpf run should exit 125: " + describe(result)};
   }
   if (result.attach_code && *result.attach_code != 0) return {Kind::not_ok, "attach failed: " + describe(result)};
+  if (!profile.empty() && result.outcome && result.outcome->error != 0) return {Kind::ok, {}};
   const bool as_expected = result.outcome && result.outcome->error != 0 &&
                            (result.outcome->error == spec.expected || result.outcome->error == spec.or_expected) &&
                            (*spec.at == '\0' || result.outcome->step == spec.at);
@@ -265,7 +289,7 @@ Verdict guarded(const F& judge) {
 Verdict refused(const Host& host, const Attack& attack, Phase phase) {
   const Spec& spec = attack.spec;
   const bool gap = spec.gap_before_6_5 && host.before_6_5;
-  return expect_refusal(Run(host, attack, phase)(), spec, spec.launch == Launch::run_refused,
+  return expect_refusal(Run(host, attack, phase)(), spec, host.profile, spec.launch == Launch::run_refused,
                         attach_refuses(spec) || gap);
 }
 

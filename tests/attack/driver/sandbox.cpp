@@ -96,9 +96,15 @@ std::string list_of(const char* key, const std::string& names) {
   return text.empty() ? "" : std::string("  ") + key + ": [" + text + "]\n";
 }
 
-// The rules for programs.
+// What is refused with another reason than the one under test.
+constexpr const char* kOtherDomains =
+    "process:\n kernel:\n  allow: [keyrings, module_requests, perf, user_namespaces, userfaultfd]\n"
+    "  dangerously_allow_capabilities: [dac_read_search, linux_immutable, lease, net_broadcast, sys_admin, sys_nice, "
+    "sys_ptrace, sys_rawio, sys_resource, sys_tty_config]\n";
+
+// The rules for programs, below what kOtherDomains begins.
 std::string exec_of(const FileSpec& files, bool allowing) {
-  const std::string exec = "process:\n exec:\n";
+  const std::string exec = " exec:\n";
   if (files.programs == Programs::unjudged) return "";
   if (allowing) return exec + list_of("deny", "outside");
   switch (files.programs) {
@@ -120,7 +126,26 @@ std::string exec_of(const FileSpec& files, bool allowing) {
 std::string write_policy(const Host& host, const std::string& fragment, bool audit, const Arguments& arguments) {
   std::string text = "version: 1\nname: attack\n";
   if (audit) text += "mode: audit\n";
-  return write_text(host, text + "network:\n  " + fragment + "\n", arguments);
+  return write_text(host, text + "network:\n  " + fragment + "\n" + kOtherDomains, arguments);
+}
+
+std::string write_process_policy(const Host& host, const std::string& fragment, bool audit,
+                                 const Arguments& arguments) {
+  std::string text = "version: 1\nname: attack\n";
+  if (audit) text += "mode: audit\n";
+  return write_text(host, text + "network:\n  dangerously_allow_all: true\nprocess:\n  " + fragment + "\n", arguments);
+}
+
+std::string write_profile_policy(const Host& host, const Arguments& arguments) {
+  Arguments all = arguments;
+  all["host"] = host.directory;
+  all["program_directory"] = std::filesystem::path(host.program).parent_path();
+  // An emulated machine is slow.
+  return write_text(host,
+                    "version: 1\nname: attack\nextends: [" + host.profile +
+                        "]\nfilesystem:\n  read: [\"{host}\", \"{program_directory}\"]\n"
+                        "process:\n  limits: {timeout: 10m}\n",
+                    all);
 }
 
 std::string write_file_policy(const Host& host, const FileSpec& files, bool allowing, const Arguments& arguments) {
@@ -130,7 +155,7 @@ std::string write_file_policy(const Host& host, const FileSpec& files, bool allo
   std::string text = "version: 1\nname: attack\n";
   if (allowing && files.grant == Grant::audit) text += "mode: audit\n";
   // Files and programs alone are judged.
-  text += "network:\n  dangerously_allow_all: true\n";
+  text += std::string("network:\n  dangerously_allow_all: true\n") + kOtherDomains;
   if (allowing && files.grant == Grant::none) return write_text(host, text, all);
   text += exec_of(files, allowing && files.grant == Grant::scene);
   if (files.programs == Programs::listed || files.programs == Programs::named) return write_text(host, text, all);
@@ -182,6 +207,11 @@ void load_modules(const std::string& names) {
   std::istringstream words(names);
   for (std::string name; words >> name;)
     if (tried.insert(name).second) run_command({"modprobe", "-q", name});
+}
+
+void unload_modules(const std::string& names) {
+  std::istringstream words(names);
+  for (std::string name; words >> name;) run_command({"modprobe", "-q", "-r", name});
 }
 
 }  // namespace attack::driver

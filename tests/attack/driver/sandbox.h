@@ -15,6 +15,7 @@ struct Host {
   std::string cgroup_root;  // empty if there is no cgroup2
   std::string directory;    // for this run; removed at the end
   int uid = 0;              // the attackers'
+  std::string profile = {};  // denied runs are under this profile instead of the attack's own policy; empty: none
   bool before_6_5 = false;  // the running kernel
 };
 
@@ -23,6 +24,12 @@ void clean_up(const Host& host);
 
 // A policy file of one network fragment, its placeholders filled in.
 std::string write_policy(const Host& host, const std::string& fragment, bool audit, const Arguments& arguments);
+
+// The same of one `process:` fragment; the network is open. For a boxed bystander, too.
+std::string write_process_policy(const Host& host, const std::string& fragment, bool audit, const Arguments& arguments);
+
+// The profile `host.profile`, and what the attacker's program needs to run.
+std::string write_profile_policy(const Host& host, const Arguments& arguments);
 
 // The policy of an attack on files: the allowing one, or the one under test (tests/attack/lib/files.h).
 std::string write_file_policy(const Host& host, const FileSpec& files, bool allowing, const Arguments& arguments);
@@ -59,7 +66,8 @@ class Attachment {
   int exit_code_ = -1;
 };
 
-// Loads modules, as far as this kernel has them; each only once.
+// Loads modules, as far as this kernel has them; each only once. Unloads them, each time.
 void load_modules(const std::string& names);
+void unload_modules(const std::string& names);
 
 }  // namespace attack::driver

@@ -200,7 +200,7 @@ struct Attack {
   Spec spec;
   Body body;
 
-  // network/NAME, filesystem/NAME or exec/NAME.
+  // The folder and NAME.
   std::string full_name() const { return std::string(spec.domain) + "/" + name; }
 };
 

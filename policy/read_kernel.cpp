@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `process.kernel` part of a policy.
+#include "bpf/capabilities.h"
+#include "policy/reader.h"
+
+namespace sbpf::policy::internal {
+namespace {
+
+// With bpf(2) or what reads the kernel's memory a sandbox could take its own programs apart: never for sale.
+constexpr std::uint8_t kNever[] = {SBPF_CAP_BPF, SBPF_CAP_PERFMON};
+
+void read_interfaces(const YamlNode& node, const std::string& key, bool closed, Reader& reader,
+                     std::vector<sbpf_kernel_interface>& out) {
+  std::vector<std::string_view> words;
+  std::vector<sbpf_kernel_interface> interfaces;
+  for (int i = 0; i < SBPF_KERNEL_MAX; ++i) {
+    const auto interface = static_cast<sbpf_kernel_interface>(i);
+    if (closed_by_default(interface) != closed) continue;
+    words.push_back(policy::to_string(interface));
+    interfaces.push_back(interface);
+  }
+  reader.list(node, key, closed ? "a list, as in [perf]" : "a list, as in [io_uring]",
+              [&](const YamlNode& item, const std::string& item_key) {
+                if (auto i = reader.word(item, item_key, "bad_interface", words)) out.push_back(interfaces[*i]);
+              });
+}
+
+Value<std::uint8_t> parse_capability(std::string_view text) {
+  const auto number = capability_number(text);
+  if (!number)
+    return tl::unexpected(BadValue{"bad_capability", quoted(text) + " is not a capability",
+                                   "write its name in small letters and without CAP_, as in sys_time"});
+  for (const std::uint8_t never : kNever)
+    if (*number == never)
+      return tl::unexpected(BadValue{"bad_capability", quoted(text) + " reaches sbpf's own programs: no policy allows it",
+                                     "run what needs it outside of the sandbox"});
+  if (SBPF_CAPS_OPEN >> *number & 1)
+    return tl::unexpected(
+        BadValue{"bad_capability", quoted(text) + " is not refused in the first place", "remove it"});
+  return *number;
+}
+
+}  // namespace
+
+void read_kernel(const YamlNode& node, const std::string& key, Reader& reader, KernelAccess& out) {
+  const auto read_capabilities = [&](const YamlNode& list, const std::string& list_key) {
+    reader.list(list, list_key, "a list, as in [sys_time]", [&](const YamlNode& item, const std::string& item_key) {
+      if (auto number = reader.value<std::uint8_t>(item, item_key, "a capability's name", parse_capability))
+        out.dangerously_allow_capabilities.push_back(*number);
+    });
+  };
+  reader.map(node, key,
+             {{"allow", [&](const YamlNode& n, const std::string& k) { read_interfaces(n, k, true, reader, out.allow); }},
+              {"deny", [&](const YamlNode& n, const std::string& k) { read_interfaces(n, k, false, reader, out.deny); }},
+              {"dangerously_allow_capabilities", read_capabilities}},
+             {});
+}
+
+}  // namespace sbpf::policy::internal

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attacks on the kernel, and on other processes.
+#pragma once
+
+#include "tests/attack/lib/attack.h"
+#include "tests/attack/lib/process.h"
+
+namespace attack {
+
+struct ProcessSpec {
+  const char* at = "";  // the step that must be refused…
+  int expected = EPERM;
+  int or_expected = 0;
+  // What stands below `process:` in the allowing policy (or kAudit), and in the one under test. The network is open.
+  const char* allow = kAudit;
+  const char* deny = "{}";
+  Victim victim = Victim::claim;
+  bool claims = false;  // the successful system call is the harm, whoever the victim is
+  bool boxed = false;   // the bystander is in a sandbox of its own
+  Launch launch = Launch::run;
+  bool root = false;
+  bool machine_wide = false;
+  const char* unload = "";  // modules that must not be there before any of the runs
+  Lacking lacking = {};
+};
+
+// Of an attack on processes; nullptr for others.
+const ProcessSpec* process_spec_of(const Attack& attack);
+
+// network/NAME, filesystem/NAME or process/NAME.
+std::string corpus_name(const Attack& attack);
+
+class ProcessRegistration {
+ public:
+  ProcessRegistration(const char* name, const ProcessSpec& spec, Body body);
+};
+
+// PROCESS_ATTACK(name_of_what_is_refused, {.at = "prctl", …}) { body }
+#define PROCESS_ATTACK(name, ...)                                                                       \
+  static void name([[maybe_unused]] attack::Context& ctx);                                              \
+  static const attack::ProcessSpec spec_of_##name __VA_ARGS__;                                          \
+  static const attack::ProcessRegistration registration_of_##name{#name, spec_of_##name, name};         \
+  static void name([[maybe_unused]] attack::Context& ctx)
+
+}  // namespace attack

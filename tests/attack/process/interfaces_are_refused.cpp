@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interfaces of the kernel that few programs need and many exploits use: perf, keyrings, userfaultfd, io_uring, and the
+// kernel's own loading of modules.
+#include <fcntl.h>
+#include <linux/io_uring.h>
+#include <linux/keyctl.h>
+#include <linux/mount.h>
+#include <linux/perf_event.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "tests/attack/lib/process_attack.h"
+
+using namespace attack;
+
+namespace {
+
+constexpr const char* kKeyrings = "kernel: {allow: [keyrings]}";
+// Debian's kernels ask for a capability before any perf event is judged.
+constexpr const char* kAdmin = "kernel: {dangerously_allow_capabilities: [sys_admin]}";
+constexpr const char* kAdminAndPerf = "kernel: {allow: [perf], dangerously_allow_capabilities: [sys_admin]}";
+constexpr const char* kAdminAndModules = "kernel: {allow: [module_requests], dangerously_allow_capabilities: [sys_admin]}";
+
+void open_perf(std::uint32_t type, std::uint64_t config, pid_t pid, int cpu) {
+  perf_event_attr attributes{};
+  attributes.type = type;
+  attributes.size = sizeof attributes;
+  attributes.config = config;
+  attributes.disabled = 1;
+  attributes.exclude_kernel = 1;
+  const Fd fd(static_cast<int>(must(syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC),
+                                    "perf_event_open")));
+}
+
+long add_key(const char* name, int keyring) {
+  return must(syscall(SYS_add_key, "user", name, "secret", 6, keyring), "add_key");
+}
+
+template <typename... T>
+long keyctl(int operation, T... arguments) {
+  return must(syscall(SYS_keyctl, operation, arguments...), "keyctl");
+}
+
+Fd ring(unsigned flags) {
+  io_uring_params params{};
+  params.flags = flags;
+  return Fd(static_cast<int>(must(syscall(SYS_io_uring_setup, 2, &params), "io_uring_setup")));
+}
+
+}  // namespace
+
+PROCESS_ATTACK(perf_event_of_oneself_is_refused,
+               {.at = "perf_event_open", .allow = kAdminAndPerf, .deny = kAdmin, .root = true}) {
+  open_perf(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1);
+}
+
+PROCESS_ATTACK(perf_event_of_the_machine_is_refused,
+               {.at = "perf_event_open", .or_expected = EACCES, .allow = kAudit, .root = true}) {
+  open_perf(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, -1, 0);
+}
+
+PROCESS_ATTACK(perf_event_of_outside_process_is_refused, {.at = "perf_event_open",
+                                                          .allow = kAudit,
+                                                          .deny = kAdminAndPerf,
+                                                          .victim = Victim::bystander_life, .claims = true,
+                                                          .root = true}) {
+  open_perf(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, static_cast<pid_t>(ctx.number("bystander")), -1);
+}
+
+PROCESS_ATTACK(key_in_session_keyring_is_refused, {.at = "add_key", .or_expected = ENOKEY, .allow = kKeyrings}) {
+  add_key("sbpf-attack", KEY_SPEC_SESSION_KEYRING);
+}
+
+PROCESS_ATTACK(key_in_user_keyring_is_refused, {.at = "add_key", .or_expected = ENOKEY, .allow = kKeyrings}) {
+  const long key = add_key("sbpf-attack-user", KEY_SPEC_USER_KEYRING);
+  syscall(SYS_keyctl, KEYCTL_UNLINK, key, KEY_SPEC_USER_KEYRING);
+}
+
+PROCESS_ATTACK(keyring_in_process_keyring_is_refused, {.at = "add_key", .allow = kKeyrings}) {
+  must(syscall(SYS_add_key, "keyring", "sbpf-attack", nullptr, 0, KEY_SPEC_PROCESS_KEYRING), "add_key");
+}
+
+PROCESS_ATTACK(new_session_keyring_is_refused, {.at = "keyctl", .allow = kKeyrings}) {
+  keyctl(KEYCTL_JOIN_SESSION_KEYRING, nullptr);
+}
+
+// The user's keyring is one for all processes of the user id.
+PROCESS_ATTACK(read_of_key_made_outside_is_refused,
+               {.at = "keyctl", .or_expected = ENOKEY, .allow = kKeyrings, .launch = Launch::attach}) {
+  const long key = add_key("sbpf-attack-read", KEY_SPEC_USER_KEYRING);
+  must(syscall(SYS_keyctl, KEYCTL_SETPERM, key, 0x3f3f0000), "setperm");
+  ctx.join();
+  char text[6];
+  keyctl(KEYCTL_READ, key, text, sizeof text);
+}
+
+PROCESS_ATTACK(search_for_key_made_outside_is_refused, {.at = "keyctl",
+                                                        .or_expected = ENOKEY,
+                                                        .allow = kKeyrings,
+                                                        .launch = Launch::attach}) {
+  add_key("sbpf-attack-search", KEY_SPEC_USER_KEYRING);
+  ctx.join();
+  keyctl(KEYCTL_SEARCH, KEY_SPEC_USER_KEYRING, "user", "sbpf-attack-search", 0);
+}
+
+PROCESS_ATTACK(change_of_key_made_outside_is_refused,
+               {.at = "keyctl", .or_expected = EACCES, .allow = kKeyrings, .launch = Launch::attach}) {
+  const long key = add_key("sbpf-attack-change", KEY_SPEC_USER_KEYRING);
+  must(syscall(SYS_keyctl, KEYCTL_SETPERM, key, 0x3f3f0000), "setperm");
+  ctx.join();
+  keyctl(KEYCTL_UPDATE, key, "changed", 7);
+}
+
+PROCESS_ATTACK(request_for_key_is_refused, {.at = "request_key",
+                                            .or_expected = ENOKEY,
+                                            .allow = kKeyrings,
+                                            .launch = Launch::attach}) {
+  add_key("sbpf-attack-request", KEY_SPEC_PROCESS_KEYRING);
+  ctx.join();
+  must(syscall(SYS_request_key, "user", "sbpf-attack-request", nullptr, 0), "request_key");
+}
+
+PROCESS_ATTACK(persistent_keyring_is_refused,
+               {.at = "keyctl", .allow = kKeyrings, .lacking = {{EOPNOTSUPP}}}) {
+  keyctl(KEYCTL_GET_PERSISTENT, -1, KEY_SPEC_PROCESS_KEYRING);
+}
+
+PROCESS_ATTACK(userfaultfd_is_refused, {.at = "userfaultfd", .allow = "kernel: {allow: [userfaultfd]}"}) {
+  const Fd fd(static_cast<int>(must(syscall(SYS_userfaultfd, UFFD_USER_MODE_ONLY | O_CLOEXEC), "userfaultfd")));
+}
+
+PROCESS_ATTACK(userfaultfd_by_device_is_refused, {.at = "ioctl",
+                                                  .allow = "kernel: {allow: [userfaultfd]}",
+                                                  .root = true,
+                                                  .lacking = {{ENOENT}}}) {
+  const Fd device = open_file("/dev/userfaultfd", O_RDWR);
+  const Fd fd(must(ioctl(device.get(), USERFAULTFD_IOC_NEW, O_CLOEXEC), "ioctl"));
+}
+
+PROCESS_ATTACK(io_uring_is_refused, {.at = "io_uring_setup", .allow = "{}", .deny = "kernel: {deny: [io_uring]}"}) {
+  ring(0);
+}
+
+PROCESS_ATTACK(io_uring_with_kernel_thread_is_refused,
+               {.at = "io_uring_setup", .allow = "{}", .deny = "kernel: {deny: [io_uring]}"}) {
+  ring(IORING_SETUP_SQPOLL);
+}
+
+PROCESS_ATTACK(disabled_io_uring_is_refused,
+               {.at = "io_uring_setup", .allow = "{}", .deny = "kernel: {deny: [io_uring]}"}) {
+  ring(IORING_SETUP_R_DISABLED);
+}
+
+PROCESS_ATTACK(module_by_socket_family_is_refused, {.at = "socket",
+                                                    .expected = EAFNOSUPPORT,
+                                                    .allow = "kernel: {allow: [module_requests]}",
+                                                    .machine_wide = true,
+                                                    .unload = "kcm",
+                                                    .lacking = {{EAFNOSUPPORT}}}) {
+  const Fd fd(must(socket(AF_KCM, SOCK_DGRAM | SOCK_CLOEXEC, 0), "socket"));
+}
+
+PROCESS_ATTACK(module_by_filesystem_type_is_refused, {.at = "fsopen",
+                                                      .expected = ENODEV,
+                                                      .allow = kAdminAndModules,
+                                                      .deny = kAdmin,
+                                                      .root = true,
+                                                      .machine_wide = true,
+                                                      .unload = "squashfs"}) {
+  const Fd fd(static_cast<int>(must(syscall(SYS_fsopen, "squashfs", FSOPEN_CLOEXEC), "fsopen")));
+}
+
+PROCESS_ATTACK(module_by_root_socket_family_is_refused, {.at = "socket",
+                                                     .expected = EAFNOSUPPORT,
+                                                     .allow = "kernel: {allow: [module_requests]}",
+                                                     .root = true,
+                                                     .machine_wide = true,
+                                                     .unload = "af_key",
+                                                     .lacking = {{EAFNOSUPPORT}}}) {
+  const Fd fd(must(socket(AF_KEY, SOCK_RAW | SOCK_CLOEXEC, 2), "socket"));
+}

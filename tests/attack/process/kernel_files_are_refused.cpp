@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files by which root drives the kernel, which then acts outside of every sandbox. Opening for writing is the harm: what
+// would be written is the same everywhere.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tests/attack/lib/process_attack.h"
+
+using namespace attack;
+
+#define FILE_TO_WRITE(name, path)                                             \
+  PROCESS_ATTACK(name, {.at = "open", .root = true, .lacking = {{ENOENT}}}) { \
+    open_file(path, O_WRONLY);                                                \
+  }
+
+FILE_TO_WRITE(magic_key_is_refused, "/proc/sysrq-trigger")
+FILE_TO_WRITE(module_loader_path_is_refused, "/proc/sys/kernel/modprobe")
+FILE_TO_WRITE(hotplug_program_is_refused, "/sys/kernel/uevent_helper")
+FILE_TO_WRITE(host_name_file_is_refused, "/proc/sys/kernel/hostname")
+FILE_TO_WRITE(next_process_number_is_refused, "/proc/sys/kernel/ns_last_pid")
+FILE_TO_WRITE(dropped_caches_are_refused, "/proc/sys/vm/drop_caches")
+FILE_TO_WRITE(kernel_pointers_setting_is_refused, "/proc/sys/kernel/kptr_restrict")
+FILE_TO_WRITE(power_state_is_refused, "/sys/power/state")
+FILE_TO_WRITE(device_event_is_refused, "/sys/devices/virtual/mem/null/uevent")
+FILE_TO_WRITE(kernel_probes_are_refused, "/sys/kernel/tracing/kprobe_events")
+FILE_TO_WRITE(huge_pages_setting_is_refused, "/sys/kernel/mm/transparent_hugepage/enabled")
+FILE_TO_WRITE(interrupt_affinity_is_refused, "/proc/irq/default_smp_affinity")
+
+// A cgroup of others: killed, frozen, joined by a thread, or its controllers changed. The control leaves it there for the
+// run under test; nothing is in it.
+#define CGROUP_FILE_TO_WRITE(name, file)                                                                          \
+  PROCESS_ATTACK(name, {.at = "open", .root = true}) {                                                            \
+    const std::string directory = ctx.text("cgroup_root") + "/sbpf-attack-victim";                                \
+    if (!ctx.denied && mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) throw Failure{errno, "mkdir"};     \
+    open_file(directory + "/" + file, O_WRONLY);                                                                  \
+  }
+
+CGROUP_FILE_TO_WRITE(kill_of_cgroup_is_refused, "cgroup.kill")
+CGROUP_FILE_TO_WRITE(freeze_of_cgroup_is_refused, "cgroup.freeze")
+CGROUP_FILE_TO_WRITE(threads_of_cgroup_are_refused, "cgroup.threads")
+CGROUP_FILE_TO_WRITE(limits_of_cgroup_are_refused, "cgroup.max.descendants")
+
+PROCESS_ATTACK(controllers_of_the_machine_are_refused, {.at = "open", .root = true}) {
+  open_file(ctx.text("cgroup_root") + "/cgroup.subtree_control", O_WRONLY);
+}

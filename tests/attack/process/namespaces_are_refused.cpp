@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// New namespaces, and those of others: the ground of most published escapes.
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "tests/attack/lib/process_attack.h"
+
+using namespace attack;
+
+namespace {
+
+constexpr const char* kUserNamespaces = "kernel: {allow: [user_namespaces]}";
+constexpr const char* kAdmin = "kernel: {dangerously_allow_capabilities: [sys_admin]}";
+
+// The child only has to be born.
+void clone_with(unsigned long long flags) {
+  const auto child = static_cast<pid_t>(must(syscall(SYS_clone, flags | SIGCHLD, 0, 0, 0, 0), "clone"));
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+}
+
+void clone3_with(unsigned long long flags) {
+  clone_args arguments{};
+  arguments.flags = flags;
+  arguments.exit_signal = SIGCHLD;
+  const auto child = static_cast<pid_t>(must(syscall(SYS_clone3, &arguments, sizeof arguments), "clone3"));
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+
+PROCESS_ATTACK(user_namespace_by_unshare_is_refused, {.at = "unshare", .allow = kUserNamespaces}) {
+  must(unshare(CLONE_NEWUSER), "unshare");
+}
+
+PROCESS_ATTACK(user_namespace_by_clone_is_refused, {.at = "clone", .allow = kUserNamespaces}) {
+  clone_with(CLONE_NEWUSER);
+}
+
+PROCESS_ATTACK(user_namespace_by_clone3_is_refused, {.at = "clone3", .allow = kUserNamespaces}) {
+  clone3_with(CLONE_NEWUSER);
+}
+
+PROCESS_ATTACK(user_namespace_and_mount_is_refused, {.at = "unshare", .allow = kUserNamespaces}) {
+  must(unshare(CLONE_NEWUSER | CLONE_NEWNS), "unshare");
+  must(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "make private");
+  must(mount("none", "/tmp", "tmpfs", 0, nullptr), "mount");
+}
+
+PROCESS_ATTACK(user_and_network_namespace_is_refused, {.at = "unshare", .allow = kUserNamespaces}) {
+  must(unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare");
+}
+
+PROCESS_ATTACK(mount_namespace_by_root_is_refused, {.at = "unshare", .allow = kAdmin, .root = true}) {
+  must(unshare(CLONE_NEWNS), "unshare");
+}
+
+PROCESS_ATTACK(pid_namespace_by_root_is_refused, {.at = "clone", .allow = kAdmin, .root = true}) {
+  clone_with(CLONE_NEWPID);
+}
+
+PROCESS_ATTACK(ipc_and_host_name_namespaces_by_root_are_refused, {.at = "unshare", .allow = kAdmin, .root = true}) {
+  must(unshare(CLONE_NEWIPC | CLONE_NEWUTS), "unshare");
+}
+
+PROCESS_ATTACK(cgroup_namespace_by_root_is_refused, {.at = "unshare", .allow = kAdmin, .root = true}) {
+  must(unshare(CLONE_NEWCGROUP), "unshare");
+}
+
+PROCESS_ATTACK(network_namespace_by_root_is_refused, {.at = "unshare", .allow = kAdmin, .root = true}) {
+  must(unshare(CLONE_NEWNET), "unshare");
+}
+
+PROCESS_ATTACK(time_namespace_by_root_is_refused, {.at = "unshare", .allow = kAdmin, .root = true}) {
+  must(unshare(0x80 /* CLONE_NEWTIME */), "unshare");
+}
+
+// Of a namespace file that was open before: setns alone.
+PROCESS_ATTACK(namespace_by_old_descriptor_is_refused,
+               {.at = "setns", .allow = kAdmin, .launch = Launch::attach, .root = true}) {
+  const Fd own = open_file("/proc/self/ns/uts", O_RDONLY);
+  ctx.join();
+  must(setns(own.get(), CLONE_NEWUTS), "setns");
+}
+
+PROCESS_ATTACK(namespaces_by_pidfd_are_refused,
+               {.at = "setns", .victim = Victim::bystander_life, .claims = true, .root = true}) {
+  const Fd other(static_cast<int>(must(syscall(SYS_pidfd_open, ctx.number("bystander"), 0), "pidfd_open")));
+  must(setns(other.get(), CLONE_NEWUTS | CLONE_NEWIPC), "setns");
+}
+
+PROCESS_ATTACK(namespaces_by_pidfd_in_another_sandbox_are_refused,
+               {.at = "setns", .deny = kAdmin, .victim = Victim::bystander_life, .claims = true, .boxed = true, .root = true}) {
+  const Fd other(static_cast<int>(must(syscall(SYS_pidfd_open, ctx.number("bystander"), 0), "pidfd_open")));
+  must(setns(other.get(), CLONE_NEWUTS | CLONE_NEWIPC), "setns");
+}
+
+PROCESS_ATTACK(mount_by_root_is_refused, {.at = "mount", .allow = kAdmin, .root = true}) {
+  must(mount("none", "/mnt", "tmpfs", 0, nullptr), "mount");
+  must(umount2("/mnt", MNT_DETACH), "umount");
+}
+
+PROCESS_ATTACK(mount_by_context_is_refused, {.at = "fsopen", .allow = kAdmin, .root = true}) {
+  const Fd context(static_cast<int>(must(syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC), "fsopen")));
+}
+
+PROCESS_ATTACK(clone_of_mount_is_refused, {.at = "open_tree", .allow = kAdmin, .root = true}) {
+  const Fd tree(static_cast<int>(
+      must(syscall(SYS_open_tree, AT_FDCWD, "/", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE), "open_tree")));
+}
