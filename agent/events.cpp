@@ -208,6 +208,9 @@ void explain_into(Event& event) {
       event.text = fs_text(event) + ", which the sandbox may write";
       if (!event.path.empty() && event.path.front() == '/') event.allow = "filesystem: {read: [" + event.path + "]}";
       return;
+    case SBPF_REASON_EXEC_PINNED:
+      event.text = fs_text(event) + ", which is not the file that the policy pins";
+      return;
     case SBPF_REASON_EXEC_PLACELESS:
       event.text = event.path == "…" ? "exec of a file in memory" : fs_text(event) + ", which was deleted";
       return;

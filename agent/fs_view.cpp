@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "agent/inodes.h"
+#include "agent/pins.h"
 
 namespace sbpf::agent {
 namespace {
@@ -64,6 +65,8 @@ class LookUp {
       if (auto r = add_rule(rule); !r) return tl::unexpected<Error>(r.error());
     add_mounts();
     if (auto r = resolve_inodes(); !r) return tl::unexpected<Error>(r.error());
+    for (const policy::ExecRule& rule : policy.exec.rules)
+      if (auto r = check_pinned(rule); !r) return fail(std::move(r.error()), place(rule.where) + rule.path);
     return view();
   }
 
@@ -183,6 +186,22 @@ class LookUp {
         if (const auto found = open->find(fd.get()); found != open->end()) path->second = found->second;
     }
     return {};
+  }
+
+  // The file that was identified is the one whose contents count.
+  Result<void> check_pinned(const policy::ExecRule& rule) const {
+    if (rule.sha256.empty()) return {};
+    const Found& found = rules_.at(rule.path).front();
+    const std::string path = join(found.names, found.names.size());
+    const Fd file = open_in(root_, path, O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+    if (!file || found.existing < found.names.size())
+      return fail("unenforceable", "there is no such file to pin", "put the program there first");
+    auto open = open_inodes(kernel_);
+    if (!open) return tl::unexpected<Error>(open.error());
+    const auto inode = open->find(file.get());
+    if (inode == open->end() || inodes_.at(path) != inode->second)
+      return fail("fs_view", "the file changed meanwhile", "try again");
+    return check_pin(file, rule.sha256);
   }
 
   policy::FsPath path_of(const std::vector<std::string>& names, std::size_t existing) const {

@@ -116,7 +116,8 @@ enum sbpf_fs_flags {
 	SBPF_FS_NAMED = 1u << 0, /* has child nodes: names below it count */
 	SBPF_FS_HOLDS = 1u << 1, /* a node without SBPF_FS_WRITE lies beneath: it may not be moved or removed */
 	SBPF_FS_RULE = 1u << 2,  /* a filesystem rule names it; else it has the rights of the node above */
-	SBPF_FS_DENY_WRITABLE = 1u << 3 /* SBPF_FS_EXEC is missing only because it may be written */
+	SBPF_FS_DENY_WRITABLE = 1u << 3, /* SBPF_FS_EXEC is missing only because it may be written */
+	SBPF_FS_PINNED = 1u << 4         /* only its inode has SBPF_FS_EXEC: whatever else bears the name is another program */
 };
 
 struct sbpf_fs_inode {
@@ -417,6 +418,7 @@ enum sbpf_reason {
 	SBPF_REASON_EXEC_DEFAULT = 20,    /* no exec rule covers the path, and there is a list of what is allowed */
 	SBPF_REASON_EXEC_WRITABLE = 21,   /* the sandbox may write it */
 	SBPF_REASON_EXEC_PLACELESS = 22,  /* memfd, shared memory, a deleted file */
+	SBPF_REASON_EXEC_PINNED = 23,     /* not the file whose contents the policy pins */
 	SBPF_REASON_MAX
 };
 

@@ -81,6 +81,8 @@ static __noinline int judge_exec(struct sbpf_sandbox *box, __u32 hook, struct de
 		return 0;
 	if (place.not_as_writable)
 		d.reason = SBPF_REASON_EXEC_WRITABLE;
+	else if (place.pinned)
+		d.reason = SBPF_REASON_EXEC_PINNED;
 	else
 		d.reason = place.exec_rule == SBPF_NO_RULE ? SBPF_REASON_EXEC_DEFAULT : SBPF_REASON_EXEC_RULE;
 	place.rule = place.exec_rule;

@@ -24,7 +24,7 @@ struct fs_place {
 	__u32 not_as_writable; /* it would be run if it were not written */
 	__u32 covered;	       /* 0: no node up to the root of the filesystem */
 	__u32 shared;	       /* the directory, and all in it that no rule knows, have the same rights */
-	__u32 pad;
+	__u32 pinned; /* another file has this name in the policy */
 };
 
 /* Hash of a name, in chunks of 32 bytes (policy/filesystem.cpp has the same for user space). Global, so that the loop is
@@ -144,7 +144,7 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	place->rule = SBPF_NO_RULE;
 	place->exec_rule = SBPF_NO_RULE;
 	place->not_as_writable = 0;
-	place->pad = 0;
+	place->pinned = 0;
 	place->covered = 0;
 	place->shared = 0;
 	/* Files of an overlay carry the numbers of their layers, which can be equal; only its directories have their own. */
@@ -183,6 +183,7 @@ found:
 	place->rule = node->rule;
 	place->exec_rule = node->exec_rule;
 	place->not_as_writable = !!(node->flags & SBPF_FS_DENY_WRITABLE);
+	place->pinned = !!(node->flags & SBPF_FS_PINNED);
 	return 0;
 }
 

@@ -148,6 +148,8 @@ const char* to_string(sbpf_reason reason) {
       return "exec_default";
     case SBPF_REASON_EXEC_WRITABLE:
       return "exec_writable";
+    case SBPF_REASON_EXEC_PINNED:
+      return "exec_pinned";
     case SBPF_REASON_EXEC_PLACELESS:
       return "exec_placeless";
     case SBPF_REASON_MAX:

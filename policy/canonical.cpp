@@ -78,7 +78,8 @@ std::string entry_text(const FsRule& rule) {
 }
 
 std::string entry_text(const ExecRule& rule) {
-  return std::string("process.exec.") + (rule.allow ? "allow: " : "deny: ") + path_text(rule.path);
+  const char* key = !rule.sha256.empty() ? "sha256: " : rule.allow ? "allow: " : "deny: ";
+  return std::string("process.exec.") + key + path_text(rule.path);
 }
 
 std::string located(const Location& where, std::string text) {
@@ -135,9 +136,13 @@ std::string exec_text(const Exec& exec) {
     if (allow && !exec.allow_listed) continue;
     std::string paths;
     for (const ExecRule& rule : exec.rules)
-      if (rule.allow == allow) paths += "      - " + internal::path_text(rule.path) + "\n";
+      if (rule.allow == allow && rule.sha256.empty()) paths += "      - " + internal::path_text(rule.path) + "\n";
     text += std::string(allow ? "    allow:" : "    deny:") + (paths.empty() ? " []" : "") + "\n" + paths;
   }
+  std::string pins;
+  for (const ExecRule& rule : exec.rules)
+    if (!rule.sha256.empty()) pins += "      " + internal::path_text(rule.path) + ": \"" + rule.sha256 + "\"\n";
+  if (!pins.empty()) text += "    sha256:\n" + pins;
   return text + "    deny_writable: " + (exec.deny_writable ? "true" : "false") + "\n";
 }
 

@@ -38,6 +38,8 @@ __u32 rights_of(FsDefault fallback) {
 
 constexpr __u32 kFileRights = SBPF_FS_READ | SBPF_FS_WRITE;
 
+bool same_effect(const ExecRule& a, const ExecRule& b) { return a.allow == b.allow && a.sha256 == b.sha256; }
+
 template <typename Rule>
 std::string describe(const Rule& rule) {
   return internal::located(rule.where, internal::entry_text(rule));
@@ -117,12 +119,15 @@ class Tree {
   Result<FsEntries> entries(const std::vector<FsPath>& mounts) const {
     FsEntries entries;
     for (const auto& [inode, node] : by_inode_) entries.emplace(fs_inode_key(inode), nodes_[node].value);
-    for (const auto& [entry, node] : by_name_)
-      if (!entries.emplace(fs_name_key(nodes_[entry.first].value.node, entry.second), nodes_[node].value).second)
+    for (const auto& [entry, node] : by_name_) {
+      sbpf_fs_node value = nodes_[node].value;
+      if (value.flags & SBPF_FS_PINNED) value.rights &= ~static_cast<__u32>(SBPF_FS_EXEC);
+      if (!entries.emplace(fs_name_key(nodes_[entry.first].value.node, entry.second), value).second)
         return fail("fs_name_collision",
                     "two names of the policy in one directory have the same hash, one of them " +
                         internal::path_text(entry.second),
                     "name the directory instead of what is in it");
+    }
     for (const auto& [inode, value] : mounted(mounts)) entries.emplace(fs_inode_key(inode), value);
     return entries;
   }
@@ -172,6 +177,7 @@ class Tree {
       node.may_exec = !exec_.allow_listed;
     }
     if (!node.may_exec) return;
+    if (node.exec_rule != kNoRule && !exec_.rules[node.exec_rule].sha256.empty()) node.value.flags |= SBPF_FS_PINNED;
     if (exec_.deny_writable && (node.value.rights & SBPF_FS_WRITE || !filesystem_.judged()))
       node.value.flags |= SBPF_FS_DENY_WRITABLE;
     else
@@ -226,7 +232,7 @@ class Tree {
     }
     std::uint32_t& rule = named.of_exec ? nodes_[at].exec_rule : nodes_[at].rule;
     const bool agrees = rule == kNoRule ||
-                        (named.of_exec ? exec_.rules[rule].allow == exec_.rules[named.rule].allow
+                        (named.of_exec ? same_effect(exec_.rules[rule], exec_.rules[named.rule])
                                        : filesystem_.rules[rule].access == filesystem_.rules[named.rule].access);
     if (!agrees) {
       const auto [first, second] = std::minmax(rule, named.rule);
@@ -245,14 +251,19 @@ class Tree {
     Node& node = nodes_[i];
     node.same = i;
     if (node.inode) node.same = by_inode_.try_emplace(*node.inode, i).first->second;
-    if (node.same != i && nodes_[node.same].value.rights != node.value.rights) return disagree(node.same, i);
+    if (node.same != i && differ(node.same, i)) return disagree(node.same, i);
     if (i == 0) return {};
     const auto entry = by_name_.try_emplace({nodes_[node.parent].same, node.name}, node.same).first;
     if (nodes_[entry->second].inode.has_value() != node.inode.has_value())
       return fail("fs_unresolved", path_of(i) + " was looked up twice, and had changed", kChanged);
-    if (nodes_[entry->second].value.rights != node.value.rights) return disagree(entry->second, i);
+    if (differ(entry->second, i)) return disagree(entry->second, i);
     if (!node.inode) node.same = entry->second;
     return {};
+  }
+
+  bool differ(std::size_t a, std::size_t b) const {
+    const sbpf_fs_node &first = nodes_[a].value, &second = nodes_[b].value;
+    return first.rights != second.rights || ((first.flags ^ second.flags) & SBPF_FS_PINNED) != 0;
   }
 
   Result<void> disagree(std::size_t a, std::size_t b) const {

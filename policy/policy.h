@@ -85,10 +85,11 @@ struct ExecRule {
   std::string path;  // as FsRule's
   bool allow = false;
   Location where;
+  std::string sha256 = {};  // lower-case hex: allowed is the one file there now, if these are its contents; "": whatever is there
 };
 
 struct Exec {
-  bool allow_listed = false;    // there is a list `allow`: what no rule covers is denied. Without: it is allowed
+  bool allow_listed = false;    // there is `allow` or `sha256`: what no rule covers is denied. Without: it is allowed
   bool deny_writable = false;   // nothing that the filesystem rules let the sandbox write is run
   std::vector<ExecRule> rules;  // sorted by path (its bytes), one per path
 

@@ -22,13 +22,14 @@ struct RulesReader {
                 [&](const YamlNode& item, const std::string& item_key) { read_rule(item, item_key, value); });
   }
 
-  void read_rule(const YamlNode& item, const std::string& key, Access value) {
+  // The new rule; nullptr after an error.
+  Rule* read_rule(const YamlNode& item, const std::string& key, Access value) {
     auto path = reader.value<std::string>(item, key, "a path", parse_path);
-    if (!path) return;
+    if (!path) return nullptr;
     const auto [earlier, fresh] = rules.emplace(*path, Rule{*path, value, reader.where(item)});
     if (fresh) {
       keys.emplace(*path, key);
-      return;
+      return &earlier->second;
     }
     const Location& where = earlier->second.where;
     const std::string other =
@@ -37,6 +38,7 @@ struct RulesReader {
       reader.error(item, key, {"duplicate_value", quoted(*path) + " is named twice, first in " + other, "remove one"});
     else
       reader.error(item, key, {"conflicting_rules", quoted(*path) + " is also in " + other + conflict, conflict_hint});
+    return nullptr;
   }
 };
 

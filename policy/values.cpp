@@ -198,6 +198,14 @@ Value<std::string> parse_path(std::string_view text) {
   return std::string(path);
 }
 
+Value<std::string> parse_sha256(std::string_view text) {
+  constexpr std::size_t kDigits = 64;
+  if (text.size() == kDigits && text.find_first_not_of("0123456789abcdef") == std::string_view::npos)
+    return std::string(text);
+  return tl::unexpected(
+      BadValue{"bad_sha256", quoted(text) + " is not a SHA-256", "write 64 digits as sha256sum prints them"});
+}
+
 bool valid_policy_name(std::string_view text) {
   return !text.empty() && text.size() < SBPF_NAME_LEN && std::all_of(text.begin(), text.end(), [](char c) {
     return letter(c) || digit(c) || c == '.' || c == '_' || c == '-';

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The hands of hands.sh: reads one operation a line, "OP PATH [PATH]", and prints the errno, 0 for success. What
 # succeeds and changes an entry is undone at once.
-import fcntl, os, struct, sys
+import fcntl, mmap, os, struct, sys
 
 def opened(path, flags):
     os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
@@ -47,6 +47,16 @@ def appended(path):
 def attribute(path):
     os.setxattr(path, "user.sbpf", b"x")
 
+def executed(path):
+    os.waitpid(os.posix_spawn(path, [path], {}), 0)
+
+def mapped(path):
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        mmap.mmap(fd, 0, mmap.MAP_PRIVATE, mmap.PROT_READ | mmap.PROT_EXEC).close()
+    finally:
+        os.close(fd)
+
 # Of a subvolume, into a directory: BTRFS_IOC_SNAP_CREATE_V2 with the name `snapshot`.
 def snapshot(subvolume, directory):
     source, target = (os.open(p, os.O_RDONLY | os.O_DIRECTORY) for p in (subvolume, directory))
@@ -75,6 +85,7 @@ OPERATIONS = {
     "chmod": lambda p: os.chmod(p, 0o700),
     "chown": lambda p: os.chown(p, 0, 0),
     "utime": os.utime,
+    "exec": executed, "map": mapped,
     # These stay: to be looked at from outside.
     "keep": lambda p: opened(p, os.O_WRONLY | os.O_CREAT | os.O_EXCL),
     "snapshot": snapshot, "subvolume": lambda d, name: subvolume(d, name, 0x5000940e),

@@ -19,7 +19,8 @@ Policy policy_of(const std::string& body, const ProfileSource& profiles = nullpt
 std::string rules_of(const Policy& policy) {
   std::string text = policy.exec.allow_listed ? "listed" : "named";
   if (policy.exec.deny_writable) text += " unwritable";
-  for (const ExecRule& rule : policy.exec.rules) text += (rule.allow ? " +" : " -") + rule.path;
+  for (const ExecRule& rule : policy.exec.rules)
+    text += (rule.allow ? " +" : " -") + rule.path + (rule.sha256.empty() ? "" : "=" + rule.sha256.substr(0, 2));
   return text;
 }
 
@@ -53,6 +54,33 @@ TEST(ExecParse, canonical_text) {
   EXPECT_NE(named.find("  exec:\n    deny:\n      - /usr\n    deny_writable: false\n"), std::string::npos) << named;
 }
 
+const std::string kDigest(64, 'a');
+
+TEST(ExecParse, a_pinned_path_is_allowed_with_its_digest) {
+  const Policy p = policy_of("process: {exec: {sha256: {/usr/bin/tool: " + kDigest + "}, deny: [/bin]}}");
+  EXPECT_EQ(rules_of(p), "listed -/bin +/usr/bin/tool=aa");
+  const std::string text = canonical(p);
+  EXPECT_NE(text.find("    allow: []\n    deny:\n      - /bin\n    sha256:\n      /usr/bin/tool: \"" + kDigest + "\"\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(rules_of(policy_of("process: {exec: {sha256: {}}}")), "listed");
+  EXPECT_EQ(canonical(parse(text, "canonical", nullptr).value()), text);
+}
+
+TEST(ExecParse, what_is_wrong_with_pins) {
+  const auto code_of = [](const std::string& exec) {
+    const auto policy = parse("version: 1\nname: p\nprocess: {exec: " + exec + "}\n", "p.yaml", nullptr);
+    return policy ? "none" : policy.error().front().code + " " + policy.error().front().key;
+  };
+  EXPECT_EQ(code_of("{sha256: {/t: abc}}"), "bad_sha256 process.exec.sha256./t");
+  EXPECT_EQ(code_of("{sha256: {/t: " + std::string(64, 'A') + "}}"), "bad_sha256 process.exec.sha256./t");
+  EXPECT_EQ(code_of("{sha256: {t: " + kDigest + "}}"), "bad_path process.exec.sha256");
+  EXPECT_EQ(code_of("{sha256: [/t]}"), "wrong_type process.exec.sha256");
+  EXPECT_EQ(code_of("{sha256: null}"), "wrong_type process.exec.sha256");
+  EXPECT_EQ(code_of("{sha256: {/t: " + kDigest + ", /t: " + kDigest + "}}"), "duplicate_value process.exec.sha256");
+  EXPECT_EQ(code_of("{sha256: {/t: " + kDigest + "}, deny: [/t]}"), "conflicting_rules process.exec.deny[0]");
+}
+
 TEST(ExecExtends, rules_are_united_and_a_later_one_replaces_that_of_its_path) {
   const ProfileSource profiles = [](std::string_view name) -> std::optional<std::string> {
     if (name == "listed")
@@ -81,6 +109,7 @@ std::string node_at(const Image& image, const sbpf_rule_key& key) {
   if (node.flags & SBPF_FS_HOLDS) text += " holds";
   if (node.flags & SBPF_FS_RULE) text += " ruled";
   if (node.flags & SBPF_FS_DENY_WRITABLE) text += " writable";
+  if (node.flags & SBPF_FS_PINNED) text += " pinned";
   return text;
 }
 
@@ -144,6 +173,40 @@ TEST(ExecImage, one_file_with_two_names_has_one_right) {
       << image.error().message;
 }
 
+// Its inode may be run; its name alone may not, nor what might be below it one day.
+TEST(ExecImage, a_pinned_program_is_known_by_its_inode) {
+  Host host;
+  host.make("/usr/bin/tool");
+  const Policy p = policy_of("filesystem: {read: [/usr, /usr/bin/tool/x]}\nprocess: {exec: {allow: [/usr/lib], sha256: {/usr/bin/tool: " +
+                             kDigest + "}}}");
+  const Image image = compiled(p, host);
+  const std::string allowed = inode(image, host, "/usr/bin/tool");
+  EXPECT_NE(allowed.find(" rx "), std::string::npos) << allowed;
+  const std::string bin = inode(image, host, "/usr/bin");
+  const std::string named = node_at(image, fs_name_key(static_cast<std::uint32_t>(std::stoul(bin)), "tool"));
+  EXPECT_NE(named.find(" r by"), std::string::npos) << named;
+  EXPECT_NE(named.find(" pinned"), std::string::npos) << named;
+  const std::string below = node_at(image, fs_name_key(static_cast<std::uint32_t>(std::stoul(allowed)), "x"));
+  EXPECT_NE(below.find(" r by"), std::string::npos) << below;
+  EXPECT_EQ(rule_text(p, 3), "process.exec.sha256: /usr/bin/tool");
+}
+
+TEST(ExecImage, one_file_is_pinned_under_all_its_names_or_none) {
+  Host host;
+  host.make("/a");
+  host.make("/b");
+  host.inodes["/b"] = host.inodes["/a"];
+  const Policy p = policy_of("process: {exec: {allow: [/b], sha256: {/a: " + kDigest + "}}}");
+  const auto image = compile(p, 1, host.view(p));
+  ASSERT_FALSE(image);
+  EXPECT_EQ(image.error().code, "fs_same_inode");
+  host.links["/c"] = "/a";
+  const Policy two = policy_of("process: {exec: {allow: [/c], sha256: {/a: " + kDigest + "}}}");
+  const auto conflict = compile(two, 1, host.view(two));
+  ASSERT_FALSE(conflict);
+  EXPECT_EQ(conflict.error().code, "fs_conflict");
+}
+
 TEST(ExecImage, two_rules_that_lead_to_one_place_must_agree) {
   Host host;
   host.make("/usr/bin");
@@ -188,6 +251,12 @@ TEST(ExecExplain, listed) {
   expect_rows(policy_of("process: {exec: {allow: [/usr], deny: [/usr/sbin]}}"),
               {{"/usr/bin/env", true, "process.exec.allow: /usr", ""},
                {"/usr/sbin/x", false, "process.exec.deny: /usr/sbin", "process: {exec: {allow: [/usr/sbin/x]}}"},
+               {"/opt/x", false, "process.exec: not in allow", "process: {exec: {allow: [/opt/x]}}"}});
+}
+
+TEST(ExecExplain, pinned) {
+  expect_rows(policy_of("process: {exec: {allow: [/usr], sha256: {/opt/tool: " + kDigest + "}}}"),
+              {{"/opt/tool", true, "process.exec.sha256: /opt/tool", ""},
                {"/opt/x", false, "process.exec: not in allow", "process: {exec: {allow: [/opt/x]}}"}});
 }
 
