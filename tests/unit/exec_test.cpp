@@ -74,7 +74,7 @@ TEST(ExecParse, what_is_wrong_with_pins) {
   };
   EXPECT_EQ(code_of("{sha256: {/t: abc}}"), "bad_sha256 process.exec.sha256./t");
   EXPECT_EQ(code_of("{sha256: {/t: " + std::string(64, 'A') + "}}"), "bad_sha256 process.exec.sha256./t");
-  EXPECT_EQ(code_of("{sha256: {t: " + kDigest + "}}"), "bad_path process.exec.sha256");
+  EXPECT_EQ(code_of("{sha256: {t: " + kDigest + "}}"), "relative_path process.exec.sha256");
   EXPECT_EQ(code_of("{sha256: [/t]}"), "wrong_type process.exec.sha256");
   EXPECT_EQ(code_of("{sha256: null}"), "wrong_type process.exec.sha256");
   EXPECT_EQ(code_of("{sha256: {/t: " + kDigest + ", /t: " + kDigest + "}}"), "duplicate_value process.exec.sha256");
@@ -188,7 +188,7 @@ TEST(ExecImage, a_pinned_program_is_known_by_its_inode) {
   EXPECT_NE(named.find(" pinned"), std::string::npos) << named;
   const std::string below = node_at(image, fs_name_key(static_cast<std::uint32_t>(std::stoul(allowed)), "x"));
   EXPECT_NE(below.find(" r by"), std::string::npos) << below;
-  EXPECT_EQ(rule_text(p, 3), "process.exec.sha256: /usr/bin/tool");
+  EXPECT_EQ(rule_text(p, 2), "process.exec.sha256: /usr/bin/tool");
 }
 
 TEST(ExecImage, one_file_is_pinned_under_all_its_names_or_none) {

@@ -144,7 +144,7 @@ std::string write_profile_policy(const Host& host, const Arguments& arguments) {
   return write_text(host,
                     "version: 1\nname: attack\nextends: [" + host.profile +
                         "]\nfilesystem:\n  read: [\"{host}\", \"{program_directory}\"]\n"
-                        "process:\n  limits: {timeout: 10m}\n",
+                        "process:\n  exec: {allow: [\"{program_directory}\"]}\n  limits: {timeout: 10m}\n",
                     all);
 }
 
