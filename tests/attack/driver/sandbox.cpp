@@ -100,7 +100,7 @@ std::string list_of(const char* key, const std::string& names) {
 constexpr const char* kOtherDomains =
     "process:\n kernel:\n  allow: [keyrings, module_requests, perf, user_namespaces, userfaultfd]\n"
     "  dangerously_allow_capabilities: [dac_read_search, linux_immutable, lease, net_broadcast, sys_admin, sys_nice, "
-    "sys_ptrace, sys_rawio, sys_resource, sys_tty_config]\n";
+    "sys_pacct, sys_ptrace, sys_rawio, sys_resource, sys_tty_config, syslog]\n";
 
 // The rules for programs, below what kOtherDomains begins.
 std::string exec_of(const FileSpec& files, bool allowing) {
