@@ -11,7 +11,6 @@
 
 #include "tests/attack/driver/phases.h"
 #include "tests/attack/lib/files.h"
-#include "tests/attack/lib/process_attack.h"
 
 using namespace attack;
 using namespace attack::driver;
@@ -41,7 +40,7 @@ int usage() {
 bool selected(const Attack& attack, const Options& options) {
   if (options.on_host && attack.spec.machine_wide) return false;
   if (options.uid != 0 && attack.spec.root) return false;
-  return corpus_name(attack).find(options.only) != std::string::npos;
+  return attack.full_name().find(options.only) != std::string::npos;
 }
 
 class Report {
@@ -52,7 +51,7 @@ class Report {
     if (verdict.kind == Verdict::Kind::ok) word = "ok";
     if (verdict.kind == Verdict::Kind::skip) word = "skip";
     failed_ += verdict.kind == Verdict::Kind::not_ok;
-    std::printf("%s %s/%s%s%s\n", word, corpus_name(attack).c_str(), phase, verdict.why.empty() ? "" : ": ",
+    std::printf("%s %s/%s%s%s\n", word, attack.full_name().c_str(), phase, verdict.why.empty() ? "" : ": ",
                 verdict.why.c_str());
     std::fflush(stdout);
   }
@@ -108,7 +107,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   if (options.list) {
     for (const Attack& attack : attacks())
-      if (selected(attack, options)) std::puts(corpus_name(attack).c_str());
+      if (selected(attack, options)) std::puts(attack.full_name().c_str());
     return 0;
   }
   Report report;

@@ -78,7 +78,7 @@ struct Result {
 class Run {
  public:
   Run(const Host& host, const Attack& attack, Phase phase)
-      : host_(host), attack_(attack), spec_(attack.spec), process_(process_spec_of(attack)), phase_(phase), token_(fresh_token()) {}
+      : host_(host), attack_(attack), spec_(attack.spec), process_(attack.spec.process), phase_(phase), token_(fresh_token()) {}
 
   Result operator()() {
     const Decoy decoy;

@@ -123,6 +123,7 @@ struct Lacking {
 };
 
 struct FileSpec;
+struct ProcessSpec;
 
 struct Spec {
   Victim victim = Victim::claim;
@@ -141,6 +142,7 @@ struct Spec {
   int or_expected = 0;              // another errno that is just as right, where two hooks see the step
   bool harmless = false;            // no attack: it must get through in all three runs, and do no harm
   const FileSpec* files = nullptr;  // set for the attacks on files and programs
+  const ProcessSpec* process = nullptr;  // set for the attacks on the kernel and on other processes
   const char* domain = "network";   // the folder
 };
 

@@ -24,22 +24,16 @@ struct ProcessSpec {
   Lacking lacking = {};
 };
 
-// Of an attack on processes; nullptr for others.
-const ProcessSpec* process_spec_of(const Attack& attack);
+Spec spec_of(const ProcessSpec& process);
 
-// network/NAME, filesystem/NAME or process/NAME.
-std::string corpus_name(const Attack& attack);
-
-class ProcessRegistration {
- public:
-  ProcessRegistration(const char* name, const ProcessSpec& spec, Body body);
-};
+// The policy gives SYS_ADMIN over the host.
+inline constexpr const char* kAdmin = "kernel: {dangerously_allow_capabilities: [sys_admin]}";
 
 // PROCESS_ATTACK(name_of_what_is_refused, {.at = "prctl", …}) { body }
-#define PROCESS_ATTACK(name, ...)                                                                       \
-  static void name([[maybe_unused]] attack::Context& ctx);                                              \
-  static const attack::ProcessSpec spec_of_##name __VA_ARGS__;                                          \
-  static const attack::ProcessRegistration registration_of_##name{#name, spec_of_##name, name};         \
+#define PROCESS_ATTACK(name, ...)                                                                            \
+  static void name([[maybe_unused]] attack::Context& ctx);                                                   \
+  static const attack::ProcessSpec process_of_##name __VA_ARGS__;                                            \
+  static const attack::Registration registration_of_##name{#name, attack::spec_of(process_of_##name), name}; \
   static void name([[maybe_unused]] attack::Context& ctx)
 
 }  // namespace attack

@@ -32,7 +32,6 @@ using namespace attack;
 
 namespace {
 
-constexpr const char* kAdmin = "kernel: {dangerously_allow_capabilities: [sys_admin]}";
 constexpr const char* kBoot = "kernel: {dangerously_allow_capabilities: [sys_boot]}";
 constexpr const char* kIo = "kernel: {dangerously_allow_capabilities: [sys_rawio]}";
 constexpr const char* kNice = "kernel: {dangerously_allow_capabilities: [sys_nice]}";

@@ -20,7 +20,6 @@ namespace {
 
 constexpr const char* kKeyrings = "kernel: {allow: [keyrings]}";
 // Debian's kernels ask for a capability before any perf event is judged.
-constexpr const char* kAdmin = "kernel: {dangerously_allow_capabilities: [sys_admin]}";
 constexpr const char* kAdminAndPerf = "kernel: {allow: [perf], dangerously_allow_capabilities: [sys_admin]}";
 constexpr const char* kAdminAndModules = "kernel: {allow: [module_requests], dangerously_allow_capabilities: [sys_admin]}";
 

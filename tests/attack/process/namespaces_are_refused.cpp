@@ -18,7 +18,6 @@ using namespace attack;
 namespace {
 
 constexpr const char* kUserNamespaces = "kernel: {allow: [user_namespaces]}";
-constexpr const char* kAdmin = "kernel: {dangerously_allow_capabilities: [sys_admin]}";
 
 // The child only has to be born.
 void clone_with(unsigned long long flags) {
