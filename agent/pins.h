@@ -4,8 +4,8 @@
 
 #include <string>
 
-#include "base/result.h"
 #include "base/fd.h"
+#include "base/result.h"
 
 namespace sbpf::agent {
 

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 
+#include "bpf/capabilities.h"
 #include "policy/policy.h"
 
 namespace sbpf::policy {
 namespace {
 
 // By number, as in linux/capability.h.
-constexpr std::array<std::string_view, 41> kCapabilities = {
+constexpr std::array<std::string_view, SBPF_CAP_COUNT> kCapabilities = {
     "chown",          "dac_override",  "dac_read_search", "fowner",           "fsetid",       "kill",
     "setgid",         "setuid",        "setpcap",         "linux_immutable",  "net_bind_service", "net_broadcast",
     "net_admin",      "net_raw",       "ipc_lock",        "ipc_owner",        "sys_module",   "sys_rawio",
