@@ -171,8 +171,13 @@ Result<Status> status(const std::string& name, bool canary);
 // Names of the sandboxes that are pinned; removes what is empty and unowned first.
 Result<std::vector<std::string>> list();
 
-// Removes programs, maps and pins when no sandbox is left. Errors: "busy".
+// Removes programs, maps and pins when no sandbox is left. Errors: "busy", "not_the_agent".
 Result<void> unload();
+
+// For so long, everyone outside of the sandboxes may touch what is sbpf's own: the way to take it down by hand, or to hand
+// it over to another executable. Told to the host's log and to every sandbox's ring. 0 seconds close the window.
+// Errors: "not_loaded", "not_the_agent".
+Result<void> break_glass(const std::string& reason, std::chrono::seconds window);
 
 // Reads what is in a sandbox's ring, oldest first, calling `sink` for each; with `follow`, goes on until `sink` returns
 // false or the sandbox is gone. Errors: "no_such_sandbox", "busy" (another reader).

@@ -38,6 +38,24 @@ int try_fork() {
   return 0;
 }
 
+int try_map() {
+  bpf_attr attr{};
+  attr.map_type = BPF_MAP_TYPE_ARRAY;
+  attr.key_size = attr.value_size = sizeof(std::uint32_t);
+  attr.max_entries = 1;
+  return result(Fd(static_cast<int>(::syscall(SYS_bpf, BPF_MAP_CREATE, &attr, sizeof attr))).get());
+}
+
+int try_program() {
+  const bpf_insn nothing[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  bpf_attr attr{};
+  attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
+  attr.insns = reinterpret_cast<std::uintptr_t>(nothing);
+  attr.insn_cnt = 2;
+  attr.license = reinterpret_cast<std::uintptr_t>("GPL");
+  return result(Fd(static_cast<int>(::syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof attr))).get());
+}
+
 int try_ptrace_read(pid_t target) {
   char byte = 0;
   iovec here{&byte, 1}, there{nullptr, 1};
@@ -206,6 +224,10 @@ int try_hook(sbpf_hook hook, const Scene& scene) {
       bpf_attr attr{};
       return result(::syscall(SYS_bpf, BPF_PROG_GET_NEXT_ID, &attr, sizeof attr));
     }
+    case SBPF_HOOK_bpf_map:
+      return try_map();
+    case SBPF_HOOK_bpf_prog:
+      return try_program();
     case SBPF_HOOK_path_unlink:
       return result(::unlink(file.c_str()));
     case SBPF_HOOK_path_rename:

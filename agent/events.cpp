@@ -229,6 +229,10 @@ void explain_into(Event& event) {
                                                       : "ioctl that drives a device, or makes or removes a btrfs subvolume";
       event.allow = "filesystem: {dangerously_allow_all: true}";
       return;
+    case SBPF_REASON_BREAK_GLASS:
+      event.text = "the glass was broken: for " + std::to_string(e.task.detail) +
+                   " s the host's root may take sbpf's things down";
+      return;
     case SBPF_REASON_NONE:
     case SBPF_REASON_CANARY:
     case SBPF_REASON_MAX:

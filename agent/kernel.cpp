@@ -16,6 +16,7 @@
 
 #include "agent/bpf_info.h"
 #include "agent/cgroup.h"
+#include "agent/guard.h"
 #include "agent/kernel_fit.h"
 #include "bpf/sbpf.digest.h"
 #include "bpf/sbpf.skel.h"
@@ -26,6 +27,7 @@ namespace {
 
 const std::string kRoot{kPinRoot};
 const char* const kInodesPin = "/programs/inodes";
+const char* const kAnnouncePin = "/programs/announce";
 const std::string kNew = kRoot + "_new";  // filled first, then renamed: pins are all there or not at all
 
 struct MapName {
@@ -58,6 +60,11 @@ std::string failed_program() {
 
 Result<Fd> open_pin(const std::string& path) {
   Fd fd(bpf_obj_get(path.c_str()));
+  if (!fd && errno == EPERM)
+    return fail("not_the_agent", "another executable loaded sbpf's programs, or this one is being traced",
+                "use that executable (the `exe` of a running `sbpf run` in /proc is it, also when it was replaced), or its "
+                "`sbpf break-glass`",
+                EPERM);
   if (!fd)
     return fail("pins_broken", "cannot open pin " + path + ": " + std::strerror(errno),
                 "a pin of sbpf was removed; end the sandboxes and run `sbpf unload`", errno);
@@ -102,6 +109,7 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(bss_, other.bss_);
   std::swap(meta_map_, other.meta_map_);
   std::swap(inodes_, other.inodes_);
+  std::swap(announce_, other.announce_);
   std::swap(programs_, other.programs_);
   std::swap(links_, other.links_);
   std::swap(meta_, other.meta_);
@@ -141,12 +149,13 @@ Result<Kernel> Kernel::load() {
   if (const int error = sbpf_bpf__load(skeleton); error != 0) return tl::unexpected<Error>(load_error(error));
 
   const auto dup_fd = [](int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); };
-  kernel.sandboxes_ = dup_fd(bpf_map__fd(skeleton->maps.sandboxes));
-  kernel.policies_ = dup_fd(bpf_map__fd(skeleton->maps.policies));
-  kernel.rings_ = dup_fd(bpf_map__fd(skeleton->maps.rings));
-  kernel.cgroup_refs_ = dup_fd(bpf_map__fd(skeleton->maps.cgroup_refs));
+  kernel.sandboxes_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_sandboxes));
+  kernel.policies_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_policies));
+  kernel.rings_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_rings));
+  kernel.cgroup_refs_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_cgroup_refs));
   kernel.bss_ = dup_fd(bpf_map__fd(skeleton->maps.bss));
   kernel.inodes_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_inodes));
+  kernel.announce_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_announce));
   for (const Hook& hook : hooks()) {
     bpf_program* program =
         bpf_object__find_program_by_name(skeleton->obj, (std::string("hook_") + hook.name).c_str());
@@ -170,6 +179,7 @@ Result<Kernel> Kernel::load() {
   kernel.globals_->gate.root_level = root->level();
   kernel.globals_->gate.root_id = root->id();
   if (auto recorded = kernel.record_meta(); !recorded) return tl::unexpected<Error>(recorded.error());
+  if (auto agent = become_agent(kernel); !agent) return tl::unexpected<Error>(agent.error());
   return kernel;
 }
 
@@ -231,9 +241,10 @@ Result<void> Kernel::pin() const {
         if (auto r = pin_fd(links_[hook.id].get(), kNew + "/links/" + hook.name); !r) return r;
     }
     if (auto r = pin_fd(inodes_.get(), kNew + kInodesPin); !r) return r;
+    if (auto r = pin_fd(announce_.get(), kNew + kAnnouncePin); !r) return r;
     if (::rename(kNew.c_str(), kRoot.c_str()) != 0)
       return fail("pin", "cannot rename " + kNew + ": " + std::strerror(errno), "", errno);
-    return {};
+    return guard_pins(*this, kRoot);
   };
   auto done = pin_all();
   if (!done) fs::remove_all(kNew, ec);
@@ -259,6 +270,7 @@ Result<Kernel> Kernel::open() {
                   "end the sandboxes and run `sbpf unload`");
   set_hooks_present([&kernel](const Hook& hook) { return kernel.meta_[hook.id].prog_id != 0; });
   kernel.inodes_ = Fd(bpf_obj_get((kRoot + kInodesPin).c_str()));
+  kernel.announce_ = Fd(bpf_obj_get((kRoot + kAnnouncePin).c_str()));
   for (const Hook& hook : hooks()) {
     // A missing program or link is for status to report, not a reason to be blind.
     kernel.programs_[hook.id] = Fd(bpf_obj_get((kRoot + "/programs/" + hook.name).c_str()));
@@ -285,6 +297,8 @@ Result<Kernel> Kernel::ensure() {
                                        (hook.kind == HookKind::lsm ? kernel->lsm_status(hook, false).reason : "program missing"),
                     "end the sandboxes and run `sbpf unload`, then start again");
     }
+    // Whoever could open the maps is the agent, or came through a break-glass window to take over.
+    if (auto agent = become_agent(*kernel); !agent) return tl::unexpected<Error>(agent.error());
     return kernel;
   }
   auto kernel = load();

@@ -16,10 +16,11 @@
 
 namespace sbpf::agent {
 
-// Shared with the programs through the mapped .bss: the gate and the canary.
+// Shared with the programs through the mapped .bss.
 struct KernelGlobals {
   sbpf_gate gate;
   sbpf_canary canary;
+  sbpf_guard guard;
 };
 
 // An exclusive lock over everything that changes what is pinned. Held by an open descriptor; a dead holder frees it.
@@ -32,7 +33,7 @@ class Kernel {
   // is pinned. On failure nothing that was made stays. The caller holds the lock.
   // Errors: "stale_programs" (pins of another version with live sandboxes), and those of load().
   static Result<Kernel> ensure();
-  // Opens what is pinned. Errors: "not_loaded", "pins_broken".
+  // Opens what is pinned. Errors: "not_loaded", "pins_broken", "not_the_agent" (another executable loaded it).
   static Result<Kernel> open();
   // Loads and attaches without pinning: everything is gone with the object.
   // Errors: "program_load", "program_attach" (naming the hook), "no_btf", "no_permission".
@@ -50,6 +51,7 @@ class Kernel {
   int rings() const { return rings_.get(); }
   int cgroup_refs() const { return cgroup_refs_.get(); }
   int inodes() const { return inodes_.get(); }  // the iterator program of bpf/inodes.bpf.c
+  int announce() const { return announce_.get(); }  // bpf/announce.bpf.c
   int program(sbpf_hook hook) const { return programs_[hook].get(); }
   // Read and written in place; visible to the programs at once.
   KernelGlobals& globals() const { return *globals_; }
@@ -69,7 +71,7 @@ class Kernel {
   Result<void> record_meta();
 
   std::unique_ptr<Object> object_;
-  Fd sandboxes_, policies_, rings_, cgroup_refs_, bss_, meta_map_, inodes_;
+  Fd sandboxes_, policies_, rings_, cgroup_refs_, bss_, meta_map_, inodes_, announce_;
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
   std::array<Fd, SBPF_HOOK_COUNT> links_;  // LSM only
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};

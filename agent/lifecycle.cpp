@@ -4,6 +4,7 @@
 
 #include "agent/agent.h"
 #include "agent/fs_view.h"
+#include "agent/guard.h"
 #include "agent/host.h"
 #include "agent/verify.h"
 
@@ -38,6 +39,7 @@ Result<void> end_sandbox(const std::string& name, bool always_kill) {
   // Dead before unconfined: nothing runs on between the two.
   if (cgroup && (ours || always_kill) && cgroup->populated())
     if (auto killed = cgroup->kill(); !killed) return killed;
+  audit("sandbox " + name + (ours || always_kill ? " ended" : " detached: its processes go on, unconfined"));
   take_down(host->kernel, record->cgroup_id, name);
   if (cgroup && ours) return remove_cgroup(cgroup->path());
   return {};
@@ -113,8 +115,13 @@ Result<void> unload() {
     auto root = root_cgroup();
     if (root && root->populated())
       return fail("busy", "processes still run in sandboxes of another version of sbpf", "end them first");
+  } else if (kernel.error().code == "not_the_agent") {
+    return tl::unexpected<Error>(kernel.error());
   }
+  if (Kernel::is_pinned()) audit("programs unloaded");
   Kernel::remove_all();
+  if (Kernel::is_pinned())
+    return fail("not_the_agent", "sbpf's pins cannot be removed by this executable", "restart the host, or use the one that loaded them", EPERM);
   return {};
 }
 

@@ -7,6 +7,7 @@
 
 #include "agent/bpf_info.h"
 #include "agent/canary.h"
+#include "agent/guard.h"
 #include "agent/host.h"
 
 namespace sbpf::agent {
@@ -163,6 +164,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   for (const HookStatus& hook : status.hooks)
     if (!hook.attached) add_degradation(status, hook.hook->name, "attached", "missing", hook.reason);
 
+  if (auto open = guard_degradation(kernel)) status.degraded.push_back(std::move(*open));
   if (record.flags & SBPF_SANDBOX_KEPT_SOCKETS)
     add_degradation(status, "sockets", "closed", "kept", "attached with --keep-open-sockets");
   if (status.mode == policy::Mode::audit)

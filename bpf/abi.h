@@ -322,6 +322,31 @@ struct sbpf_canary {
 	__u64 born_until;
 };
 
+#define SBPF_BREAK_REASON_LEN 128 /* NUL included */
+
+/* Whom and what the guard of sbpf's own objects is about, in .bss beside the canary. Written by the agent alone: no one
+ * else gets a descriptor of the map. */
+struct sbpf_guard {
+	struct sbpf_fs_inode agent; /* the executable that loaded the programs; ino 0: nothing is guarded yet */
+	__u64 pins_ino;             /* of sbpf's directory of pins */
+	__u32 pins_dev;             /* super_block.s_dev */
+	__u32 pins_mount;           /* id of the mount by which the agent sees them */
+	__u32 pins_parent;          /* and of the one below it */
+	__u32 pad;
+	__u64 open_until;           /* CLOCK_BOOTTIME, ns: until then everyone outside may touch what is ours (break-glass) */
+	__u64 let_through;          /* operations that only the window allowed */
+	__u64 refused;
+	char reason[SBPF_BREAK_REASON_LEN]; /* of the last window; "" if there was none */
+};
+SBPF_ASSERT(sizeof(struct sbpf_guard) == 64 + SBPF_BREAK_REASON_LEN);
+
+/* Input of the program `sbpf_announce`, by which the agent puts an event into a sandbox's ring. */
+struct sbpf_announcement {
+	__u64 cgroup_id;
+	__u32 reason; /* enum sbpf_reason */
+	__u32 detail;
+};
+
 /* What the agent recorded when it loaded the programs: map `meta`, one entry a hook, frozen. */
 struct sbpf_meta {
 	__u32 prog_id;
@@ -419,6 +444,7 @@ enum sbpf_reason {
 	SBPF_REASON_EXEC_WRITABLE = 21,   /* the sandbox may write it */
 	SBPF_REASON_EXEC_PLACELESS = 22,  /* memfd, shared memory, a deleted file */
 	SBPF_REASON_EXEC_PINNED = 23,     /* not the file whose contents the policy pins */
+	SBPF_REASON_BREAK_GLASS = 24,     /* nothing was denied: the guard of sbpf's own objects is open; detail: seconds */
 	SBPF_REASON_MAX
 };
 

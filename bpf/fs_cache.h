@@ -39,7 +39,7 @@ static __always_inline struct sbpf_fs_verdict *fs_slot(__u64 cgroup_id, const st
 {
 	__u32 slot = ((directory->i_ino ^ cgroup_id << 32) * 0x9e3779b97f4a7c15ull) >> 52;
 
-	return bpf_map_lookup_elem(&fs_verdicts, &slot);
+	return bpf_map_lookup_elem(&sbpf_fs_verdicts, &slot);
 }
 SBPF_ASSERT(SBPF_FS_VERDICTS == 1 << (64 - 52));
 

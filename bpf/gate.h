@@ -71,7 +71,7 @@ __weak __noinline int levels_above(void)
 
 			if (!id) /* the task's own cgroup lies higher */
 				break;
-			if (bpf_map_lookup_elem(&sandboxes, &id))
+			if (bpf_map_lookup_elem(&sbpf_sandboxes, &id))
 				found |= 1u << level;
 		}
 		left >>= 1;
@@ -83,7 +83,7 @@ static __always_inline struct sbpf_sandbox *box_at_level(__u32 level)
 {
 	__u64 id = bpf_get_current_ancestor_cgroup_id(level & (SBPF_MAX_LEVELS - 1));
 
-	return bpf_map_lookup_elem(&sandboxes, &id);
+	return bpf_map_lookup_elem(&sbpf_sandboxes, &id);
 }
 
 static __noinline int gate_other_levels(struct boxes *boxes)
@@ -119,7 +119,7 @@ static __always_inline enum gate_result gate(struct boxes *boxes, int below_root
 	boxes->outer = NULL;
 	boxes->inner = NULL;
 	if (below_root) {
-		boxes->outer = bpf_map_lookup_elem(&sandboxes, cgroup_id);
+		boxes->outer = bpf_map_lookup_elem(&sbpf_sandboxes, cgroup_id);
 		if (!boxes->outer)
 			return GATE_LOST;
 		boxes->inner = boxes->outer;
@@ -164,7 +164,7 @@ static __always_inline void *box_policy(const struct sbpf_sandbox *box)
 {
 	__u64 id = box->cgroup_id;
 
-	return bpf_map_lookup_elem(&policies, &id);
+	return bpf_map_lookup_elem(&sbpf_policies, &id);
 }
 
 static __always_inline const struct sbpf_policy_header *box_header(const struct sbpf_sandbox *box)
@@ -213,7 +213,7 @@ static __always_inline void *reserve_event(struct sbpf_sandbox *box, __u64 now, 
 		__sync_fetch_and_add(&box->lost_rate, 1);
 		return NULL;
 	}
-	ring = bpf_map_lookup_elem(&rings, &id);
+	ring = bpf_map_lookup_elem(&sbpf_rings, &id);
 	event = ring ? bpf_ringbuf_reserve(ring, size, 0) : NULL;
 	if (!event)
 		__sync_fetch_and_add(&box->lost_full, 1);
@@ -320,6 +320,21 @@ enum hook_domain {
 	switch (gate(&boxes, below_root, &own_id)) { \
 	case GATE_OUTSIDE: \
 		return 0; \
+	case GATE_LOST: \
+		return -EPERM; \
+	case GATE_INSIDE: \
+		break; \
+	}
+
+/* For what is refused to tasks outside, too: goes on for them, with `inside` 0. */
+#define LSM_GATE_ALL(boxes, inside) \
+	__u64 own_id = 0; \
+	int below_root = is_below_root(&own_id), inside = 1; \
+	struct boxes boxes; \
+	switch (gate(&boxes, below_root, &own_id)) { \
+	case GATE_OUTSIDE: \
+		inside = 0; \
+		break; \
 	case GATE_LOST: \
 		return -EPERM; \
 	case GATE_INSIDE: \

@@ -7,7 +7,6 @@
  *                                                        tracefs and other files that drive    (`run` closes them, `attach` looks);
  *                                                        the kernel; all of /proc/PID of a     that a process is there, and whose
  *                                                        process outside                       (readdir, stat)
- * bpf                  __sys_bpf                         every bpf(2) command                  -
  * path_unlink, _rmdir, do_unlinkat, do_rmdir,            bpffs entries, cgroup directories     mkdir of child cgroups (they are
  * path_rename          do_renameat2                                                            confined too)
  * sb_mount, move_mount path_mount, do_move_mount,        mounts over and unmounts of bpffs,    mounts elsewhere
@@ -17,9 +16,13 @@
  *                                                        pidfd_getfd, kcmp, move_pages, links
  *                                                        in /proc/P, setns of tasks outside
  * ptrace_traceme       ptrace_traceme                    a parent outside as tracer            -
- * The rest of what concerns tasks outside is in process.bpf.c.
+ *
+ * The rest of what concerns tasks outside is in process.bpf.c. Of these here, path_unlink, _rmdir, _rename, sb_mount,
+ * move_mount, sb_umount and ptrace_access_check also keep tasks outside of every sandbox off what is sbpf's own (own.h);
+ * more in own.bpf.c.
  */
 #include "fs.h"
+#include "own.h"
 
 /* Guards have no allowing policy: dangerously_allow_all opens the network, not the way out. */
 static __noinline int refuse_guard(struct sbpf_sandbox *box, __u32 hook, __u32 reason, __u32 target_pid, __u32 detail)
@@ -152,13 +155,6 @@ int BPF_PROG(hook_file_open, struct file *file)
 	FS_JUDGE(boxes, file_open, fs_open_wants(file), file->f_path.dentry, file->f_path.mnt);
 }
 
-SEC("lsm/bpf")
-int BPF_PROG(hook_bpf, int cmd)
-{
-	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_bpf, 1, SBPF_REASON_GUARD, cmd);
-}
-
 /* An entry goes only from a directory that may be written: a rule that lets a file or device be written does not let it
  * be removed. */
 
@@ -173,8 +169,10 @@ static __always_inline int is_guarded_dir(struct dentry *dentry)
 SEC("lsm/path_unlink")
 int BPF_PROG(hook_path_unlink, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
-	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_unlink, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+	LSM_GATE_ALL(boxes, inside);
+	if (inside)
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_unlink, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+	KEEP_OFF(inside, is_own_pin(dentry));
 	FS_ASK(boxes, path_unlink, SBPF_FS_WRITE, dir->dentry, dir->mnt);
 	FS_JUDGE(boxes, path_unlink, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
 }
@@ -183,8 +181,10 @@ SEC("lsm/path_rename")
 int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, struct path *new_dir,
 	     struct dentry *new_dentry)
 {
-	LSM_GATE(boxes);
-	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded_dir(old_dir->dentry), SBPF_REASON_GUARD, 0);
+	LSM_GATE_ALL(boxes, inside);
+	if (inside)
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded_dir(old_dir->dentry), SBPF_REASON_GUARD, 0);
+	KEEP_OFF(inside, is_own_pin(old_dentry) || is_own_pin(new_dentry));
 	/* Both ways, as in an exchange: the new name is left too, or comes to lead elsewhere. */
 	FS_ASK(boxes, path_rename, SBPF_FS_WRITE, old_dir->dentry, old_dir->mnt);
 	FS_ASK(boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, old_dentry, old_dir->mnt);
@@ -194,8 +194,10 @@ int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, 
 SEC("lsm/path_rmdir")
 int BPF_PROG(hook_path_rmdir, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
-	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rmdir, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+	LSM_GATE_ALL(boxes, inside);
+	if (inside)
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rmdir, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+	KEEP_OFF(inside, is_own_pin(dentry));
 	FS_ASK(boxes, path_rmdir, SBPF_FS_WRITE, dir->dentry, dir->mnt);
 	FS_JUDGE(boxes, path_rmdir, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
 }
@@ -206,16 +208,20 @@ static __always_inline int is_guarded_mount(unsigned long magic)
 }
 
 #define MS_MOVE 8192
+/* Changes of a mount that is there: remount, and how it propagates. */
+#define MS_NO_NEW_MOUNT (32 | 1 << 17 | 1 << 18 | 1 << 19 | 1 << 20)
 
 SEC("lsm/sb_mount")
 int BPF_PROG(hook_sb_mount, const char *dev_name, struct path *path, const char *type, unsigned long flags)
 {
 	int denied;
 
-	LSM_GATE(boxes);
+	LSM_GATE_ALL(boxes, inside);
 	/* The old mount(2) names what it moves by a string that no hook resolves: refused whole. */
 	denied = flags & MS_MOVE || is_guarded_mount(path->dentry->d_sb->s_magic);
-	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_sb_mount, denied, SBPF_REASON_GUARD, 0);
+	if (inside)
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_sb_mount, denied, SBPF_REASON_GUARD, 0);
+	KEEP_OFF(inside, !(flags & MS_NO_NEW_MOUNT) && is_over_pins(path));
 	LSM_JUDGE(boxes, judge_never, SBPF_HOOK_sb_mount, SBPF_REASON_FS_MOUNT);
 }
 
@@ -224,18 +230,22 @@ int BPF_PROG(hook_move_mount, struct path *from_path, struct path *to_path)
 {
 	int denied;
 
-	LSM_GATE(boxes);
+	LSM_GATE_ALL(boxes, inside);
 	denied = is_guarded_mount(from_path->dentry->d_sb->s_magic) ||
 		 is_guarded_mount(to_path->dentry->d_sb->s_magic);
-	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_move_mount, denied, SBPF_REASON_GUARD, 0);
+	if (inside)
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_move_mount, denied, SBPF_REASON_GUARD, 0);
+	KEEP_OFF(inside, is_under_pins(from_path->mnt, 0) || is_over_pins(to_path));
 	LSM_JUDGE(boxes, judge_never, SBPF_HOOK_move_mount, SBPF_REASON_FS_MOUNT);
 }
 
 SEC("lsm/sb_umount")
 int BPF_PROG(hook_sb_umount, struct vfsmount *mnt, int flags)
 {
-	LSM_GATE(boxes);
-	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_sb_umount, is_guarded_mount(mnt->mnt_sb->s_magic), SBPF_REASON_GUARD, 0);
+	LSM_GATE_ALL(boxes, inside);
+	if (inside)
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_sb_umount, is_guarded_mount(mnt->mnt_sb->s_magic), SBPF_REASON_GUARD, 0);
+	KEEP_OFF(inside, is_under_pins(mnt, flags));
 	LSM_JUDGE(boxes, judge_never, SBPF_HOOK_sb_umount, SBPF_REASON_FS_MOUNT);
 }
 
@@ -262,13 +272,18 @@ int BPF_PROG(hook_task_kill, struct task_struct *target, void *info, int sig)
 	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_task_kill, target, sig, 0);
 }
 
+#define PTRACE_MODE_ATTACH 0x02
 #define PTRACE_MODE_NOAUDIT 0x04
 
 SEC("lsm/ptrace_access_check")
 int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int mode)
 {
-	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_ptrace_access_check, child, mode, !!(mode & PTRACE_MODE_NOAUDIT));
+	LSM_GATE_ALL(boxes, inside);
+	if (inside)
+		LSM_ASK(EPERM, boxes, judge_task, SBPF_HOOK_ptrace_access_check, child, mode, !!(mode & PTRACE_MODE_NOAUDIT));
+	/* To look at it is free; to reach into it is to be it. */
+	KEEP_OFF(inside, mode & PTRACE_MODE_ATTACH && runs_agent(child));
+	return 0;
 }
 
 SEC("lsm/ptrace_traceme")

@@ -69,8 +69,10 @@
 	X(58, task_setscheduler,   LSM,    GUARD) \
 	X(59, task_setrlimit,      LSM,    GUARD) \
 	X(60, file_fcntl,          LSM,    GUARD) \
-	X(61, bprm_check_security, LSM,    PROCESS) \
-	X(62, file_mprotect,       LSM,    PROCESS)
+	X(61, bpf_map,             LSM,    GUARD) \
+	X(62, bpf_prog,            LSM,    GUARD) \
+	X(63, bprm_check_security, LSM,    PROCESS) \
+	X(64, file_mprotect,       LSM,    PROCESS)
 /* clang-format on */
 
 #endif

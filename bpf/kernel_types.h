@@ -33,6 +33,20 @@ struct css_set {
 };
 
 struct cred;
+struct file;
+
+struct mm_struct {
+	struct file *exe_file;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
 
 struct hlist_node {
 	struct hlist_node *next;
@@ -58,6 +72,9 @@ struct signal_struct {
 
 struct task_struct {
 	unsigned int flags;
+	unsigned int ptrace;
+	struct mm_struct *mm;
+	struct files_struct *files;
 	int pid;
 	int tgid;
 	__u64 start_boottime;
@@ -113,11 +130,15 @@ struct dentry {
 
 struct vfsmount {
 	struct super_block *mnt_sb;
+	int mnt_flags;
 };
 
 struct mount {
+	struct mount *mnt_parent;
+	struct dentry *mnt_mountpoint;
 	struct vfsmount mnt;
 	void *mnt_ns;
+	int mnt_id;
 };
 
 struct path {
@@ -130,6 +151,28 @@ struct file {
 	unsigned int f_flags;
 	struct path f_path;
 	struct inode *f_inode;
+	void *private_data;
+};
+
+struct bpf_prog;
+
+struct bpf_map {
+	char name[16];
+};
+
+struct bpf_prog_aux {
+	__u32 used_map_cnt;
+	struct bpf_map **used_maps;
+	struct bpf_prog *prog;
+	struct bpf_prog *dst_prog;
+};
+
+struct bpf_prog {
+	struct bpf_prog_aux *aux;
+};
+
+struct bpf_link {
+	struct bpf_prog *prog;
 };
 
 /* The file of a layer that overlayfs opens for one of its own; kernels since 6.6. */

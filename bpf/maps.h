@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The object's maps. maps.bpf.c defines them; every other file refers to them. */
+/* The object's maps. maps.bpf.c defines them; every other file refers to them. Their names begin with sbpf_: by that the
+ * guard knows them (own.h). */
 #ifndef SBPF_MAPS_H
 #define SBPF_MAPS_H
 
@@ -33,7 +34,7 @@ SBPF_MAP struct {
 	__uint(max_entries, SBPF_MAX_SANDBOXES);
 	__type(key, __u64);
 	__type(value, struct sbpf_sandbox);
-} sandboxes SEC(".maps");
+} sbpf_sandboxes SEC(".maps");
 
 /* cgroup id -> its policy; the one entry that a swap flips (I2). */
 SBPF_MAP struct {
@@ -42,7 +43,7 @@ SBPF_MAP struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u64);
 	__array(values, POLICY_MAP);
-} policies SEC(".maps");
+} sbpf_policies SEC(".maps");
 
 /* cgroup id -> its ring of events. */
 SBPF_MAP struct {
@@ -51,7 +52,7 @@ SBPF_MAP struct {
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u64);
 	__array(values, RING_MAP);
-} rings SEC(".maps");
+} sbpf_rings SEC(".maps");
 
 /* Storage that the kernel hands to a cgroup program for the cgroup it is attached to: no lookup by current, so a kernel
  * thread that acts for a sandbox's socket is judged too. Shared by all cgroup hooks of one cgroup. */
@@ -59,7 +60,7 @@ SBPF_MAP struct {
 	__uint(type, BPF_MAP_TYPE_CGROUP_STORAGE);
 	__type(key, __u64);
 	__type(value, struct sbpf_cgroup_ref);
-} cgroup_refs SEC(".maps");
+} sbpf_cgroup_refs SEC(".maps");
 
 /* What was found for directories lately, by hash; see fs_cache.h. */
 SBPF_MAP struct {
@@ -67,10 +68,11 @@ SBPF_MAP struct {
 	__uint(max_entries, SBPF_FS_VERDICTS);
 	__type(key, __u32);
 	__type(value, struct sbpf_fs_verdict);
-} fs_verdicts SEC(".maps");
+} sbpf_fs_verdicts SEC(".maps");
 
 /* .bss, written by the agent through its mapping. The gate is read first by every LSM program. */
 extern struct sbpf_gate sbpf_gate;
 extern struct sbpf_canary sbpf_canary;
+extern struct sbpf_guard sbpf_guard;
 
 #endif

@@ -108,7 +108,7 @@ __weak __noinline int decide_endpoint(__u64 cgroup_id, const struct endpoint *ep
 
 	if (!ep)
 		return SBPF_REASON_NO_POLICY;
-	policy = bpf_map_lookup_elem(&policies, &cgroup_id);
+	policy = bpf_map_lookup_elem(&sbpf_policies, &cgroup_id);
 	if (!policy)
 		return SBPF_REASON_NO_POLICY;
 	if (ep->class != SBPF_SOCKET_NORMAL) {

@@ -16,7 +16,7 @@
 /* 1 = allow, 0 = deny with EPERM, as cgroup programs answer. */
 static __noinline int cgroup_deny(__u64 cgroup_id, struct denial *denial, const struct endpoint *ep, int reason)
 {
-	struct sbpf_sandbox *box = bpf_map_lookup_elem(&sandboxes, &cgroup_id);
+	struct sbpf_sandbox *box = bpf_map_lookup_elem(&sbpf_sandboxes, &cgroup_id);
 
 	if (!box)
 		return 0;
@@ -29,7 +29,7 @@ static __noinline int cgroup_deny(__u64 cgroup_id, struct denial *denial, const 
 
 static __always_inline int cgroup_judge(struct denial *denial, const struct endpoint *ep)
 {
-	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&cgroup_refs, 0);
+	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&sbpf_cgroup_refs, 0);
 	__u64 id = ref->cgroup_id;
 	int reason;
 
@@ -86,7 +86,7 @@ SEC("cgroup/sock_create")
 int hook_sock_create(struct bpf_sock *ctx)
 {
 	struct denial denial = DENIAL(sock_create, SBPF_REASON_SOCKET_CLASS);
-	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&cgroup_refs, 0);
+	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&sbpf_cgroup_refs, 0);
 	__u64 id = ref->cgroup_id;
 	int reason = SBPF_REASON_SOCKET_CLASS;
 	struct endpoint ep;
@@ -98,7 +98,7 @@ int hook_sock_create(struct bpf_sock *ctx)
 	} else if (ep.class == SBPF_SOCKET_NORMAL && id) {
 		return 1; /* every policy allows it; its addresses are what is judged */
 	} else {
-		policy = bpf_map_lookup_elem(&policies, &id);
+		policy = bpf_map_lookup_elem(&sbpf_policies, &id);
 		if (!policy)
 			reason = SBPF_REASON_NO_POLICY;
 		else if (sbpf_decide_socket(policy, ep.class) == SBPF_ALLOW)

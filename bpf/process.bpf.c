@@ -21,6 +21,7 @@
  *                                                          F_SETOWN_EX                          foreground group
  */
 #include "fs.h"
+#include "own.h"
 
 #define CAP_OPT_NOAUDIT 2
 
@@ -29,6 +30,8 @@ static __always_inline int is_canary_behind_capable(void)
 {
 	__u32 hook = sbpf_canary.hook;
 
+	if (is_canary_of_bpf_object())
+		return 1;
 	return is_canary_task() &&
 	       (hook == SBPF_HOOK_move_mount || hook == SBPF_HOOK_sb_umount || hook == SBPF_HOOK_sb_pivotroot ||
 		hook == SBPF_HOOK_perf_event_open || hook == SBPF_HOOK_kernel_module_request);

@@ -3,6 +3,8 @@
  * that two objects declare. */
 #include "maps.bpf.c"
 #include "guard.bpf.c"
+#include "own.bpf.c"
+#include "announce.bpf.c"
 #include "filesystem.bpf.c"
 #include "exec.bpf.c"
 #include "inodes.bpf.c"

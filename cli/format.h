@@ -56,7 +56,7 @@ const char* to_string(sbpf_reason reason);    // "no_rule", …
 Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns);
 // One line with time and sandbox, and a second one with what would allow it; no newline at the end.
 std::string event_text(const agent::Event& event, std::int64_t boot_epoch_ns);
-// "denied TEXT" or, in audit mode, "would deny TEXT".
+// "denied TEXT", in audit mode "would deny TEXT", and TEXT alone where nothing was to be denied.
 std::string verdict_text(const agent::Event& event);
 
 // "2025-01-31T12:00:00.123456Z"

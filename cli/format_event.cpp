@@ -142,6 +142,8 @@ const char* to_string(sbpf_reason reason) {
       return "fs_device";
     case SBPF_REASON_KERNEL:
       return "kernel_interface";
+    case SBPF_REASON_BREAK_GLASS:
+      return "break_glass";
     case SBPF_REASON_EXEC_RULE:
       return "exec_rule";
     case SBPF_REASON_EXEC_DEFAULT:
@@ -195,7 +197,8 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
 }
 
 std::string verdict_text(const agent::Event& event) {
-  return (event.raw.verdict == SBPF_AUDIT ? "would deny " : "denied ") + printable(event.text);
+  const char* verdict = event.raw.verdict == SBPF_DENY ? "denied " : event.raw.verdict == SBPF_AUDIT ? "would deny " : "";
+  return verdict + printable(event.text);
 }
 
 std::string event_text(const agent::Event& event, std::int64_t boot_epoch_ns) {

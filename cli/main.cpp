@@ -61,6 +61,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_explain(app, session);
   add_stage(app, session);
   add_policy(app, session);
+  add_break_glass(app, session);
   add_unload(app, session);
   add_completion(app, session);
 }

@@ -52,8 +52,8 @@ _sbpf() {
   esac
 
   if ((COMP_CWORD == 1)); then
-    options="run attach swap detach kill status verify list events preflight explain stage policy unload completion
-      --help --version"
+    options="run attach swap detach kill status verify list events preflight explain stage policy break-glass
+      unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
   fi
@@ -88,6 +88,7 @@ _sbpf() {
       ;;
     completion) options="bash zsh fish --help" ;;
     unload) options="--help" ;;
+    break-glass) options="--reason --for --close --help" ;;
     policy)
       if ((COMP_CWORD == 2)); then
         options="check show schema list --help"

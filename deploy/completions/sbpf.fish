@@ -36,6 +36,7 @@ complete -c sbpf -n __sbpf_needs_command -a preflight -d 'Find out what this hos
 complete -c sbpf -n __sbpf_needs_command -a explain -d 'Say what a policy decides'
 complete -c sbpf -n __sbpf_needs_command -a stage -d 'Copy from an untrusted tree only'
 complete -c sbpf -n __sbpf_needs_command -a policy -d 'Check, show and list policies'
+complete -c sbpf -n __sbpf_needs_command -a break-glass -d 'Let root take it down by hand'
 complete -c sbpf -n __sbpf_needs_command -a unload -d 'Remove the programs from the kernel'
 complete -c sbpf -n __sbpf_needs_command -a completion -d 'Print a completion script'
 
@@ -50,6 +51,9 @@ complete -c sbpf -n '__sbpf_using attach' -s c -l cgroup -x -a '(__fish_complete
 complete -c sbpf -n '__sbpf_using attach' -l keep-open-sockets -d 'Accept forbidden open sockets'
 complete -c sbpf -n '__sbpf_using detach' -l all -d 'All sandboxes'
 complete -c sbpf -n '__sbpf_using status' -l require -x -a active -d 'Exit with 3 unless it is so'
+complete -c sbpf -n '__sbpf_using break-glass' -l reason -x -d Why
+complete -c sbpf -n '__sbpf_using break-glass' -l for -x -d 'How long'
+complete -c sbpf -n '__sbpf_using break-glass' -l close -d 'Close the window'
 complete -c sbpf -n '__sbpf_using events' -s f -l follow -d 'Go on as it happens'
 complete -c sbpf -n '__sbpf_using explain' -l protocol -x -a 'tcp udp' -d Protocol
 complete -c sbpf -n '__sbpf_using explain' -a 'connect bind send open create delete rename'

@@ -65,8 +65,9 @@ is limits/set "8 67108864 50000 100000" "$(paste -sd' ' "$tmp/limits")"
 has limits/processes-held "Resource temporarily unavailable" "$(sbpf run -q --policy "$limits" -- bash -c 'for i in {1..20}; do sleep 5 & done' 2>&1)"
 sbpf run -q --policy "$limits" -- python3 -c 'x = bytearray(200 << 20)' 2>/dev/null; is limits/memory-held 137 $?
 
-# ---- status, verify, on_loss (AB-2) ----
+# ---- status, verify, on_loss (AB-2); what takes the links away is allowed to by break-glass (tamper.sh has the rest) ----
 ids() { bpftool -j link show | json "[l['id'] for l in d if l.get('cgroup_id') == $1 and l.get('attach_type') == '$2']" | tr -d '[]'; }
+declare -A watching
 for action in freeze kill alert; do
   p=$(policy "loss-$action" <<P
 version: 1
@@ -74,34 +75,41 @@ name: loss-$action
 on_loss: $action
 P
 )
-  sbpf run --name "loss-$action" --policy "$p" -- sleep 1000 2>"$tmp/loss.err" &
-  supervisor=$!
-  within 60 grep -q active "$tmp/loss.err"
+  sbpf run --name "loss-$action" --policy "$p" -- sleep 1000 2>"$tmp/loss-$action.err" &
+  watching[$action]=$!
+  within 60 grep -q active "$tmp/loss-$action.err"
   sbpf status "loss-$action" >/dev/null; is "AB-2/$action/active-before" 0 $?
+done
+sbpf run -q --policy no-network --name each -- sleep 1000 &
+watching[each]=$!
+within 300 sbpf status each >/dev/null 2>&1
+sbpf break-glass --reason "AB-2" --for 30m 2>/dev/null
+for action in freeze kill alert; do
+  supervisor=${watching[$action]}
   cg=$(sbpf status "loss-$action" --json | json 'd["cgroup_id"]')
   bpftool link detach id "$(ids "$cg" cgroup_inet4_connect)"
   if [[ $action != kill ]]; then # a killed sandbox is soon gone, and its status with it
     out=$(sbpf status "loss-$action" --json); is "AB-2/$action/status-exit" 3 $?
-    is "AB-2/$action/status-says-so" False "$(json 'd["isolation_active"]' <<<"$out")"
+    is "AB-2/$action/status-says-so" inactive "$(json 'd["isolation"]' <<<"$out")"
     has "AB-2/$action/names-the-hook" connect4 "$(json '[x["what"] for x in d["degraded"]]' <<<"$out")"
   fi
   case $action in
     freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/loss-freeze/cgroup.events"; is AB-2/freeze/done 0 $? ;;
     kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null"; is AB-2/kill/done 0 $? ;;
-    alert) within 10 grep -qi connect4 "$tmp/loss.err"; is AB-2/alert/done 0 $? ;;
+    alert) within 10 grep -qi connect4 "$tmp/loss-alert.err"; is AB-2/alert/done 0 $? ;;
   esac
   sbpf kill "loss-$action" >/dev/null 2>&1
   wait $supervisor 2>/dev/null
 done
 # Every link of the sandbox in turn, and every LSM pin in turn.
-sbpf run -q --policy no-network --name each -- sleep 1000 &
-within 300 sbpf status each >/dev/null 2>&1
 cg=$(sbpf status each --json | json 'd["cgroup_id"]')
-for type in cgroup_inet6_connect cgroup_udp4_sendmsg cgroup_udp6_sendmsg cgroup_inet4_bind cgroup_inet6_bind cgroup_inet_sock_create; do
-  id=$(ids "$cg" $type)
+for hook in inet6_connect:connect6 udp4_sendmsg:sendmsg4 udp6_sendmsg:sendmsg6 inet4_bind:bind4 inet6_bind:bind6 inet_sock_create:sock_create; do
+  type=cgroup_${hook%:*}
+  id=$(ids "$cg" "$type")
   [[ -n $id ]] || id=$(ids "$cg" "${type/inet_sock_create/sock_create}")
   bpftool link detach id "$id"
-  sbpf verify each >/dev/null 2>&1; is "AB-2/detach/$type" 3 $?
+  sbpf verify each --json >"$tmp/verify" 2>/dev/null; code=$?
+  is "AB-2/detach/$type" "3 inactive True" "$code $(json 'd["isolation"]' <"$tmp/verify") $(json "'${hook#*:}' in [x['what'] for x in d['degraded']]" <"$tmp/verify")"
 done
 for pin in "$pins"/links/*; do
   mv "$pin" "$pins/links/moved_${pin##*/}" 2>/dev/null || rm "$pin"
@@ -109,7 +117,7 @@ for pin in "$pins"/links/*; do
   has "AB-2/pin/${pin##*/}" "3 ${pin##*/}" "$code $(json '[x["what"] for x in d["degraded"]]' <"$tmp/status" | grep -o "'${pin##*/}'" | tr -d "'")"
 done
 sbpf kill each >/dev/null 2>&1
-wait %% 2>/dev/null
+wait "${watching[each]}" 2>/dev/null
 clean
 
 # ---- a dead supervisor's empty sandbox is cleaned up by the next command ----

@@ -84,6 +84,10 @@ TEST_F(AbiLayout, sandbox) {
          {OFFSET(sbpf_gate, root_level), OFFSET(sbpf_gate, other_levels), OFFSET(sbpf_gate, root_id)});
   expect("sbpf_canary", sizeof(sbpf_canary),
          {OFFSET(sbpf_canary, tgid), OFFSET(sbpf_canary, hook), OFFSET(sbpf_canary, hit)});
+  expect("sbpf_guard", sizeof(sbpf_guard),
+         {OFFSET(sbpf_guard, agent), OFFSET(sbpf_guard, pins_ino), OFFSET(sbpf_guard, pins_dev),
+          OFFSET(sbpf_guard, pins_mount), OFFSET(sbpf_guard, pins_parent), OFFSET(sbpf_guard, open_until),
+          OFFSET(sbpf_guard, let_through), OFFSET(sbpf_guard, refused), OFFSET(sbpf_guard, reason)});
   expect("sbpf_meta", sizeof(sbpf_meta),
          {OFFSET(sbpf_meta, prog_id), OFFSET(sbpf_meta, link_id), OFFSET(sbpf_meta, target_btf_id),
           OFFSET(sbpf_meta, tag), OFFSET(sbpf_meta, object_sha256)});

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// The guard of sbpf's own objects: whom the programs take for the agent, and the break-glass window. docs/GUARD.md
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "agent/agent.h"
+#include "agent/kernel.h"
+
+namespace sbpf::agent {
+
+// Makes the executable of this process the agent: from here on no other one touches what is sbpf's. What it is already
+// stays. Called by who loads, and by another executable that gets in through a break-glass window (an upgrade).
+// Errors: "guard".
+Result<void> become_agent(const Kernel& kernel);
+
+// Tells the programs where the pins are, once they are there: `directory`. Errors: "guard".
+Result<void> guard_pins(const Kernel& kernel, const std::string& directory);
+
+// What an open window, or one in which something was let through, takes from "active"; nothing otherwise.
+std::optional<Degradation> guard_degradation(const Kernel& kernel);
+
+// Puts an event of the agent's into the ring of every sandbox.
+void announce(const Kernel& kernel, sbpf_reason reason, std::uint32_t detail);
+
+// One line in the host's log (facility AUTH): what takes isolation away is never silent.
+void audit(const std::string& text);
+
+}  // namespace sbpf::agent

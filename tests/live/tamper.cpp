@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// What host root could try on sbpf's own objects, one a call; prints the errno, 0 if it succeeded.
+//   tamper link-create CGROUP PIN            makes a link of nobody's; prints its number
+//   tamper link-detach|link-update ID        of the link with this number
+//   tamper prog-detach CGROUP ID             of the program from the cgroup
+//   tamper map-by-id ID | map-read-by-id ID | map-by-pin PATH    opens the map (for writing; for reading)
+//   tamper map-of ID N                       prints the number of the N-th map that the program uses
+//   tamper extend ID                         loads a program for the place of the program's function highest_level
+//   tamper umount|umount-lazy PATH           tamper mount PATH       tamper mount-shared PATH, umount-shared PATH: from
+//                                            a mount namespace of its own, from which mounts still spread
+//   tamper move-mount|rename PATH PATH       tamper unlink|rmdir PATH
+//   tamper ptrace|vm-write PID               tamper getfd PID FD
+// -1: what is to be tampered with is not there.
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace {
+
+using sbpf::Fd;
+using Words = std::vector<std::string>;
+
+int result(long value) { return value < 0 ? errno : 0; }
+std::uint32_t number(const std::string& word) { return static_cast<std::uint32_t>(std::stoul(word)); }
+
+// A program of the same kind that allows everything.
+Fd allowing_program() {
+  const bpf_insn allow[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_INET4_CONNECT);
+  return Fd(bpf_prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "allow", "GPL", allow, 2, &options));
+}
+
+// Of an object that is not sbpf's; its number.
+int link_create(const std::string& cgroup, const std::string& pin) {
+  Fd directory(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), program = allowing_program();
+  LIBBPF_OPTS(bpf_link_create_opts, options);
+  Fd link(bpf_link_create(program.get(), directory.get(), BPF_CGROUP_INET4_CONNECT, &options));
+  bpf_link_info info{};
+  std::uint32_t size = sizeof info;
+  if (!link || bpf_obj_pin(link.get(), pin.c_str()) != 0) return -1;
+  return bpf_obj_get_info_by_fd(link.get(), &info, &size) == 0 ? static_cast<int>(info.id) : -1;
+}
+
+int link_update(const std::string& id) {
+  Fd link(bpf_link_get_fd_by_id(number(id))), program = allowing_program();
+  if (!link || !program) return -1;
+  return result(bpf_link_update(link.get(), program.get(), nullptr));
+}
+
+// The maps of a program, which who may not open maps learns from it.
+int map_of(const std::string& program_id, const std::string& index) {
+  Fd program(bpf_prog_get_fd_by_id(number(program_id)));
+  std::uint32_t ids[64] = {};
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof info;
+  info.map_ids = reinterpret_cast<std::uintptr_t>(ids);
+  info.nr_map_ids = 64;
+  if (!program || bpf_obj_get_info_by_fd(program.get(), &info, &size) != 0) return 0;
+  return number(index) < info.nr_map_ids ? static_cast<int>(ids[number(index)]) : 0;
+}
+
+// An extension whose type is one of its target's functions; EINVAL and the like are the verifier's and no refusal of ours.
+int extend(const std::string& id) {
+  Fd target(bpf_prog_get_fd_by_id(number(id)));
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof info;
+  if (!target || bpf_obj_get_info_by_fd(target.get(), &info, &size) != 0) return -1;
+  btf* types = btf__load_from_kernel_by_id(info.btf_id);
+  if (types == nullptr) return -1;
+  int global = 0;  // a function of one scalar argument
+  const std::uint32_t n = btf__type_cnt(types);
+  for (std::uint32_t i = 1; i < n && global == 0; i++) {
+    const btf_type* type = btf__type_by_id(types, i);
+    const char* name = btf__name_by_offset(types, type->name_off);
+    if (btf_is_func(type) && std::strcmp(name, "highest_level") == 0) global = static_cast<int>(i);
+  }
+  if (global == 0) return -1;
+  // The extension's own types: the same prototype.
+  btf* own = btf__new_empty();
+  const int word = btf__add_int(own, "int", 4, BTF_INT_SIGNED), bits = btf__add_int(own, "unsigned int", 4, 0);
+  const int prototype = btf__add_func_proto(own, word);
+  btf__add_func_param(own, "bits", bits);
+  const int function = btf__add_func(own, "evil", BTF_FUNC_GLOBAL, prototype);
+  if (btf__load_into_kernel(own) != 0) return -1;
+  const bpf_insn zero[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  const bpf_func_info where{0, static_cast<__u32>(function)};
+  LIBBPF_OPTS(bpf_prog_load_opts, options);
+  options.attach_btf_id = static_cast<__u32>(global);
+  options.attach_prog_fd = static_cast<__u32>(target.get());
+  options.prog_btf_fd = static_cast<__u32>(btf__fd(own));
+  options.func_info = &where;
+  options.func_info_cnt = 1;
+  options.func_info_rec_size = sizeof where;
+  Fd program(bpf_prog_load(BPF_PROG_TYPE_EXT, "evil", "GPL", zero, 2, &options));
+  return program ? 0 : errno;
+}
+
+// Mounts of this namespace spread to the one that it was made from, where that one's are shared.
+int in_shared_namespace(const std::string& path, bool mount) {
+  if (::mount(nullptr, "/", nullptr, MS_SHARED | MS_REC, nullptr) != 0 || ::unshare(CLONE_NEWNS) != 0) return -1;
+  return result(mount ? ::mount("none", path.c_str(), "tmpfs", 0, nullptr) : ::umount2(path.c_str(), MNT_DETACH));
+}
+
+int move_mount(const std::string& from, const std::string& to) {
+  return result(::syscall(SYS_move_mount, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0));
+}
+
+int trace(pid_t pid) {
+  if (::ptrace(PTRACE_ATTACH, pid, nullptr, nullptr) != 0) return errno;
+  ::waitpid(pid, nullptr, __WALL);
+  ::ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+  return 0;
+}
+
+// Nothing is at address 0: EFAULT comes after the permission.
+int vm_write(pid_t pid) {
+  char byte = 0;
+  iovec here{&byte, 1}, there{nullptr, 1};
+  return result(::process_vm_writev(pid, &here, 1, &there, 1, 0));
+}
+
+int getfd(pid_t pid, const std::string& fd) {
+  Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+  return result(Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number(fd), 0))).get());
+}
+
+int carry_out(const Words& w) {
+  const std::string& what = w[0];
+  const std::string one = w.size() > 1 ? w[1] : "", two = w.size() > 2 ? w[2] : "";
+  if (what == "link-detach") {
+    Fd link(bpf_link_get_fd_by_id(number(one)));
+    return link ? result(bpf_link_detach(link.get())) : -1;
+  }
+  if (what == "link-create") return link_create(one, two);
+  if (what == "link-update") return link_update(one);
+  if (what == "prog-detach") {
+    Fd cgroup(::open(one.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), program(bpf_prog_get_fd_by_id(number(two)));
+    return program ? result(bpf_prog_detach2(program.get(), cgroup.get(), BPF_CGROUP_INET4_CONNECT)) : -1;
+  }
+  if (what == "map-by-id") return result(Fd(bpf_map_get_fd_by_id(number(one))).get());
+  if (what == "map-read-by-id") {
+    bpf_attr attr{};
+    attr.map_id = number(one);
+    attr.open_flags = BPF_F_RDONLY;
+    return result(Fd(static_cast<int>(::syscall(SYS_bpf, BPF_MAP_GET_FD_BY_ID, &attr, sizeof attr))).get());
+  }
+  if (what == "map-by-pin") return result(Fd(bpf_obj_get(one.c_str())).get());
+  if (what == "map-of") return map_of(one, two);
+  if (what == "extend") return extend(one);
+  if (what == "umount") return result(::umount2(one.c_str(), 0));
+  if (what == "umount-lazy") return result(::umount2(one.c_str(), MNT_DETACH));
+  if (what == "mount") return result(::mount("none", one.c_str(), "tmpfs", 0, nullptr));
+  if (what == "mount-shared") return in_shared_namespace(one, true);
+  if (what == "umount-shared") return in_shared_namespace(one, false);
+  if (what == "move-mount") return move_mount(one, two);
+  if (what == "rename") return result(std::rename(one.c_str(), two.c_str()));
+  if (what == "unlink") return result(::unlink(one.c_str()));
+  if (what == "rmdir") return result(::rmdir(one.c_str()));
+  if (what == "ptrace") return trace(static_cast<pid_t>(number(one)));
+  if (what == "vm-write") return vm_write(static_cast<pid_t>(number(one)));
+  if (what == "getfd") return getfd(static_cast<pid_t>(number(one)), two);
+  return -1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  std::printf("%d\n", carry_out(Words(argv + 1, argv + argc)));
+}

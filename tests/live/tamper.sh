@@ -1,0 +1,215 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Host root, outside of every sandbox, against sbpf's own objects (docs/GUARD.md): each manipulation succeeds on an object
+# that is not ours, is refused with the exact errno or seen within a second on ours, and succeeds on ours once the glass
+# is broken.
+. "$(dirname "$0")/lib.sh"
+tamper=$tests/tamper
+EPERM=1 EACCES=13
+
+active() { [[ $(sbpf status "$1" --json 2>/dev/null | jq .isolation_active) == true ]]; }
+start() { # start NAME POLICY: a sandbox that sleeps
+  sbpf run --name "$1" --policy "$2" -- sleep infinity </dev/null >/dev/null 2>"$tmp/$1.err" &
+  supervisor=$!
+  servers+=($supervisor)
+  within 300 active "$1"
+}
+# refused NAME WHAT…: on ours; active right before and after
+refused() {
+  local name=$1 before after got
+  shift
+  active box; before=$?
+  got=$("$tamper" "$@")
+  active box; after=$?
+  is "$name/refused" "0 $EPERM 0" "$before $got $after"
+}
+control() { local name=$1; shift; is "$name/control" 0 "$("$tamper" "$@")"; }
+link_of() { # link_of CGROUP_ID TYPE
+  bpftool -j link show | jq "[.[] | select(.cgroup_id == $1 and .attach_type == \"$2\")][0].id"
+}
+
+start box no-network
+cg=$(sbpf status box --json | jq .cgroup_id)
+connect4=$(link_of "$cg" cgroup_inet4_connect)
+connect6=$(link_of "$cg" cgroup_inet6_connect)
+program=$(sbpf status box --json | jq '[.effective[].hooks[] | select(.name == "connect4")][0].prog_id')
+lsm_program=$(sbpf status box --json | jq '[.effective[].hooks[] | select(.name == "path_unlink")][0].prog_id')
+
+# ---- objects that are not ours: a link, a map, pins, a mount, a process ----
+mkdir -p "$cgroots/other" /sys/fs/bpf/other "$tmp/mount" "$tmp/moved"
+sleep infinity & other=$!
+servers+=($other)
+bpftool map create /sys/fs/bpf/other/map type hash key 4 value 4 entries 1 name other
+
+# ---- links ----
+other_id=$("$tamper" link-create "$cgroots/other" /sys/fs/bpf/other/link)
+control link-update link-update "$other_id"
+refused link-update link-update "$connect4"
+control link-detach link-detach "$other_id"
+refused link-detach link-detach "$connect4"
+refused prog-detach prog-detach "$cgroots/sbpf/box" "$program"
+
+# ---- maps: no descriptor, not even for reading, by which programs and iterators write ----
+other_map=$(bpftool -j map show pinned /sys/fs/bpf/other/map | jq .id)
+control map-by-id map-by-id "$other_map"
+control map-read-by-id map-read-by-id "$other_map"
+control map-by-pin map-by-pin /sys/fs/bpf/other/map
+for n in 0 1 2; do
+  map=$("$tamper" map-of "$lsm_program" $n)
+  refused "map-by-id/$n" map-by-id "$map"
+  refused "map-read-by-id/$n" map-read-by-id "$map"
+done
+for map in sandboxes policies rings cgroup_refs globals meta; do
+  refused "map-by-pin/$map" map-by-pin "$pins/maps/$map"
+done
+is map-show/others-are-seen 0 "$(bpftool map show id "$other_map" >/dev/null; echo $?)"
+is prog-show/still-works 0 "$(bpftool prog show >/dev/null; echo $?)"
+is link-show/still-works 0 "$(bpftool link show >/dev/null; echo $?)"
+# A program in the place of a function of ours; that it would succeed is shown below, with the glass broken.
+refused extend extend "$lsm_program"
+
+# ---- pins ----
+touch_other() { bpftool map create "/sys/fs/bpf/other/$1" type hash key 4 value 4 entries 1 name other; }
+touch_other a
+control unlink unlink /sys/fs/bpf/other/a
+touch_other a
+control rename rename /sys/fs/bpf/other/a /sys/fs/bpf/other/b
+mkdir /sys/fs/bpf/other/dir
+control rmdir rmdir /sys/fs/bpf/other/dir
+mkdir /sys/fs/bpf/other/dir
+control rename-dir rename /sys/fs/bpf/other/dir /sys/fs/bpf/other/dir2
+for pin in maps/sandboxes programs/connect4 links/file_open sandboxes/box/connect4; do
+  refused "unlink/$pin" unlink "$pins/$pin"
+  refused "rename/$pin" rename "$pins/$pin" /sys/fs/bpf/other/taken
+  refused "replace/$pin" rename /sys/fs/bpf/other/b "$pins/$pin"
+done
+refused rename-dir rename "$pins" /sys/fs/bpf/elsewhere
+refused rename-sandbox rename "$pins/sandboxes/box" "$pins/sandboxes/box2"
+refused rmdir rmdir "$pins/building"
+
+# ---- mounts ----
+control mount mount "$tmp/mount"
+control umount umount "$tmp/mount"
+refused mount/bpffs mount /sys/fs/bpf
+refused mount/pins mount "$pins"
+refused umount umount /sys/fs/bpf
+refused umount-lazy umount-lazy /sys/fs/bpf
+refused umount-lazy/sysfs umount-lazy /sys
+refused move-mount move-mount /sys/fs/bpf "$tmp/moved"
+is mount/own-namespace 0 "$(unshare -m "$tamper" mount /sys/fs/bpf)"
+is umount/own-namespace 0 "$(unshare -m "$tamper" umount-lazy /sys/fs/bpf)"
+bind=$tmp/bind
+mkdir "$bind" && mount --bind /sys/fs/bpf "$bind"
+is umount/other-mount-of-bpffs 0 "$("$tamper" umount "$bind")"
+refused mount-shared mount-shared /sys/fs/bpf
+refused umount-shared umount-shared /sys/fs/bpf
+mount --make-rprivate /
+
+# ---- the agent's process ----
+control ptrace ptrace "$other"
+kill -CONT "$other"
+refused ptrace ptrace "$supervisor"
+is vm-write/control 14 "$("$tamper" vm-write "$other")"
+refused vm-write vm-write "$supervisor"
+control getfd getfd "$other" 1
+refused getfd getfd "$supervisor" 1
+is proc-status/readable 0 "$(cat "/proc/$supervisor/status" "/proc/$supervisor/maps" >/dev/null; echo $?)"
+
+# ---- who the agent is: an inode, not a name ----
+cp "$(command -v sbpf)" "$tmp/sbpf"
+is copy/control 0 "$("$tmp/sbpf" --version >/dev/null; echo $?)"
+out=$("$tmp/sbpf" kill box 2>&1); is copy/kill 125 $?
+has copy/says-why "another executable loaded" "$out"
+"$tmp/sbpf" unload 2>/dev/null; is copy/unload 125 $?
+"$tmp/sbpf" break-glass --reason no 2>/dev/null; is copy/break-glass 125 $?
+out=$(strace -f -o /dev/null sbpf kill box 2>&1); is traced/kill 125 $?
+is copy/still-active 0 "$(active box; echo $?)"
+
+# ---- break-glass: told, seen, then everything goes ----
+python3 - "$tmp/log" <<'P' &
+import os, socket, sys
+try: os.unlink("/dev/log")
+except FileNotFoundError: pass
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind("/dev/log")
+while True:
+    data = s.recv(4096)
+    with open(sys.argv[1], "ab") as f: f.write(data + b"\n")
+P
+servers+=($!)
+within 30 test -S /dev/log
+sbpf break-glass --reason '' 2>/dev/null; is break-glass/needs-a-reason 2 $?
+sbpf break-glass --reason x --for 2h 2>/dev/null; is break-glass/at-most-an-hour 2 $?
+sbpf break-glass --reason "disk is full" --for 30m 2>/dev/null; is break-glass/opens 0 $?
+out=$(sbpf status box --json); is break-glass/status-exit 3 $?
+is break-glass/not-active false "$(jq .isolation_active <<<"$out")"
+has break-glass/status-says-why "disk is full" "$(jq -c .degraded <<<"$out")"
+has break-glass/log "disk is full" "$(cat "$tmp/log")"
+has break-glass/event break_glass "$(sbpf events box --json | jq -r .reason)"
+sbpf run -q --policy no-network -- true 2>/dev/null; is break-glass/no-new-sandbox 125 $?
+is broken/map-by-pin 0 "$("$tamper" map-by-pin "$pins/maps/sandboxes")"
+extended=$("$tamper" extend "$lsm_program")
+if [[ $extended == 0 ]]; then ok broken/extend; else skip broken/extend "this kernel refuses it by itself: errno $extended"; fi
+is broken/ptrace 0 "$("$tamper" ptrace "$supervisor")"
+kill -CONT "$supervisor"
+sbpf break-glass --close 2>/dev/null; is break-glass/closes 0 $?
+refused_again() { is "closed/$1" "$EPERM" "$("$tamper" "${@:2}")"; }
+refused_again map-by-pin map-by-pin "$pins/maps/sandboxes"
+has closed/still-told "let through" "$(sbpf status box --json | jq -c .degraded)"
+is closed/nothing-was-taken false "$(sbpf status box --json | jq .isolation_active)"
+sbpf break-glass --reason "take it down" --for 10m 2>/dev/null
+is broken/link-detach 0 "$("$tamper" link-detach "$connect6")"
+has broken/seen connect6 "$(sbpf status box --json | jq -c .degraded)"
+is broken/frozen-within-a-second 0 "$(within 2 grep -q 'frozen 1' "$cgroots/sbpf/box/cgroup.events"; echo $?)"
+is broken/unlink 0 "$("$tamper" unlink "$pins/links/file_open")"
+is broken/rename 0 "$("$tamper" rename "$pins/links/bpf" /sys/fs/bpf/other/taken)"
+rm -f /sys/fs/bpf/other/taken
+sbpf break-glass --close 2>/dev/null
+sbpf kill box 2>/dev/null
+clean
+is broken/unload-leaves-nothing "" "$(left_behind)"
+
+# ---- on_loss, for what is not refused but seen: the pins hidden by the old mount(2), which names what it moves by a
+# ---- string that no hook resolves ----
+declare -A supervisors
+for action in freeze kill alert; do
+  start "seen-$action" "$(policy "seen-$action" <<P
+version: 1
+name: seen-$action
+on_loss: $action
+P
+)"
+  supervisors[$action]=$supervisor
+done
+mkdir -p "$tmp/hidden"
+is seen/control 0 "$(mount --move /sys/fs/bpf "$tmp/hidden" 2>/dev/null; echo $?)"
+for action in freeze kill alert; do
+  case $action in
+    freeze) within 5 grep -q 'frozen 1' "$cgroots/sbpf/seen-freeze/cgroup.events" ;;
+    kill) within 5 sh -c "! kill -0 ${supervisors[kill]} 2>/dev/null" ;;
+    alert) within 5 grep -qi 'lost\|missing' "$tmp/seen-alert.err" ;;
+  esac
+  is "seen/$action/done" 0 $?
+done
+mount --move "$tmp/hidden" /sys/fs/bpf
+for action in freeze kill alert; do
+  sbpf kill "seen-$action" 2>/dev/null
+  wait "${supervisors[$action]}" 2>/dev/null
+done
+clean
+
+# ---- the executable was removed or replaced: that of a running supervisor is the agent still ----
+mkdir "$tmp/bin"
+cp "$(command -v sbpf)" "$tmp/bin/sbpf"
+"$tmp/bin/sbpf" run -q --name old --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1 & supervisor=$!
+servers+=($supervisor)
+within 300 sh -c "[ \"\$($tmp/bin/sbpf status old --json 2>/dev/null | jq .isolation_active)\" = true ]"
+rm "$tmp/bin/sbpf"
+sbpf status old >/dev/null 2>&1; is removed/another-binary-is-refused 125 $?
+is removed/exe-of-the-supervisor 0 "$("/proc/$supervisor/exe" status old >/dev/null; echo $?)"
+"/proc/$supervisor/exe" break-glass --reason upgrade --for 10m 2>/dev/null; is removed/break-glass 0 $?
+sbpf kill old 2>/dev/null; is removed/the-new-one-takes-over 0 $?
+sbpf unload 2>/dev/null; is removed/unload 0 $?
+rm -rf /sys/fs/bpf/other
+rmdir "$cgroots/other"
+is left-behind "" "$(freed; left_behind)"
+finish
