@@ -126,6 +126,7 @@ struct RunOptions {
   std::vector<std::string> argv;        // argv[0] is looked up in the PATH of `env`
   std::vector<std::string> env;         // complete: "NAME=value"
   std::optional<std::chrono::milliseconds> timeout;  // already merged with the policy's
+  std::optional<policy::User> user;     // instead of the policy's
   // Called once, when the sandbox is verified and before the first instruction runs.
   std::function<void(const Status&)> on_active;
   // Called for a hook that was found missing while the program runs (after on_loss was carried out).
@@ -142,7 +143,8 @@ struct RunResult {
 };
 
 // Runs a program in a new sandbox and waits for it: flat steps, any failure undoes all before it and nothing ran.
-// Errors: any of preflight's; "sandbox_exists"; "command_not_found" (127), "command_not_executable" (126): exit_code_of().
+// Errors: any of preflight's; "invalid_policy" (the seccomp profile); "sandbox_exists"; "launch_failed" (a user, limit,
+// capability or filter that could not be set); "command_not_found" (127), "command_not_executable" (126): exit_code_of().
 Result<RunResult> run(const policy::Policy& policy, const RunOptions& options);
 
 struct AttachOptions {

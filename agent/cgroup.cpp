@@ -78,6 +78,13 @@ Result<void> set_limit(const Cgroup& cgroup, const char* file, const std::string
               done.error().sys_errno);
 }
 
+// Below the heading of /proc/swaps is a line for each.
+bool has_swap() {
+  std::ifstream swaps("/proc/swaps");
+  std::string line;
+  return std::getline(swaps, line) && std::getline(swaps, line);
+}
+
 }  // namespace
 
 Result<std::string> cgroup2_mount() {
@@ -236,8 +243,11 @@ Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits) {
     if (auto r = set_limit(cgroup, "pids.max", std::to_string(*limits.processes), "processes"); !r) return r;
   if (limits.memory_bytes) {
     if (auto r = set_limit(cgroup, "memory.max", std::to_string(*limits.memory_bytes), "memory"); !r) return r;
-    // Memory is no limit when the rest goes to swap; kernels without swap accounting have no such file.
-    (void)cgroup.write("memory.swap.max", "0");
+    // Memory is no limit when the rest goes to swap. Kernels without swap accounting have no such file.
+    if (auto r = set_limit(cgroup, "memory.swap.max", "0", "memory"); !r && (r.error().sys_errno != ENOENT || has_swap()))
+      return r;
+    // One of its processes killed at random would leave the rest in a state that no program expects.
+    if (auto r = set_limit(cgroup, "memory.oom.group", "1", "memory"); !r) return r;
   }
   if (limits.cpu_millis) {
     const std::uint64_t quota = static_cast<std::uint64_t>(*limits.cpu_millis) * kPeriodUs / 1000;
@@ -249,6 +259,7 @@ Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits) {
 
 void lift_limits(const Cgroup& cgroup) {
   for (const char* file : {"pids.max", "memory.max", "memory.swap.max", "cpu.max"}) (void)cgroup.write(file, "max");
+  (void)cgroup.write("memory.oom.group", "0");
 }
 
 Result<pid_t> clone_into(const Cgroup& cgroup, Fd& pidfd) {

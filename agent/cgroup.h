@@ -59,10 +59,10 @@ Result<Cgroup> root_cgroup();
 // Removes an empty cgroup with all (empty) cgroups below it. Gone already is success.
 Result<void> remove_cgroup(const std::string& path);
 
-// Sets pids.max, memory.max and cpu.max. Errors: "limit_unenforceable" (a controller is missing), with the key.
+// Sets pids.max, memory.max (no swap; all are killed when it runs out) and cpu.max. Errors: "limit_unenforceable" (a controller is missing), with the key.
 Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits);
 
-// Sets the same three to "max"; a controller that is missing has nothing to lift.
+// Takes the same back; a controller that is missing has nothing to lift.
 void lift_limits(const Cgroup& cgroup);
 
 // clone3 straight into the cgroup; the child returns with pid 0. `pidfd` receives the child's pidfd in the parent.

@@ -130,6 +130,10 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   const std::string name = options.name.empty() ? make_name() : options.name;
   const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
   if (!checked) return tl::unexpected<Error>(checked.error());
+  auto filters = compile_seccomp(policy.launch.seccomp, policy.launch.capabilities);
+  if (!filters) return tl::unexpected<Error>(filters.error());
+  Launch launch{privileges_of(policy), std::move(*filters)};
+  if (options.user) launch.privileges.user = options.user;
   auto stdio = inspect_stdio(*checked);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
 
@@ -172,7 +176,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   Supervisor supervisor(*kernel, *cgroup, *record, options, policy.on_loss);
   if (options.on_active) options.on_active(status);
   Fd pidfd;
-  auto pid = spawn(*cgroup, options, pidfd);
+  auto pid = spawn(*cgroup, launch, options, pidfd);
   if (!pid) return tl::unexpected<Error>(pid.error());
   lock->reset();  // from here on the cgroup is populated, so no one collects it
 

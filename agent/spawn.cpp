@@ -9,40 +9,50 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "agent/supervise.h"
 
 namespace sbpf::agent {
 namespace {
 
-// What the child tells through its pipe when it could not exec.
-struct ExecFailure {
+// What the child does before exec, each with 0 or an errno. The filters come last: the steps need calls that they refuse.
+struct Step {
+  const char* what;
+  int (*take)(const Launch& launch);
+  const char* hint;
+};
+constexpr Step kSteps[] = {
+    {"process.limits", [](const Launch& l) { return set_limits(l.privileges); },
+     "a limit above the caller's own needs CAP_SYS_RESOURCE; open_files cannot exceed /proc/sys/fs/nr_open"},
+    {"the bounding set of process.capabilities", [](const Launch& l) { return drop_bounding(l.privileges); },
+     "sbpf needs CAP_SETPCAP"},
+    {"process.user", [](const Launch& l) { return set_user(l.privileges); }, "sbpf needs CAP_SETUID and CAP_SETGID"},
+    {"process.capabilities", [](const Launch& l) { return set_capabilities(l.privileges); },
+     "no capability can be kept that sbpf itself lacks"},
+    {"no_new_privs", [](const Launch& l) { return set_no_new_privs(l.privileges); }, ""},
+    {"what was set, read back", [](const Launch& l) { return verify_privileges(l.privileges); }, ""},
+    {"process.seccomp", [](const Launch& l) { return install_seccomp(l.filters); },
+     "the kernel needs CONFIG_SECCOMP_FILTER, and takes 32768 instructions of filters in all"},
+};
+constexpr std::size_t kExec = std::size(kSteps);
+
+// What the child tells through its pipe when a step failed.
+struct Failure {
+  std::size_t step;
   int error;
 };
 
-[[noreturn]] void child_main(const RunOptions& options, int report, const std::vector<std::string>& candidates) {
-  restore_signals();
-  std::vector<char*> argv, env;
-  for (const std::string& a : options.argv) argv.push_back(const_cast<char*>(a.c_str()));
-  for (const std::string& e : options.env) env.push_back(const_cast<char*>(e.c_str()));
-  argv.push_back(nullptr);
-  env.push_back(nullptr);
-  // Everything but stdio is gone at exec, the report pipe included; no gap through which a new one could appear.
-  ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
-  ExecFailure failure{ENOENT};
-  for (const std::string& candidate : candidates) {
-    ::execve(candidate.c_str(), argv.data(), env.data());
-    if (errno != ENOENT && errno != ENOTDIR) failure.error = errno;
-  }
+[[noreturn]] void give_up(int report, Failure failure) {
   (void)!::write(report, &failure, sizeof failure);
   ::_exit(127);
 }
 
-std::vector<std::string> exec_candidates(const RunOptions& options) {
-  const std::string& name = options.argv.front();
+// argv[0] as it is, or in each directory of PATH.
+std::vector<std::string> exec_candidates(const std::string& name, const std::vector<std::string>& env) {
   if (name.find('/') != std::string::npos) return {name};
   std::string path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-  for (const std::string& e : options.env)
+  for (const std::string& e : env)
     if (e.rfind("PATH=", 0) == 0) path = e.substr(5);
   std::vector<std::string> candidates;
   for (std::size_t begin = 0; begin <= path.size();) {
@@ -54,27 +64,73 @@ std::vector<std::string> exec_candidates(const RunOptions& options) {
   return candidates;
 }
 
+// All that exec needs, so that the child allocates nothing.
+class Program {
+ public:
+  Program(const std::vector<std::string>& argv, const std::vector<std::string>& env)
+      : candidates_(exec_candidates(argv.front(), env)) {
+    for (const std::string& a : argv) argv_.push_back(const_cast<char*>(a.c_str()));
+    for (const std::string& e : env) env_.push_back(const_cast<char*>(e.c_str()));
+    argv_.push_back(nullptr);
+    env_.push_back(nullptr);
+  }
+  // Returns the errno; of several candidates that of one which is there.
+  int exec() const {
+    int error = ENOENT;
+    for (const std::string& candidate : candidates_) {
+      ::execve(candidate.c_str(), argv_.data(), env_.data());
+      if (errno != ENOENT && errno != ENOTDIR) error = errno;
+    }
+    return error;
+  }
+
+ private:
+  std::vector<std::string> candidates_;
+  std::vector<char*> argv_, env_;
+};
+
+Error exec_failure(const std::string& name, int error) {
+  const bool missing = error == ENOENT || error == ENOTDIR;
+  return fail(missing ? "command_not_found" : "command_not_executable", name + ": " + std::strerror(error),
+              missing ? "the PATH of the program's own environment is searched; give an absolute path" : "", error)
+      .value();
+}
+
+[[noreturn]] void child_main(const Launch& launch, const Program& program, int report) {
+  restore_signals();
+  // Everything but stdio is gone at exec, the report pipe included; no gap through which a new one could appear.
+  ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+  for (std::size_t i = 0; i < kExec; i++)
+    if (const int error = kSteps[i].take(launch); error != 0) give_up(report, {i, error});
+  give_up(report, {kExec, program.exec()});
+}
+
 }  // namespace
 
-Result<pid_t> spawn(const Cgroup& cgroup, const RunOptions& options, Fd& pidfd) {
+Result<pid_t> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options, Fd& pidfd) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
   Fd reader(ends[0]), writer(ends[1]);
-  const auto candidates = exec_candidates(options);
+  const Program program(options.argv, options.env);
   auto pid = clone_into(cgroup, pidfd);
   if (!pid) return pid;
-  if (*pid == 0) child_main(options, writer.get(), candidates);
+  if (*pid == 0) child_main(launch, program, writer.get());
   writer.reset();
-  ExecFailure failure{};
+  Failure failure{};
   ssize_t n = 0;
   do n = ::read(reader.get(), &failure, sizeof failure);
   while (n < 0 && errno == EINTR);
   if (n != sizeof failure) return pid;
   ::waitpid(*pid, nullptr, 0);
-  const bool missing = failure.error == ENOENT || failure.error == ENOTDIR;
-  return fail(missing ? "command_not_found" : "command_not_executable",
-              options.argv.front() + ": " + std::strerror(failure.error),
-              missing ? "the PATH of the sandbox's environment is searched; give an absolute path" : "", failure.error);
+  if (failure.step < kExec)
+    return fail("launch_failed",
+                std::string("cannot set ") + kSteps[failure.step].what + ": " + std::strerror(failure.error),
+                kSteps[failure.step].hint, failure.error);
+  return tl::unexpected<Error>(exec_failure(options.argv.front(), failure.error));
+}
+
+Error exec_program(const std::vector<std::string>& argv, const std::vector<std::string>& env) {
+  return exec_failure(argv.front(), Program(argv, env).exec());
 }
 
 }  // namespace sbpf::agent

@@ -10,66 +10,12 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/format.h"
-#include "policy/filesystem.h"
 
 namespace sbpf::cli {
 namespace {
-
-namespace fs = std::filesystem;
-
-bool is_path(std::string_view reference) {
-  return reference.find('/') != std::string_view::npos || reference.ends_with(".yaml") || reference.ends_with(".yml");
-}
-
-fs::path installed_path(std::string_view name) { return fs::path(kPolicyDirectory) / (std::string(name) + ".yaml"); }
-
-std::optional<std::string> read_file(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) {
-    errno = EISDIR;
-    return std::nullopt;
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
-
-// What `extends` may name: never a path, so that a policy means the same wherever it is read.
-std::optional<std::string> profile_source(std::string_view name) {
-  if (auto text = policy::built_in_profile(name)) return text;
-  if (is_path(name)) return std::nullopt;
-  return read_file(installed_path(name));
-}
-
-struct PolicyText {
-  std::string text, file;
-};
-
-Result<PolicyText> find_policy(const std::string& reference) {
-  if (auto text = policy::built_in_profile(reference)) return PolicyText{*text, "built-in:" + reference};
-  const fs::path path = is_path(reference) ? fs::path(reference) : installed_path(reference);
-  if (auto text = read_file(path)) return PolicyText{*text, path.string()};
-  const int error = errno;
-  if (is_path(reference) || error != ENOENT)
-    return fail("no_such_policy", "cannot read policy " + path.string() + ": " + std::strerror(error), "", error);
-
-  std::vector<std::string> names = policy::built_in_profile_names();
-  std::ranges::move(installed_policy_names(), std::back_inserter(names));
-  std::error_code ignored;
-  std::string hint = "`sbpf policy list` shows the names; a file is given by its path";
-  if (fs::exists(reference, ignored))
-    hint = "to use the file, write ./" + reference;
-  else if (const std::string near = nearest(reference, names); !near.empty())
-    hint = "did you mean " + near + "?";
-  return fail("no_such_policy", "no policy is named " + reference, hint);
-}
 
 std::size_t distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
@@ -148,34 +94,6 @@ std::int64_t boot_epoch_ns() {
 }
 
 void tell(std::string_view text) { (void)write_line(STDERR_FILENO, "sbpf: " + std::string(text)); }
-
-Result<LoadedPolicy> load_policy(const std::string& reference) {
-  auto found = find_policy(reference);
-  if (!found) return tl::unexpected<Error>(found.error());
-  auto parsed = policy::parse(found->text, found->file, profile_source);
-  if (!parsed) {
-    std::string diagnostics = policy::format(parsed.error());
-    while (diagnostics.ends_with('\n')) diagnostics.pop_back();
-    return fail("invalid_policy", "policy " + reference + " is not valid\n" + diagnostics);
-  }
-  auto image = policy::compile(*parsed, 1, policy::empty_view(*parsed));
-  if (!image) return fail(image.error(), "policy " + reference);
-  return LoadedPolicy{std::move(*parsed), std::move(*image)};
-}
-
-std::string policy_origin(const std::string& reference) {
-  if (policy::built_in_profile(reference)) return "built-in";
-  return is_path(reference) ? reference : installed_path(reference).string();
-}
-
-std::vector<std::string> installed_policy_names() {
-  std::vector<std::string> names;
-  std::error_code error;
-  for (fs::directory_iterator entry(kPolicyDirectory, error), end; !error && entry != end; entry.increment(error))
-    if (entry->path().extension() == ".yaml") names.push_back(entry->path().stem().string());
-  std::ranges::sort(names);
-  return names;
-}
 
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   if (word.empty() || word == "--") return "";

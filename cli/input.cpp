@@ -145,7 +145,8 @@ std::optional<std::chrono::milliseconds> earlier(std::optional<std::chrono::mill
 
 bool env_allowed(std::string_view name, std::span<const std::string> allow) {
   return std::ranges::any_of(allow, [&](std::string_view pattern) {
-    return pattern.ends_with('*') ? name.starts_with(pattern.substr(0, pattern.size() - 1)) : name == pattern;
+    if (!pattern.ends_with('*')) return name == pattern;
+    return name.starts_with(pattern.substr(0, pattern.size() - 1)) && !policy::env_by_name_only(name);
   });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the command line -> values. Pure.
+// Words of the command line -> values. Pure, but for parse_user(), which asks for names.
 #pragma once
 
 #include <chrono>
@@ -49,7 +49,12 @@ Result<std::chrono::milliseconds> parse_timeout(std::string_view text);
 std::optional<std::chrono::milliseconds> earlier(std::optional<std::chrono::milliseconds> a,
                                                  std::optional<std::chrono::milliseconds> b);
 
-// Is the variable taken over? `allow` has exact names and prefixes with a trailing '*'.
+// "1000:1000", "1000", "nobody" or "nobody:users"; without a group the user's own. No supplementary groups.
+// Errors: "usage".
+Result<policy::User> parse_user(const std::string& text);
+
+// Is the variable taken over? `allow` has exact names and prefixes with a trailing '*', which never take
+// what env_by_name_only() says.
 bool env_allowed(std::string_view name, std::span<const std::string> allow);
 
 // The program's environment, complete and sorted: from `inherited` what the policy allows, then what the policy sets,

@@ -30,12 +30,14 @@ Exit codes:
 
 `sbpf COMMAND --help` has examples of each command.)";
 
-// `run` takes its program after "--", which is cut off before CLI11 sees it.
+// These take a program after "--", which is cut off before CLI11 sees it.
+bool takes_program(std::string_view command) { return command == "run" || command == "env"; }
+
 class Formatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* app, std::string name) const override {
     std::string usage = CLI::Formatter::make_usage(app, name);
-    if (app->get_name() == "run") usage.insert(usage.find_last_not_of('\n') + 1, " -- COMMAND [ARG...]");
+    if (takes_program(app->get_name())) usage.insert(usage.find_last_not_of('\n') + 1, " -- COMMAND [ARG...]");
     return usage;
   }
 };
@@ -49,6 +51,7 @@ void add_commands(CLI::App& app, Session& session) {
   formatter->label("SUBCOMMAND", "COMMAND");
   app.formatter(formatter);
   add_run(app, session);
+  add_env(app, session);
   add_attach(app, session);
   add_swap(app, session);
   add_detach(app, session);
@@ -102,8 +105,8 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& problem) {
                    : wants_command ? "command "
                                    : "argument ") +
                   word + (&command == &app ? "" : " of " + full_name(command));
-  if (command.get_name() == "run" && !option)
-    error.hint = "the program to run goes after two dashes: sbpf run [OPTIONS] -- COMMAND [ARG...]";
+  if (takes_program(command.get_name()) && !option)
+    error.hint = "the program to run goes after two dashes: " + full_name(command) + " [OPTIONS] -- COMMAND [ARG...]";
   else if (const std::string near = nearest(word, alternatives(command, option)); !near.empty())
     error.hint = "did you mean " + near + "?";
   return error;
@@ -112,7 +115,7 @@ Error usage_error(const CLI::App& app, const CLI::ParseError& problem) {
 // Cuts the program and its arguments off, byte for byte: they are none of CLI11's business.
 std::vector<std::string> own_arguments(int argc, char** argv, Session& session) {
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
-  if (arguments.empty() || arguments.front() != "run") return arguments;
+  if (arguments.empty() || !takes_program(arguments.front())) return arguments;
   const auto dashes = std::ranges::find(arguments, "--");
   if (dashes == arguments.end()) return arguments;
   session.command.assign(dashes + 1, arguments.end());

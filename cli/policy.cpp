@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sbpf policy`: check, show, schema, list.
+// `sbpf policy`: check, show, schema, seccomp, list.
 #include "policy/policy.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 
+#include "agent/seccomp.h"
 #include "cli/commands.h"
 #include "cli/format.h"
+#include "policy/seccomp.h"
 
 namespace sbpf::cli {
 namespace {
@@ -24,6 +28,9 @@ std::string as_file(const std::string& argument) {
 Result<void> check_one(const std::string& file) {
   auto loaded = load_policy(as_file(file));
   if (!loaded) return tl::unexpected<Error>(loaded.error());
+  const policy::Launch& launch = loaded->policy.launch;
+  if (auto filters = agent::compile_seccomp(launch.seccomp, launch.capabilities); !filters)
+    return tl::unexpected<Error>(filters.error());
   return print(file + ": ok: policy " + loaded->policy.name + ", " + std::to_string(loaded->image.header().n_rules) +
                " rules, mode " + std::string(policy::to_string(loaded->policy.mode)) + ", sha256 " +
                policy::hex(policy::sha256(loaded->policy)) + "\n");
@@ -55,6 +62,24 @@ Result<int> schema() {
   std::string text = policy::json_schema();
   if (!text.ends_with('\n')) text += '\n';
   if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
+  return kExitOk;
+}
+
+// A built-in profile, or one from a file as it is understood: what is printed compiles to the same filter.
+Result<int> seccomp(const std::string& which) {
+  policy::Seccomp choice;
+  if (which == "strict") choice.kind = policy::SeccompKind::builtin_strict;
+  std::string text = policy::built_in_seccomp(which).value_or("");
+  if (text.empty()) {
+    std::ifstream file(which, std::ios::binary);
+    text.assign(std::istreambuf_iterator<char>(file), {});
+    if (!file) return fail("usage", "cannot read " + which, "name default, strict, or a file with an OCI profile");
+    choice = {policy::SeccompKind::file, which, "", text, {}};
+  }
+  auto filters = agent::compile_seccomp(choice, {});
+  if (!filters) return tl::unexpected<Error>(filters.error());
+  if (auto printed = print(policy::oci_json(policy::parse_seccomp(text, which).value())); !printed)
+    return tl::unexpected<Error>(printed.error());
   return kExitOk;
 }
 
@@ -96,6 +121,14 @@ void add_policy(CLI::App& app, Session& session) {
   sub->add_subcommand("schema", "Print the JSON Schema of a policy, for editors")->callback([&session] {
     session.action = schema;
   });
+  auto profile = std::make_shared<std::string>("default");
+  CLI::App* sub_seccomp = sub->add_subcommand("seccomp", "Print a seccomp profile in the format of OCI runtimes");
+  sub_seccomp->add_option("PROFILE", *profile, "default, strict, or a file that is checked (default: default)");
+  sub_seccomp->footer(
+      "Example:\n  sbpf policy seccomp strict > /etc/sbpf/task.json   to edit it, and name it in process.seccomp\n"
+      "  docker run --security-opt seccomp=<(sbpf policy seccomp) …");
+  sub_seccomp->callback([profile, &session] { session.action = [profile] { return seccomp(*profile); }; });
+
   sub->add_subcommand("list", "List the policies that can be named, and where they are")->callback([&session] {
     session.action = list_policies;
   });

@@ -24,6 +24,7 @@ struct RunArgs {
   std::string policy = "no-network";
   std::string name;
   std::string timeout;
+  std::string user;
   std::vector<std::string> env;
   bool quiet = false;
   bool events = false;
@@ -65,6 +66,11 @@ Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy
   auto environment = build_env(policy.env, env_strings(environ), args.env);
   if (!environment) return tl::unexpected<Error>(environment.error());
   options.env = std::move(*environment);
+  if (!args.user.empty()) {
+    auto user = parse_user(args.user);
+    if (!user) return tl::unexpected<Error>(user.error());
+    options.user = std::move(*user);
+  }
   options.timeout = policy.limits.timeout;
   if (!args.timeout.empty()) {
     auto timeout = parse_timeout(args.timeout);
@@ -147,6 +153,8 @@ void add_run(CLI::App& app, Session& session) {
   sub->add_option("-n,--name", args->name, "Name of the sandbox (default: made up)")->type_name("NAME");
   sub->add_option("-t,--timeout", args->timeout, "Kill it all after this time (500ms, 90s, 10m); the policy's if less")
       ->type_name("TIME");
+  sub->add_option("-u,--user", args->user, "Run it as this user, instead of process.user (UID:GID or a name)")
+      ->type_name("USER");
   sub->add_option("-e,--env", args->env, "Give the program this variable; repeatable")
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);

@@ -166,6 +166,14 @@ std::string limits_text(const Limits& limits) {
   if (limits.memory_bytes) text += "    memory: " + internal::memory_text(*limits.memory_bytes) + "\n";
   if (limits.cpu_millis) text += "    cpu: " + internal::cpu_text(*limits.cpu_millis) + "\n";
   if (limits.timeout) text += "    timeout: " + internal::timeout_text(*limits.timeout) + "\n";
+  const auto size = [&text](const char* key, const std::optional<std::uint64_t>& bytes) {
+    if (bytes) text += std::string("    ") + key + ": " + internal::memory_text(*bytes) + "\n";
+  };
+  if (limits.open_files) text += "    open_files: " + std::to_string(*limits.open_files) + "\n";
+  size("file_size", limits.file_size);
+  size("core", limits.core);
+  size("stack", limits.stack);
+  size("locked_memory", limits.locked_memory);
   return text.empty() ? "  limits: {}\n" : "  limits:\n" + text;
 }
 
@@ -178,9 +186,31 @@ std::string words_text(const char* key, const std::vector<T>& values, const Text
 
 std::string kernel_text(const KernelAccess& kernel) {
   const auto interface = [](sbpf_kernel_interface i) { return to_string(i); };
-  const auto capability = [](std::uint8_t number) { return capability_name(number); };
   return "  kernel:\n" + words_text("allow", kernel.allow, interface) + words_text("deny", kernel.deny, interface) +
-         words_text("dangerously_allow_capabilities", kernel.dangerously_allow_capabilities, capability);
+         words_text("dangerously_allow_capabilities", kernel.dangerously_allow_capabilities, capability_name);
+}
+
+// A profile from a file is named by its content, too.
+std::string launch_text(const Launch& launch) {
+  const Seccomp& seccomp = launch.seccomp;
+  std::string text = "  seccomp: ";
+  if (seccomp.kind != SeccompKind::file)
+    text += to_string(seccomp.kind);
+  else
+    text += "{file: " + scalar_text(seccomp.path) + (seccomp.sha256.empty() ? "" : ", sha256: \"" + seccomp.sha256 + "\"") + "}";
+  text += "\n  capabilities: ";
+  std::string names;
+  for (const unsigned number : launch.capabilities.keep)
+    names += (names.empty() ? "" : ", ") + capability_name(number);
+  text += launch.capabilities.dangerously_all ? "dangerously_all" : "[" + names + "]";
+  if (launch.user) {
+    std::string groups;
+    for (const std::uint32_t group : launch.user->groups) groups += (groups.empty() ? "" : ", ") + std::to_string(group);
+    text += "\n  user: {uid: " + std::to_string(launch.user->uid) + ", gid: " + std::to_string(launch.user->gid) +
+            ", groups: [" + groups + "]}";
+  }
+  return text + "\n  dangerously_allow_new_privileges: " +
+         (launch.dangerously_allow_new_privileges ? "true" : "false") + "\n";
 }
 
 }  // namespace
@@ -190,7 +220,8 @@ std::string canonical(const Policy& policy) {
   text += "mode: " + std::string(to_string(policy.mode)) + "\n";
   text += "on_loss: " + std::string(to_string(policy.on_loss)) + "\n";
   text += network_text(policy.network) + filesystem_text(policy.filesystem);
-  return text + "process:\n" + exec_text(policy.exec) + env_text(policy.env) + limits_text(policy.limits) + kernel_text(policy.kernel);
+  return text + "process:\n" + exec_text(policy.exec) + env_text(policy.env) + limits_text(policy.limits) +
+         launch_text(policy.launch) + kernel_text(policy.kernel);
 }
 
 std::array<std::uint8_t, 32> sha256(const Policy& policy) {

@@ -4,7 +4,8 @@
 // What `extends` means. The profiles are taken in the order in which they are named, each with what it extends in turn,
 // and the policy itself comes last:
 //   - a single value (mode, on_loss, dangerously_allow_all, filesystem.default, process.exec.deny_writable, each of the
-//     limits) that is written later replaces the earlier one; one that is not written leaves it;
+//     limits, process.seccomp, capabilities and user as wholes) that is written later replaces the earlier one; one that
+//     is not written leaves it;
 //   - lists (connect, bind, dangerously_allow_sockets, env.allow) are united; a profile's entry cannot be taken back
 //     one by one, but
 //   - `network: none` drops all of the network part that came before it, dangerously_* included;
@@ -13,7 +14,8 @@
 //   - env.set is merged name by name, the later value replaces the earlier one;
 //   - name and version are the policy's own.
 // Defaults stand for what nobody wrote: mode enforce, on_loss freeze, no network, files not judged (filesystem.default
-// deny, where any of the files has the section), env.allow [HOME, LANG, PATH, TERM], no limits.
+// deny, where any of the files has the section), env.allow [HOME, LANG, PATH, TERM], no limits,
+// seccomp default, no capabilities, the caller's user, no new privileges.
 #include <algorithm>
 #include <tuple>
 
@@ -97,6 +99,15 @@ void merge(Draft& base, Draft later) {
   append(base.kernel.allow, std::move(later.kernel.allow));
   append(base.kernel.deny, std::move(later.kernel.deny));
   append(base.kernel.dangerously_allow_capabilities, std::move(later.kernel.dangerously_allow_capabilities));
+  replace(base.limits.open_files, later.limits.open_files);
+  replace(base.limits.file_size, later.limits.file_size);
+  replace(base.limits.core, later.limits.core);
+  replace(base.limits.stack, later.limits.stack);
+  replace(base.limits.locked_memory, later.limits.locked_memory);
+  replace(base.seccomp, later.seccomp);
+  replace(base.capabilities, later.capabilities);
+  replace(base.user, later.user);
+  replace(base.dangerously_allow_new_privileges, later.dangerously_allow_new_privileges);
 }
 
 class Loader {
@@ -188,6 +199,11 @@ Policy finish(Draft draft) {
   sort_unique(policy.kernel.allow);
   sort_unique(policy.kernel.deny);
   sort_unique(policy.kernel.dangerously_allow_capabilities);
+  policy.launch.seccomp = std::move(draft.seccomp).value_or(Seccomp{});
+  policy.launch.capabilities = std::move(draft.capabilities).value_or(Capabilities{});
+  policy.launch.user = std::move(draft.user);
+  policy.launch.dangerously_allow_new_privileges =
+      draft.dangerously_allow_new_privileges && draft.dangerously_allow_new_privileges->value;
   return policy;
 }
 
@@ -245,6 +261,17 @@ void check_deny_writable(const Draft& draft, std::vector<Diagnostic>& diagnostic
                               "give the policy a section filesystem, or remove deny_writable"});
 }
 
+// Without no_new_privs the kernel takes a filter only from who could harm set-user-id programs anyway: a filter makes
+// calls of theirs fail that never do otherwise.
+void check_new_privileges(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
+  const auto& wanted = draft.dangerously_allow_new_privileges;
+  if (!wanted || !wanted->value) return;
+  if (draft.seccomp && draft.seccomp->kind == SeccompKind::dangerously_unconfined) return;
+  internal::report(diagnostics, Diagnostic{wanted->where, "contradiction", "process.dangerously_allow_new_privileges",
+                                           "set-user-id programs must not run under a seccomp filter",
+                                           "remove it, or write seccomp: dangerously_unconfined as well"});
+}
+
 // In the order of the files, and in each from top to bottom.
 void sort_by_place(std::vector<Diagnostic>& diagnostics) {
   std::map<std::string, std::size_t> rank;
@@ -265,6 +292,7 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   check_contradiction(draft.filesystem, diagnostics);
   check_metadata(draft, diagnostics);
   check_deny_writable(draft, diagnostics);
+  check_new_privileges(draft, diagnostics);
   if (!diagnostics.empty()) {
     sort_by_place(diagnostics);
     return tl::unexpected(std::move(diagnostics));

@@ -14,15 +14,9 @@
 
 #include "base/result.h"
 #include "bpf/abi.h"
+#include "policy/launch.h"
 
 namespace sbpf::policy {
-
-// A place in a policy's text; line and column count from 1.
-struct Location {
-  std::string file;
-  int line = 0;
-  int column = 0;
-};
 
 // One thing wrong with a policy. Prints as "file:line:column: key: message" and, on the next line, "  hint: …".
 struct Diagnostic {
@@ -112,11 +106,17 @@ struct Env {
   std::map<std::string, std::string> set;
 };
 
+// Variables that make the loader, libc or a shell load or run what they name (LD_*, GCONV_PATH, BASH_ENV…): a policy hands
+// them over by their names, never by a prefix.
+bool env_by_name_only(std::string_view name);
+
 struct Limits {
   std::optional<std::uint64_t> processes;
   std::optional<std::uint64_t> memory_bytes;
   std::optional<std::uint32_t> cpu_millis;  // 1500 is one and a half CPUs
   std::optional<std::chrono::milliseconds> timeout;
+  // Of each process, as setrlimit(2) counts; set by `run` only.
+  std::optional<std::uint64_t> open_files, file_size, core, stack, locked_memory;
 };
 
 // Of process.kernel; lists are sorted and unique.
@@ -136,6 +136,7 @@ struct Policy {
   Env env;  // of process.env; parse() defaults to HOME, LANG, PATH, TERM
   Limits limits;
   KernelAccess kernel;
+  Launch launch;
 };
 
 // Gives the text of a profile for `extends`; nullopt if there is none of that name.
@@ -161,14 +162,15 @@ std::string hex(const std::array<std::uint8_t, 32>& digest);
 // JSON Schema (draft 2020-12) of a policy file, for editors.
 std::string json_schema();
 
+// The text of "default" or "strict", the OCI seccomp profiles that ship with sbpf; nullopt of any other name.
+std::optional<std::string> built_in_seccomp(std::string_view name);
+
 // Prints a mapped address as people write it: v4 dotted, v6 compressed. `parse_address` reads both.
 std::string to_string(const Address& address);
 std::optional<Address> parse_address(std::string_view text);
 std::string_view to_string(sbpf_socket_class c);  // "raw", "packet", …
 std::string_view to_string(sbpf_kernel_interface interface);  // "perf", "user_namespaces", …
 bool closed_by_default(sbpf_kernel_interface interface);
-std::string capability_name(std::uint32_t number);  // "sys_admin"; "capability 63" if it has no name here
-std::optional<std::uint8_t> capability_number(std::string_view name);
 std::string_view to_string(Mode mode);
 std::string_view to_string(OnLoss on_loss);
 std::string_view to_string(Protocol protocol);

@@ -7,6 +7,9 @@
 namespace sbpf::policy {
 namespace {
 constexpr std::string_view kSchema = "schema";
+constexpr std::string_view kSeccomp = "seccomp-";  // what their names begin with
+
+bool is_policy(std::string_view name) { return name != kSchema && !name.starts_with(kSeccomp); }
 
 std::optional<std::string> embedded(std::string_view name) {
   for (const internal::EmbeddedFile& file : internal::embedded_files())
@@ -16,16 +19,18 @@ std::optional<std::string> embedded(std::string_view name) {
 }  // namespace
 
 std::optional<std::string> built_in_profile(std::string_view name) {
-  return name == kSchema ? std::nullopt : embedded(name);
+  return is_policy(name) ? embedded(name) : std::nullopt;
 }
 
 std::vector<std::string> built_in_profile_names() {
   std::vector<std::string> names;
   for (const internal::EmbeddedFile& file : internal::embedded_files())
-    if (file.name != kSchema) names.emplace_back(file.name);
+    if (is_policy(file.name)) names.emplace_back(file.name);
   std::sort(names.begin(), names.end());
   return names;
 }
+
+std::optional<std::string> built_in_seccomp(std::string_view name) { return embedded(std::string(kSeccomp) + std::string(name)); }
 
 std::string json_schema() { return embedded(kSchema).value_or(""); }
 

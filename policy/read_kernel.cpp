@@ -26,10 +26,10 @@ void read_interfaces(const YamlNode& node, const std::string& key, bool closed, 
 }
 
 Value<std::uint8_t> parse_capability(std::string_view text) {
-  const auto number = capability_number(text);
+  const auto number = text.starts_with("CAP_") ? std::nullopt : capability_number(text);
   if (!number)
     return tl::unexpected(BadValue{"bad_capability", quoted(text) + " is not a capability",
-                                   "write its name in small letters and without CAP_, as in sys_time"});
+                                   "write a name of capabilities(7) without CAP_, as in SYS_TIME"});
   for (const std::uint8_t never : kNever)
     if (*number == never)
       return tl::unexpected(BadValue{"bad_capability", quoted(text) + " reaches sbpf's own programs: no policy allows it",
@@ -37,7 +37,7 @@ Value<std::uint8_t> parse_capability(std::string_view text) {
   if (SBPF_CAPS_OPEN >> *number & 1)
     return tl::unexpected(
         BadValue{"bad_capability", quoted(text) + " is not refused in the first place", "remove it"});
-  return *number;
+  return static_cast<std::uint8_t>(*number);
 }
 
 }  // namespace

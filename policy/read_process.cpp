@@ -5,9 +5,15 @@
 namespace sbpf::policy::internal {
 namespace {
 
+constexpr std::uint64_t kFewestFiles = 8, kMostFiles = 1073741816;  // no program starts below; the kernel's most
+constexpr std::uint64_t kSmallestStack = 128 << 10;                 // arguments have a quarter of it
+
 // A name, or a prefix as in LC_*. A lone * would hand over the caller's whole environment, secrets included.
 Value<std::string> parse_env_pattern(std::string_view text) {
   const bool prefix = !text.empty() && text.back() == '*';
+  if (prefix && env_by_name_only(text.substr(0, text.size() - 1)))
+    return tl::unexpected(BadValue{"bad_env_name", quoted(text) + " would take over what makes programs load code",
+                                   "name the variables, as in LD_LIBRARY_PATH; prefixes never take these over"});
   if (valid_env_name(prefix ? text.substr(0, text.size() - 1) : text)) return std::string(text);
   return tl::unexpected(BadValue{"bad_env_name", quoted(text) + " is not a variable's name",
                                  text == "*" ? "list the variables: * would take over all of them, secrets too"
@@ -65,8 +71,26 @@ Value<std::uint64_t> parse_processes(std::string_view text) {
                                  "write a number from 1 to " + std::to_string(kMaxProcesses)});
 }
 
+Value<std::uint64_t> parse_open_files(std::string_view text) {
+  const auto number = parse_number(text);
+  if (number && *number >= kFewestFiles && *number <= kMostFiles) return *number;
+  return tl::unexpected(BadValue{"bad_open_files", quoted(text) + " is not a number of open files",
+                                 "write a number from " + std::to_string(kFewestFiles) + " to " + std::to_string(kMostFiles)});
+}
+
 void read_limits(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
   Limits& limits = draft.limits;
+  const auto size_into = [&reader](std::optional<std::uint64_t>& to, std::uint64_t least) {
+    return [&reader, &to, least](const YamlNode& n, const std::string& k) {
+      to = reader.value<std::uint64_t>(n, k, "an amount such as 64MiB", [least](std::string_view text) -> Value<std::uint64_t> {
+        if (text == "0" && least == 0) return std::uint64_t{0};
+        auto size = parse_memory(text);
+        if (size && *size < least)
+          return tl::unexpected(BadValue{"bad_memory", quoted(text) + " is too little for any program", "write at least " + memory_text(least)});
+        return size;
+      });
+    };
+  };
   reader.map(node, key,
              {{"processes",
                [&](const YamlNode& n, const std::string& k) {
@@ -83,7 +107,15 @@ void read_limits(const YamlNode& node, const std::string& key, Reader& reader, D
               {"timeout",
                [&](const YamlNode& n, const std::string& k) {
                  limits.timeout = reader.value<std::chrono::milliseconds>(n, k, "a time such as 10m", parse_timeout);
-               }}},
+               }},
+              {"open_files",
+               [&](const YamlNode& n, const std::string& k) {
+                 limits.open_files = reader.value<std::uint64_t>(n, k, "a number", parse_open_files);
+               }},
+              {"file_size", size_into(limits.file_size, 1)},
+              {"core", size_into(limits.core, 0)},
+              {"stack", size_into(limits.stack, kSmallestStack)},
+              {"locked_memory", size_into(limits.locked_memory, 0)}},
              {});
 }
 
@@ -95,10 +127,15 @@ void read_process(const YamlNode& node, const std::string& key, Reader& reader, 
       {{"exec", [&](const YamlNode& n, const std::string& k) { read_exec(n, k, reader, draft); }},
        {"env", [&](const YamlNode& n, const std::string& k) { read_env(n, k, reader, draft); }},
        {"limits", [&](const YamlNode& n, const std::string& k) { read_limits(n, k, reader, draft); }},
-       {"kernel", [&](const YamlNode& n, const std::string& k) { read_kernel(n, k, reader, draft.kernel); }}},
+       {"kernel", [&](const YamlNode& n, const std::string& k) { read_kernel(n, k, reader, draft.kernel); }},
+       {"seccomp", [&](const YamlNode& n, const std::string& k) { read_seccomp(n, k, reader, draft); }},
+       {"capabilities", [&](const YamlNode& n, const std::string& k) { read_capabilities(n, k, reader, draft); }},
+       {"user", [&](const YamlNode& n, const std::string& k) { read_user(n, k, reader, draft); }},
+       {"dangerously_allow_new_privileges",
+        [&](const YamlNode& n, const std::string& k) {
+          if (auto value = reader.boolean(n, k)) draft.dangerously_allow_new_privileges = {*value, reader.where(n)};
+        }}},
       {{"secrets", "secrets come in a later version; hand them over by file descriptor"},
-       {"seccomp", "seccomp filters come in a later version; use those of the container runtime"},
-       {"capabilities", "capability lists come in a later version; start sbpf run as an unprivileged user"},
        {"runtime", "the choice of a runtime comes in a later version; choose it where the container is made"}});
 }
 

@@ -57,6 +57,10 @@ struct Draft {
   std::map<std::string, std::string> env_set;
   Limits limits;
   KernelAccess kernel;
+  std::optional<Seccomp> seccomp;
+  std::optional<Capabilities> capabilities;
+  std::optional<User> user;
+  std::optional<Placed<bool>> dangerously_allow_new_privileges;
 };
 
 // Reads maps, lists and scalars, and notes what is wrong with them. Goes on after an error: all are found in one pass.
@@ -117,6 +121,10 @@ void read_network(const YamlNode& node, const std::string& key, Reader& reader, 
 void read_filesystem(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_kernel(const YamlNode& node, const std::string& key, Reader& reader, KernelAccess& out);
 void read_exec(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
+// Of process; read_launch.cpp.
+void read_seccomp(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
+void read_capabilities(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
+void read_user(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_process(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 
 }  // namespace sbpf::policy::internal

@@ -275,3 +275,15 @@ std::string_view nearest(std::string_view text, const std::vector<std::string_vi
 }
 
 }  // namespace sbpf::policy::internal
+
+namespace sbpf::policy {
+
+bool env_by_name_only(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"GCONV_PATH", "GLIBC_TUNABLES", "LOCPATH", "NLSPATH", "BASH_ENV", "ENV",
+                                                "PERL5LIB", "PERL5OPT", "PYTHONSTARTUP", "PYTHONHOME", "PYTHONPATH",
+                                                "NODE_OPTIONS", "NODE_PATH", "RUBYOPT", "RUBYLIB", "GIT_EXEC_PATH"};
+  return name.starts_with("LD_") || name.starts_with("BASH_FUNC_") ||
+         std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+}  // namespace sbpf::policy

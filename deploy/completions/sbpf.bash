@@ -17,7 +17,7 @@ _sbpf() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} options= i
   COMPREPLY=()
 
-  if [[ $command == run ]]; then
+  if [[ $command == run || $command == env ]]; then
     for ((i = 2; i < COMP_CWORD; i++)); do
       if [[ ${COMP_WORDS[i]} == -- ]]; then # from here on it is the program's command line
         if ((i + 1 == COMP_CWORD)); then
@@ -48,18 +48,23 @@ _sbpf() {
       mapfile -t COMPREPLY < <(compgen -d -- "$cur")
       return
       ;;
+    --user | -u)
+      mapfile -t COMPREPLY < <(compgen -u -- "$cur")
+      return
+      ;;
     --name | --timeout | --env | --status-fd | --max-bytes | --max-files) return ;;
   esac
 
   if ((COMP_CWORD == 1)); then
-    options="run attach swap detach kill status verify list events preflight explain stage policy break-glass
+    options="run env attach swap detach kill status verify list events preflight explain stage policy break-glass
       unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
   fi
 
   case $command in
-    run) options="--policy --name --timeout --env --status-fd --events --quiet -- --help" ;;
+    run) options="--policy --name --timeout --user --env --status-fd --events --quiet -- --help" ;;
+    env) options="--policy --env -- --help" ;;
     attach) options="--cgroup --policy --name --keep-open-sockets --json --help" ;;
     swap) options="--policy --json --help $(_sbpf_sandboxes)" ;;
     detach) options="--all --help $(_sbpf_sandboxes)" ;;
@@ -91,10 +96,11 @@ _sbpf() {
     break-glass) options="--reason --for --close --help" ;;
     policy)
       if ((COMP_CWORD == 2)); then
-        options="check show schema list --help"
+        options="check show schema seccomp list --help"
       else
         compopt -o filenames
         [[ ${COMP_WORDS[2]} == show ]] && options=$(_sbpf_policies)
+        [[ ${COMP_WORDS[2]} == seccomp ]] && options="default strict"
         mapfile -t COMPREPLY < <(compgen -W "$options" -f -- "$cur")
         return
       fi

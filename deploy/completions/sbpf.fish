@@ -24,6 +24,7 @@ end
 complete -c sbpf -f
 complete -c sbpf -n __sbpf_needs_command -l version -d 'Print the version'
 complete -c sbpf -n __sbpf_needs_command -a run -d 'Run a program in a new sandbox'
+complete -c sbpf -n __sbpf_needs_command -a env -d 'Run a program with a policy\'s environment only'
 complete -c sbpf -n __sbpf_needs_command -a attach -d 'Put a policy on an existing cgroup'
 complete -c sbpf -n __sbpf_needs_command -a swap -d 'Change the policy of a live sandbox'
 complete -c sbpf -n __sbpf_needs_command -a detach -d 'Take the policy off a sandbox'
@@ -40,10 +41,11 @@ complete -c sbpf -n __sbpf_needs_command -a break-glass -d 'Let root take it dow
 complete -c sbpf -n __sbpf_needs_command -a unload -d 'Remove the programs from the kernel'
 complete -c sbpf -n __sbpf_needs_command -a completion -d 'Print a completion script'
 
-complete -c sbpf -n '__sbpf_using run attach swap explain' -s p -l policy -x -a '(__sbpf_policies)' -d Policy
+complete -c sbpf -n '__sbpf_using run env attach swap explain' -s p -l policy -x -a '(__sbpf_policies)' -d Policy
 complete -c sbpf -n '__sbpf_using run attach' -s n -l name -x -d 'Name of the sandbox'
 complete -c sbpf -n '__sbpf_using run' -s t -l timeout -x -d 'Kill it after this time'
-complete -c sbpf -n '__sbpf_using run' -s e -l env -x -d 'Give the program NAME=VALUE'
+complete -c sbpf -n '__sbpf_using run' -s u -l user -x -a '(__fish_complete_users)' -d 'Run it as this user'
+complete -c sbpf -n '__sbpf_using run env' -s e -l env -x -d 'Give the program NAME=VALUE'
 complete -c sbpf -n '__sbpf_using run' -l status-fd -x -d 'Write status as JSON lines'
 complete -c sbpf -n '__sbpf_using run' -l events -d 'Show each denial as it happens'
 complete -c sbpf -n '__sbpf_using run' -s q -l quiet -d 'Say nothing about denials'
@@ -66,6 +68,6 @@ complete -c sbpf -n '__sbpf_using stage' -l one-file-system -d 'Refuse what is m
 complete -c sbpf -n '__sbpf_using stage' -l max-bytes -x -d 'Refuse more than this'
 complete -c sbpf -n '__sbpf_using stage' -l max-files -x -d 'Refuse more entries'
 complete -c sbpf -n '__sbpf_using stage' -F
-complete -c sbpf -n '__sbpf_using policy' -a 'check show schema list'
+complete -c sbpf -n '__sbpf_using policy' -a 'check show schema seccomp list'
 complete -c sbpf -n '__sbpf_using policy' -F
 complete -c sbpf -n '__sbpf_using completion' -a 'bash zsh fish'

@@ -41,6 +41,9 @@ visits() { wc -l <"$tmp/$1-$2-$3.log"; }
 # policy NAME: from stdin, into $tmp/NAME.yaml; prints the path
 policy() { cat >"$tmp/$1.yaml"; echo "$tmp/$1.yaml"; }
 
+# For policies of tests whose programs need root's powers inside: set-user-id programs, other users' files, mounts.
+powers='process: {seccomp: dangerously_unconfined, capabilities: dangerously_all, dangerously_allow_new_privileges: true}'
+
 # within SECONDS COMMAND…: until it succeeds
 within() {
   local end=$((SECONDS + $1))

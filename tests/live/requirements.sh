@@ -73,16 +73,32 @@ printf 'version: 1\nname: mended\n%s\n' "$line" >"$tmp/mended.yaml"
 is AB-5/the-line-allows-it 0 "$(sbpf run -q --policy "$tmp/mended.yaml" -- "$probe" connect tcp 127.0.0.1 8000 2>&1 | tail -1)"
 
 # ---- BF-1b: any uid, and through a set-user-id program ----
-cp "$probe" "$tmp/suid" && chmod 4755 "$tmp/suid" && chmod 755 "$tmp"
+cp "$probe" "$tmp/probe" && cp "$probe" "$tmp/suid" && chmod 4755 "$tmp/suid" && chmod 755 "$tmp"
+allow8000_powers=$(policy allow8000_powers <<P
+version: 1
+name: allow8000-powers
+network: {connect: [{address: 127.0.0.1, ports: [8000], protocol: tcp}]}
+$powers
+P
+)
+no_network_powers=$(policy no_network_powers <<P
+version: 1
+name: no-network-powers
+extends: [no-network]
+$powers
+P
+)
 as() { local uid=$1; shift; setpriv --reuid "$uid" --regid "$uid" --clear-groups "$@"; }
 for uid in 0 1000; do
   is "BF-1b/uid-$uid/control-open" 0 "$(as $uid "$probe" connect tcp 127.0.0.1 8000)"
-  is "BF-1b/uid-$uid/allowed" 0 "$(sbpf run -q --policy "$allow8000" -- setpriv --reuid $uid --regid $uid --clear-groups "$probe" connect tcp 127.0.0.1 8000)"
-  is "BF-1b/uid-$uid/denied" 1 "$(sbpf run -q --policy no-network -- setpriv --reuid $uid --regid $uid --clear-groups "$probe" connect tcp 127.0.0.1 8000)"
+  is "BF-1b/uid-$uid/allowed" 0 "$(sbpf run -q --policy "$allow8000_powers" -- setpriv --reuid $uid --regid $uid --clear-groups "$probe" connect tcp 127.0.0.1 8000)"
+  is "BF-1b/uid-$uid/denied" 1 "$(sbpf run -q --policy "$no_network_powers" -- setpriv --reuid $uid --regid $uid --clear-groups "$probe" connect tcp 127.0.0.1 8000)"
+  is "BF-1b/uid-$uid/by-option/allowed" 0 "$(sbpf run -q --policy "$allow8000" --user $uid:$uid -- "$tmp/probe" connect tcp 127.0.0.1 8000)"
+  is "BF-1b/uid-$uid/by-option/denied" 1 "$(sbpf run -q --policy no-network --user $uid:$uid -- "$tmp/probe" connect tcp 127.0.0.1 8000)"
 done
 is BF-1b/set-user-id/control-open 0 "$(as 1000 "$tmp/suid" connect tcp 127.0.0.1 8000)"
-is BF-1b/set-user-id/allowed 0 "$(sbpf run -q --policy "$allow8000" -- setpriv --reuid 1000 --regid 1000 --clear-groups "$tmp/suid" connect tcp 127.0.0.1 8000)"
-is BF-1b/set-user-id/denied 1 "$(sbpf run -q --policy no-network -- setpriv --reuid 1000 --regid 1000 --clear-groups "$tmp/suid" connect tcp 127.0.0.1 8000)"
+is BF-1b/set-user-id/allowed 0 "$(sbpf run -q --policy "$allow8000_powers" -- setpriv --reuid 1000 --regid 1000 --clear-groups "$tmp/suid" connect tcp 127.0.0.1 8000)"
+is BF-1b/set-user-id/denied 1 "$(sbpf run -q --policy "$no_network_powers" -- setpriv --reuid 1000 --regid 1000 --clear-groups "$tmp/suid" connect tcp 127.0.0.1 8000)"
 
 # ---- BF-2: only the policy's environment arrives ----
 envp=$(policy env <<'P'

@@ -33,7 +33,7 @@ TEST(KernelAccess, by_default_only_these_capabilities_are_open) {
 }
 
 TEST(KernelAccess, a_named_capability_is_open_and_no_other) {
-  const Image image = image_of("process: {kernel: {dangerously_allow_capabilities: [sys_time, checkpoint_restore]}}\n");
+  const Image image = image_of("process: {kernel: {dangerously_allow_capabilities: [SYS_TIME, CHECKPOINT_RESTORE]}}\n");
   for (int number = 0; number <= CAP_LAST_CAP; ++number)
     EXPECT_EQ(allows_capability(image, static_cast<std::uint32_t>(number)),
               kOpen.contains(number) || number == CAP_SYS_TIME || number == CAP_CHECKPOINT_RESTORE)
@@ -61,7 +61,7 @@ TEST(KernelAccess, interfaces_are_closed_but_for_io_uring) {
 }
 
 TEST(KernelAccess, without_its_slot_nothing_is_open) {
-  Image image = image_of("process: {kernel: {allow: [perf], dangerously_allow_capabilities: [sys_time]}}\n");
+  Image image = image_of("process: {kernel: {allow: [perf], dangerously_allow_capabilities: [SYS_TIME]}}\n");
   for (auto it = image.entries.begin(); it != image.entries.end();)
     it = it->first.kind == SBPF_RULE_HEADER && it->first.port == SBPF_SLOT_PROCESS ? image.entries.erase(it) : std::next(it);
   EXPECT_FALSE(opens(image, SBPF_KERNEL_IO_URING));
@@ -72,10 +72,10 @@ TEST(KernelAccess, without_its_slot_nothing_is_open) {
 TEST(KernelAccess, lists_of_extended_profiles_are_united) {
   const auto source = [](std::string_view) -> std::optional<std::string> {
     return "version: 1\nname: base\nprocess: {kernel: {allow: [perf], deny: [io_uring], "
-           "dangerously_allow_capabilities: [sys_time]}}\n";
+           "dangerously_allow_capabilities: [SYS_TIME]}}\n";
   };
   const auto policy = parse("version: 1\nname: t\nextends: [base]\nprocess: {kernel: {allow: [keyrings, perf], "
-                            "dangerously_allow_capabilities: [syslog]}}\n",
+                            "dangerously_allow_capabilities: [SYSLOG]}}\n",
                             "t", source)
                           .value();
   EXPECT_EQ(policy.kernel.allow, (std::vector{SBPF_KERNEL_PERF, SBPF_KERNEL_KEYRINGS}));
@@ -92,19 +92,19 @@ TEST(KernelAccess, no_profile_that_ships_opens_anything) {
 }
 
 TEST(KernelAccess, the_numbers_are_the_kernels) {
-  for (const auto& [name, number] : std::map<std::string, int>{{"chown", CAP_CHOWN},
-                                                               {"linux_immutable", CAP_LINUX_IMMUTABLE},
-                                                               {"net_bind_service", CAP_NET_BIND_SERVICE},
-                                                               {"ipc_owner", CAP_IPC_OWNER},
-                                                               {"sys_admin", CAP_SYS_ADMIN},
-                                                               {"sys_time", CAP_SYS_TIME},
-                                                               {"lease", CAP_LEASE},
-                                                               {"setfcap", CAP_SETFCAP},
-                                                               {"syslog", CAP_SYSLOG},
-                                                               {"bpf", CAP_BPF},
-                                                               {"checkpoint_restore", CAP_CHECKPOINT_RESTORE}}) {
-    EXPECT_EQ(capability_number(name), number) << name;
-    EXPECT_EQ(capability_name(static_cast<std::uint32_t>(number)), name);
+  for (const auto& [name, number] : std::map<std::string, int>{{"CHOWN", CAP_CHOWN},
+                                                               {"LINUX_IMMUTABLE", CAP_LINUX_IMMUTABLE},
+                                                               {"NET_BIND_SERVICE", CAP_NET_BIND_SERVICE},
+                                                               {"IPC_OWNER", CAP_IPC_OWNER},
+                                                               {"SYS_ADMIN", CAP_SYS_ADMIN},
+                                                               {"SYS_TIME", CAP_SYS_TIME},
+                                                               {"LEASE", CAP_LEASE},
+                                                               {"SETFCAP", CAP_SETFCAP},
+                                                               {"SYSLOG", CAP_SYSLOG},
+                                                               {"BPF", CAP_BPF},
+                                                               {"CHECKPOINT_RESTORE", CAP_CHECKPOINT_RESTORE}}) {
+    EXPECT_EQ(capability_number(name), static_cast<unsigned>(number)) << name;
+    EXPECT_EQ(capability_name(static_cast<unsigned>(number)), name);
   }
   EXPECT_EQ(SBPF_CAP_COUNT, CAP_LAST_CAP + 1);
 }

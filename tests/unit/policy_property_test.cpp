@@ -137,8 +137,9 @@ Policy any_policy() {
     const auto interface = static_cast<sbpf_kernel_interface>(i);
     if (*rc::gen::arbitrary<bool>()) (closed_by_default(interface) ? p.kernel.allow : p.kernel.deny).push_back(interface);
   }
-  for (const char* name : {"dac_read_search", "sys_admin", "sys_time", "syslog"})
-    if (*rc::gen::arbitrary<bool>()) p.kernel.dangerously_allow_capabilities.push_back(*capability_number(name));
+  for (const char* name : {"DAC_READ_SEARCH", "SYS_ADMIN", "SYS_TIME", "SYSLOG"})
+    if (*rc::gen::arbitrary<bool>()) 
+      p.kernel.dangerously_allow_capabilities.push_back(static_cast<std::uint8_t>(*capability_number(name)));
   return p;
 }
 

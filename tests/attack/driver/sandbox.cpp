@@ -67,6 +67,11 @@ void clean_up(const Host& host) {
 
 namespace {
 
+// The hooks are what is tested, by attackers with all of root's powers: nothing else may stop them before.
+constexpr const char* kProcess =
+    "process:\n seccomp: dangerously_unconfined\n capabilities: dangerously_all\n"
+    " dangerously_allow_new_privileges: true\n limits: {core: 1GiB}\n";
+
 std::string write_text(const Host& host, std::string text, const Arguments& arguments) {
   for (const auto& [key, value] : arguments) {
     const std::string placeholder = "{" + key + "}";
@@ -96,13 +101,13 @@ std::string list_of(const char* key, const std::string& names) {
   return text.empty() ? "" : std::string("  ") + key + ": [" + text + "]\n";
 }
 
-// What is refused with another reason than the one under test.
+// Below kProcess: what is refused with another reason than the one under test.
 constexpr const char* kOtherDomains =
-    "process:\n kernel:\n  allow: [keyrings, module_requests, perf, user_namespaces, userfaultfd]\n"
-    "  dangerously_allow_capabilities: [dac_read_search, linux_immutable, lease, net_broadcast, sys_admin, sys_nice, "
-    "sys_pacct, sys_ptrace, sys_rawio, sys_resource, sys_tty_config, syslog]\n";
+    " kernel:\n  allow: [keyrings, module_requests, perf, user_namespaces, userfaultfd]\n"
+    "  dangerously_allow_capabilities: [DAC_READ_SEARCH, LINUX_IMMUTABLE, LEASE, NET_BROADCAST, SYS_ADMIN, SYS_NICE, "
+    "SYS_PACCT, SYS_PTRACE, SYS_RAWIO, SYS_RESOURCE, SYS_TTY_CONFIG, SYSLOG]\n";
 
-// The rules for programs, below what kOtherDomains begins.
+// The rules for programs, below kProcess.
 std::string exec_of(const FileSpec& files, bool allowing) {
   const std::string exec = " exec:\n";
   if (files.programs == Programs::unjudged) return "";
@@ -126,25 +131,28 @@ std::string exec_of(const FileSpec& files, bool allowing) {
 std::string write_policy(const Host& host, const std::string& fragment, bool audit, const Arguments& arguments) {
   std::string text = "version: 1\nname: attack\n";
   if (audit) text += "mode: audit\n";
-  return write_text(host, text + "network:\n  " + fragment + "\n" + kOtherDomains, arguments);
+  return write_text(host, text + "network:\n  " + fragment + "\n" + kProcess + kOtherDomains, arguments);
 }
 
 std::string write_process_policy(const Host& host, const std::string& fragment, bool audit,
                                  const Arguments& arguments) {
   std::string text = "version: 1\nname: attack\n";
   if (audit) text += "mode: audit\n";
-  return write_text(host, text + "network:\n  dangerously_allow_all: true\nprocess:\n  " + fragment + "\n", arguments);
+  text += std::string("network:\n  dangerously_allow_all: true\n") + kProcess + " " + fragment + "\n";
+  return write_text(host, text, arguments);
 }
 
 std::string write_profile_policy(const Host& host, const Arguments& arguments) {
   Arguments all = arguments;
   all["host"] = host.directory;
   all["program_directory"] = std::filesystem::path(host.program).parent_path();
+  all["id"] = std::to_string(host.uid);
   // An emulated machine is slow.
   return write_text(host,
                     "version: 1\nname: attack\nextends: [" + host.profile +
                         "]\nfilesystem:\n  read: [\"{host}\", \"{program_directory}\"]\n"
-                        "process:\n  exec: {allow: [\"{program_directory}\"]}\n  limits: {timeout: 10m}\n",
+                        "process:\n  exec: {allow: [\"{program_directory}\"]}\n  limits: {timeout: 10m}\n" +
+                        (host.uid == 0 ? "" : "  user: {uid: {id}, gid: {id}}\n"),
                     all);
 }
 
@@ -155,7 +163,7 @@ std::string write_file_policy(const Host& host, const FileSpec& files, bool allo
   std::string text = "version: 1\nname: attack\n";
   if (allowing && files.grant == Grant::audit) text += "mode: audit\n";
   // Files and programs alone are judged.
-  text += std::string("network:\n  dangerously_allow_all: true\n") + kOtherDomains;
+  text += std::string("network:\n  dangerously_allow_all: true\n") + kProcess + kOtherDomains;
   if (allowing && files.grant == Grant::none) return write_text(host, text, all);
   text += exec_of(files, allowing && files.grant == Grant::scene);
   if (files.programs == Programs::listed || files.programs == Programs::named) return write_text(host, text, all);

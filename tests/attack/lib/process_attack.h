@@ -13,7 +13,7 @@ struct ProcessSpec {
   int or_expected = 0;
   // What stands below `process:` in the allowing policy (or kAudit), and in the one under test. The network is open.
   const char* allow = kAudit;
-  const char* deny = "{}";
+  const char* deny = "env: {}";
   Victim victim = Victim::claim;
   bool claims = false;  // the successful system call is the harm, whoever the victim is
   bool boxed = false;   // the bystander is in a sandbox of its own
@@ -27,7 +27,7 @@ struct ProcessSpec {
 Spec spec_of(const ProcessSpec& process);
 
 // The policy gives SYS_ADMIN over the host.
-inline constexpr const char* kAdmin = "kernel: {dangerously_allow_capabilities: [sys_admin]}";
+inline constexpr const char* kAdmin = "kernel: {dangerously_allow_capabilities: [SYS_ADMIN]}";
 
 // PROCESS_ATTACK(name_of_what_is_refused, {.at = "prctl", …}) { body }
 #define PROCESS_ATTACK(name, ...)                                                                            \

@@ -32,12 +32,12 @@ using namespace attack;
 
 namespace {
 
-constexpr const char* kBoot = "kernel: {dangerously_allow_capabilities: [sys_boot]}";
-constexpr const char* kIo = "kernel: {dangerously_allow_capabilities: [sys_rawio]}";
-constexpr const char* kNice = "kernel: {dangerously_allow_capabilities: [sys_nice]}";
-constexpr const char* kResource = "kernel: {dangerously_allow_capabilities: [sys_resource]}";
-constexpr const char* kSyslog = "kernel: {dangerously_allow_capabilities: [syslog]}";
-constexpr const char* kTime = "kernel: {dangerously_allow_capabilities: [sys_time]}";
+constexpr const char* kBoot = "kernel: {dangerously_allow_capabilities: [SYS_BOOT]}";
+constexpr const char* kIo = "kernel: {dangerously_allow_capabilities: [SYS_RAWIO]}";
+constexpr const char* kNice = "kernel: {dangerously_allow_capabilities: [SYS_NICE]}";
+constexpr const char* kResource = "kernel: {dangerously_allow_capabilities: [SYS_RESOURCE]}";
+constexpr const char* kSyslog = "kernel: {dangerously_allow_capabilities: [SYSLOG]}";
+constexpr const char* kTime = "kernel: {dangerously_allow_capabilities: [SYS_TIME]}";
 
 // A file of the attacker's on the disk of the machine; removed at the end.
 struct Scratch {
@@ -104,7 +104,7 @@ PROCESS_ATTACK(swap_is_refused, {.at = "swapon", .allow = kAdmin, .root = true, 
 }
 
 PROCESS_ATTACK(process_accounting_is_refused,
-               {.at = "acct", .allow = "kernel: {dangerously_allow_capabilities: [sys_pacct]}", .root = true,
+               {.at = "acct", .allow = "kernel: {dangerously_allow_capabilities: [SYS_PACCT]}", .root = true,
                 .machine_wide = true, .lacking = {{ENOSYS}}}) {
   must(acct(nullptr), "acct");
 }
@@ -148,7 +148,7 @@ PROCESS_ATTACK(kernel_memory_is_refused, {.at = "open", .allow = kIo, .root = tr
 
 // Out of a mount namespace or chroot by the number of an inode ("shocker").
 PROCESS_ATTACK(file_by_handle_is_refused, {.at = "open_by_handle_at",
-                                           .allow = "kernel: {dangerously_allow_capabilities: [dac_read_search]}",
+                                           .allow = "kernel: {dangerously_allow_capabilities: [DAC_READ_SEARCH]}",
                                            .root = true,
                                            .lacking = {{EOPNOTSUPP}}}) {
   const Scratch file;
@@ -164,7 +164,7 @@ PROCESS_ATTACK(file_by_handle_is_refused, {.at = "open_by_handle_at",
 }
 
 PROCESS_ATTACK(immutable_file_is_refused, {.at = "ioctl",
-                                           .allow = "kernel: {dangerously_allow_capabilities: [linux_immutable]}",
+                                           .allow = "kernel: {dangerously_allow_capabilities: [LINUX_IMMUTABLE]}",
                                            .root = true}) {
   const Scratch file;
   int flags = 0;
@@ -214,7 +214,7 @@ PROCESS_ATTACK(protection_from_memory_shortage_is_refused,
 }
 
 PROCESS_ATTACK(chosen_process_number_is_refused,
-               {.at = "clone3", .allow = "kernel: {dangerously_allow_capabilities: [checkpoint_restore]}",
+               {.at = "clone3", .allow = "kernel: {dangerously_allow_capabilities: [CHECKPOINT_RESTORE]}",
                 .root = true}) {
   const pid_t wanted = 4000000;
   clone_args arguments{};
@@ -237,13 +237,13 @@ PROCESS_ATTACK(chosen_process_number_is_refused,
 }
 
 PROCESS_ATTACK(wake_of_the_machine_is_refused,
-               {.at = "timerfd_create", .allow = "kernel: {dangerously_allow_capabilities: [wake_alarm]}",
+               {.at = "timerfd_create", .allow = "kernel: {dangerously_allow_capabilities: [WAKE_ALARM]}",
                 .root = true, .lacking = {{EOPNOTSUPP}}}) {
   const Fd timer(must(timerfd_create(CLOCK_BOOTTIME_ALARM, TFD_CLOEXEC), "timerfd_create"));
 }
 
 PROCESS_ATTACK(hangup_of_terminal_is_refused,
-               {.at = "vhangup", .allow = "kernel: {dangerously_allow_capabilities: [sys_tty_config]}", .root = true}) {
+               {.at = "vhangup", .allow = "kernel: {dangerously_allow_capabilities: [SYS_TTY_CONFIG]}", .root = true}) {
   must(syscall(SYS_vhangup), "vhangup");
 }
 

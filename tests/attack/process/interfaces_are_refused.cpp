@@ -20,8 +20,8 @@ namespace {
 
 constexpr const char* kKeyrings = "kernel: {allow: [keyrings]}";
 // Debian's kernels ask for a capability before any perf event is judged.
-constexpr const char* kAdminAndPerf = "kernel: {allow: [perf], dangerously_allow_capabilities: [sys_admin]}";
-constexpr const char* kAdminAndModules = "kernel: {allow: [module_requests], dangerously_allow_capabilities: [sys_admin]}";
+constexpr const char* kAdminAndPerf = "kernel: {allow: [perf], dangerously_allow_capabilities: [SYS_ADMIN]}";
+constexpr const char* kAdminAndModules = "kernel: {allow: [module_requests], dangerously_allow_capabilities: [SYS_ADMIN]}";
 
 void open_perf(std::uint32_t type, std::uint64_t config, pid_t pid, int cpu) {
   perf_event_attr attributes{};
@@ -141,17 +141,17 @@ PROCESS_ATTACK(userfaultfd_by_device_is_refused, {.at = "ioctl",
   const Fd fd(must(ioctl(device.get(), USERFAULTFD_IOC_NEW, O_CLOEXEC), "ioctl"));
 }
 
-PROCESS_ATTACK(io_uring_is_refused, {.at = "io_uring_setup", .allow = "{}", .deny = "kernel: {deny: [io_uring]}"}) {
+PROCESS_ATTACK(io_uring_is_refused, {.at = "io_uring_setup", .allow = "env: {}", .deny = "kernel: {deny: [io_uring]}"}) {
   ring(0);
 }
 
 PROCESS_ATTACK(io_uring_with_kernel_thread_is_refused,
-               {.at = "io_uring_setup", .allow = "{}", .deny = "kernel: {deny: [io_uring]}"}) {
+               {.at = "io_uring_setup", .allow = "env: {}", .deny = "kernel: {deny: [io_uring]}"}) {
   ring(IORING_SETUP_SQPOLL);
 }
 
 PROCESS_ATTACK(disabled_io_uring_is_refused,
-               {.at = "io_uring_setup", .allow = "{}", .deny = "kernel: {deny: [io_uring]}"}) {
+               {.at = "io_uring_setup", .allow = "env: {}", .deny = "kernel: {deny: [io_uring]}"}) {
   ring(IORING_SETUP_R_DISABLED);
 }
 
