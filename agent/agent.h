@@ -127,6 +127,7 @@ struct RunOptions {
   std::vector<std::string> env;         // complete: "NAME=value"
   std::optional<std::chrono::milliseconds> timeout;  // already merged with the policy's
   std::optional<policy::User> user;     // instead of the policy's
+  std::vector<int> inherited;           // descriptors that the program gets beside stdio, by these numbers
   // Called once, when the sandbox is verified and before the first instruction runs.
   std::function<void(const Status&)> on_active;
   // Called for a hook that was found missing while the program runs (after on_loss was carried out).

@@ -14,6 +14,7 @@
 #include "agent/fs_view.h"
 #include "agent/host.h"
 #include "agent/open_files.h"
+#include "agent/secrets.h"
 #include "agent/verify.h"
 #include "policy/filesystem.h"
 
@@ -195,6 +196,7 @@ Result<void> check_place(const Cgroup& cgroup, const Kernel& kernel, const std::
 }  // namespace
 
 Result<Status> attach(const policy::Policy& policy, const AttachOptions& options) {
+  if (auto none = refuse_secrets(policy, "attach"); !none) return tl::unexpected<Error>(none.error());
   auto cgroup = Cgroup::open(options.cgroup);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   const std::string name = options.name.empty() ? derive_name(cgroup->path()) : options.name;

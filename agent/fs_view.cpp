@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/fs_view.h"
 
+#include <bpf/bpf.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -12,7 +13,6 @@
 #include <climits>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 #include "agent/inodes.h"
@@ -22,8 +22,6 @@ namespace sbpf::agent {
 namespace {
 
 constexpr std::size_t kOpenAtOnce = 256;  // descriptors; the usual limit of a process is 1,024
-
-std::string proc_of(pid_t pid) { return pid == 0 ? "/proc/self" : "/proc/" + std::to_string(pid); }
 
 std::string place(const policy::Location& where) {
   return where.line == 0 ? "" : where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column) + ": ";
@@ -54,11 +52,9 @@ std::string join(const std::vector<std::string>& names, std::size_t count) {
 
 class LookUp {
  public:
-  LookUp(const Kernel& kernel, pid_t pid) : kernel_(kernel), pid_(pid) {}
+  LookUp(const Kernel& kernel, const Seat& seat) : kernel_(kernel), root_(seat.root), mountinfo_(seat.mountinfo) {}
 
   Result<policy::FsView> all(const policy::Policy& policy) {
-    root_ = Fd(::open((proc_of(pid_) + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-    if (!root_) return fail("fs_view", "cannot open the sandbox's root directory", "", errno);
     const std::string real_root = target(root_);
     if (real_root != "/") prefix_ = real_root;  // a chroot: readlink shows its paths from the namespace's root
     for (const policy::RulePath& rule : policy::rule_paths(policy))
@@ -135,8 +131,8 @@ class LookUp {
       std::string device, root, point;
     };
     std::vector<Mount> mounts;
-    std::ifstream file(proc_of(pid_) + "/mountinfo");
-    for (std::string line; std::getline(file, line);) {
+    std::istringstream lines(mountinfo_);
+    for (std::string line; std::getline(lines, line);) {
       std::istringstream fields(line);
       std::string id, parent;
       Mount m;
@@ -240,30 +236,43 @@ class LookUp {
   }
 
   const Kernel& kernel_;
-  pid_t pid_;
-  Fd root_;
+  const Fd& root_;
+  const std::string& mountinfo_;
   std::string prefix_;
   std::map<std::string, std::vector<Found>> rules_;                   // by the rule's path
   std::vector<std::vector<std::string>> mounts_;                      // mount points
   std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links
 };
 
+// Where a sandbox's processes are. A process of our own mount namespace sees our paths, whatever directory it calls its
+// root; so does one of the namespace that `run` made. The root of another runtime's process is what that made it.
+Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup) {
+  std::error_code ec;
+  const auto own = std::filesystem::read_symlink("/proc/thread-self/ns/mnt", ec);
+  const auto pids = cgroup.processes();
+  if (!pids || pids->empty()) return own_seat();
+  const pid_t pid = pids->front();
+  if (std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/ns/mnt", ec) == own || ec) return own_seat();
+  const std::uint64_t id = cgroup.id();
+  sbpf_sandbox record{};
+  const bool made_by_run =
+      bpf_map_lookup_elem(kernel.sandboxes(), &id, &record) == 0 && (record.flags & SBPF_SANDBOX_ATTACHED) == 0;
+  return made_by_run ? seat_of_namespace(pid) : seat_of_process(pid);
+}
+
 }  // namespace
 
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, pid_t pid) {
-  if (!policy.filesystem.judged() && !policy.exec.judged()) return policy::FsView{};
-  return LookUp(kernel, pid).all(policy);
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat) {
+  return LookUp(kernel, seat).all(policy);
 }
 
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
                                   std::uint32_t generation) {
-  // A process of our own mount namespace sees our paths, whatever directory it calls its root.
-  pid_t pid = 0;
-  std::error_code ec;
-  const auto own = std::filesystem::read_symlink("/proc/self/ns/mnt", ec);
-  if (auto pids = cgroup.processes(); pids && !pids->empty())
-    if (std::filesystem::read_symlink(proc_of(pids->front()) + "/ns/mnt", ec) != own && !ec) pid = pids->front();
-  auto view = look_up(kernel, policy, pid);
+  if (!policy.filesystem.judged() && !policy.exec.judged())
+    return policy::compile(policy, generation, policy::FsView{});
+  auto seat = seat_of(kernel, cgroup);
+  if (!seat) return tl::unexpected<Error>(seat.error());
+  auto view = look_up(kernel, policy, *seat);
   if (!view) return tl::unexpected<Error>(view.error());
   return policy::compile(policy, generation, *view);
 }

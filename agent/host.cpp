@@ -103,6 +103,7 @@ Check check_capabilities() {
   // SYS_ADMIN stands in for BPF, PERFMON and NET_ADMIN in bpf(2); a cgroup is opened by its id with DAC_READ_SEARCH.
   need(CAP_SYS_ADMIN, "CAP_SYS_ADMIN");
   need(CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH");
+  need(CAP_SYS_CHROOT, "CAP_SYS_CHROOT");  // to come back from a sandbox's mount namespace
   if (!missing.empty()) broken(c, "missing " + missing, "run sbpf as root with " + missing);
   return c;
 }

@@ -6,6 +6,7 @@
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/secrets.h"
 #include "agent/verify.h"
 
 namespace sbpf::agent {
@@ -52,6 +53,7 @@ Result<void> detach(const std::string& name) { return end_sandbox(name, false); 
 Result<void> kill(const std::string& name) { return end_sandbox(name, true); }
 
 Result<Status> swap(const std::string& name, const policy::Policy& policy) {
+  if (auto none = refuse_secrets(policy, "swap"); !none) return tl::unexpected<Error>(none.error());
   auto host = open_locked();
   if (!host) return tl::unexpected<Error>(host.error());
   auto record = find_record(host->kernel, name);

@@ -7,12 +7,15 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <memory>
 #include <random>
 
 #include "agent/agent.h"
 #include "agent/events.h"
 #include "agent/fs_view.h"
 #include "agent/host.h"
+#include "agent/places.h"
+#include "agent/secrets.h"
 #include "agent/spawn.h"
 #include "agent/supervise.h"
 #include "agent/verify.h"
@@ -123,9 +126,21 @@ void refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy
     (void)publish(kernel, cgroup.id(), *fresh);
 }
 
+// A variable of the caller's by the name of a secret would be the secret, or hide where it is.
+Result<void> check_environment(const RunOptions& options, const policy::Policy& policy) {
+  for (const policy::Secret& secret : policy.secrets)
+    for (const std::string& variable : {secret.name, secret.name + "_FILE", secret.name + "_FD"})
+      for (const std::string& entry : options.env)
+        if (entry.rfind(variable + "=", 0) == 0)
+          return fail("usage", variable + " belongs to a secret of the policy, and the environment has it",
+                      "remove it from --env: what is in the environment can be read in /proc");
+  return {};
+}
+
 }  // namespace
 
-Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
+Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
+  RunOptions options = asked;
   if (options.argv.empty()) return fail("usage", "no command was given", "sbpf run -- COMMAND");
   const std::string name = options.name.empty() ? make_name() : options.name;
   const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
@@ -134,6 +149,11 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   if (!filters) return tl::unexpected<Error>(filters.error());
   Launch launch{privileges_of(policy), std::move(*filters)};
   if (options.user) launch.privileges.user = options.user;
+  if (auto free = check_environment(options, policy); !free) return tl::unexpected<Error>(free.error());
+  std::unique_ptr<NotDumpable> not_dumpable;
+  if (!policy.secrets.empty()) not_dumpable = std::make_unique<NotDumpable>();
+  auto secrets = read_secrets(policy.secrets);  // what is missing stops it here; stdin is read before the lock is taken
+  if (!secrets) return tl::unexpected<Error>(secrets.error());
   auto stdio = inspect_stdio(*checked);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
 
@@ -153,7 +173,16 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   undo.has(*cgroup, name);
   if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
 
-  Fd mountinfo(::open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC));  // before the paths are looked up
+  // From here to the program's start this thread is where the program will be.
+  auto places = Stay::in_private_places();
+  if (!places) return tl::unexpected<Error>(explain_failure(places.error()));
+  const auto& user = launch.privileges.user;
+  auto handed = place_secrets(std::move(*secrets), user ? user->uid : ::geteuid(), user ? user->gid : ::getegid());
+  if (!handed) return tl::unexpected<Error>(handed.error());
+  not_dumpable.reset();  // they are gone from this process (I10)
+  options.env.insert(options.env.end(), handed->env.begin(), handed->env.end());
+  for (const Fd& fd : handed->fds) options.inherited.push_back(fd.get());
+  Fd mountinfo(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));  // before the paths are looked up
   auto image = compile_for(*kernel, *cgroup, policy, 1);
   if (!image) return tl::unexpected<Error>(image.error());
   SandboxSpec spec{name, 0, *stdio};
@@ -178,6 +207,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   Fd pidfd;
   auto pid = spawn(*cgroup, launch, options, pidfd);
   if (!pid) return tl::unexpected<Error>(pid.error());
+  if (auto returned = places->back(); !returned) return tl::unexpected<Error>(returned.error());
   lock->reset();  // from here on the cgroup is populated, so no one collects it
 
   // What is mounted later is denied until the policy reaches it.

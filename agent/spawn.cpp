@@ -96,10 +96,11 @@ Error exec_failure(const std::string& name, int error) {
       .value();
 }
 
-[[noreturn]] void child_main(const Launch& launch, const Program& program, int report) {
+[[noreturn]] void child_main(const Launch& launch, const Program& program, const std::vector<int>& inherited, int report) {
   restore_signals();
   // Everything but stdio is gone at exec, the report pipe included; no gap through which a new one could appear.
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+  for (const int fd : inherited) ::fcntl(fd, F_SETFD, 0);
   for (std::size_t i = 0; i < kExec; i++)
     if (const int error = kSteps[i].take(launch); error != 0) give_up(report, {i, error});
   give_up(report, {kExec, program.exec()});
@@ -114,7 +115,7 @@ Result<pid_t> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions
   const Program program(options.argv, options.env);
   auto pid = clone_into(cgroup, pidfd);
   if (!pid) return pid;
-  if (*pid == 0) child_main(launch, program, writer.get());
+  if (*pid == 0) child_main(launch, program, options.inherited, writer.get());
   writer.reset();
   Failure failure{};
   ssize_t n = 0;

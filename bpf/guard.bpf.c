@@ -272,15 +272,26 @@ int BPF_PROG(hook_task_kill, struct task_struct *target, void *info, int sig)
 	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_task_kill, target, sig, 0);
 }
 
-#define PTRACE_MODE_ATTACH 0x02
-#define PTRACE_MODE_NOAUDIT 0x04
+enum {
+	PTRACE_MODE_ATTACH = 0x02,
+	PTRACE_MODE_NOAUDIT = 0x04,
+	PTRACE_MODE_FSCREDS = 0x08
+};
+
+/* The procfs of a sandbox that `run` made asks for each task that it hides, whenever its root is listed. */
+static __noinline int judge_trace(struct sbpf_sandbox *box, struct task_struct *target, __u32 mode)
+{
+	int hides = !(box->flags & SBPF_SANDBOX_ATTACHED) && mode & PTRACE_MODE_FSCREDS && !(mode & PTRACE_MODE_ATTACH);
+
+	return judge_task(box, SBPF_HOOK_ptrace_access_check, target, mode, hides || mode & PTRACE_MODE_NOAUDIT);
+}
 
 SEC("lsm/ptrace_access_check")
 int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int mode)
 {
 	LSM_GATE_ALL(boxes, inside);
 	if (inside)
-		LSM_ASK(EPERM, boxes, judge_task, SBPF_HOOK_ptrace_access_check, child, mode, !!(mode & PTRACE_MODE_NOAUDIT));
+		LSM_ASK(EPERM, boxes, judge_trace, child, mode);
 	/* To look at it is free; to reach into it is to be it. */
 	KEEP_OFF(inside, mode & PTRACE_MODE_ATTACH && runs_agent(child));
 	return 0;

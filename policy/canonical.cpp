@@ -213,6 +213,27 @@ std::string launch_text(const Launch& launch) {
          (launch.dangerously_allow_new_privileges ? "true" : "false") + "\n";
 }
 
+// Nothing at all where there are none.
+std::string secrets_text(const std::vector<Secret>& secrets) {
+  std::string text = secrets.empty() ? "" : "  secrets:\n";
+  for (const Secret& secret : secrets) {
+    text += "    - {name: " + scalar_text(secret.name);
+    switch (secret.source) {
+      case Secret::Source::file:
+        text += ", file: " + internal::path_text(secret.from);
+        break;
+      case Secret::Source::credential:
+        text += ", credential: " + scalar_text(secret.from);
+        break;
+      case Secret::Source::standard_input:
+        text += ", stdin: true";
+        break;
+    }
+    text += ", as: " + std::string(to_string(secret.form)) + "}\n";
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string canonical(const Policy& policy) {
@@ -221,7 +242,7 @@ std::string canonical(const Policy& policy) {
   text += "on_loss: " + std::string(to_string(policy.on_loss)) + "\n";
   text += network_text(policy.network) + filesystem_text(policy.filesystem);
   return text + "process:\n" + exec_text(policy.exec) + env_text(policy.env) + limits_text(policy.limits) +
-         launch_text(policy.launch) + kernel_text(policy.kernel);
+         launch_text(policy.launch) + kernel_text(policy.kernel) + secrets_text(policy.secrets);
 }
 
 std::array<std::uint8_t, 32> sha256(const Policy& policy) {

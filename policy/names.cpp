@@ -107,4 +107,14 @@ std::string format(const std::vector<Diagnostic>& diagnostics) {
   return text;
 }
 
+std::string_view to_string(Secret::Form form) {
+  switch (form) {
+    case Secret::Form::file:
+      return "file";
+    case Secret::Form::fd:
+      return "fd";
+  }
+  return "";
+}
+
 }  // namespace sbpf::policy

@@ -11,7 +11,7 @@
 //   - `network: none` drops all of the network part that came before it, dangerously_* included;
 //   - filesystem rules are united, as are exec rules; a later rule for a path replaces the earlier one of that very path
 //     and section; process.exec.allow, once written, makes what no rule covers denied;
-//   - env.set is merged name by name, the later value replaces the earlier one;
+//   - env.set and secrets are merged name by name, the later one replaces the earlier;
 //   - name and version are the policy's own.
 // Defaults stand for what nobody wrote: mode enforce, on_loss freeze, no network, files not judged (filesystem.default
 // deny, where any of the files has the section), env.allow [HOME, LANG, PATH, TERM], no limits,
@@ -108,6 +108,7 @@ void merge(Draft& base, Draft later) {
   replace(base.capabilities, later.capabilities);
   replace(base.user, later.user);
   replace(base.dangerously_allow_new_privileges, later.dangerously_allow_new_privileges);
+  for (auto& [name, secret] : later.secrets) base.secrets.insert_or_assign(name, std::move(secret));
 }
 
 class Loader {
@@ -204,6 +205,7 @@ Policy finish(Draft draft) {
   policy.launch.user = std::move(draft.user);
   policy.launch.dangerously_allow_new_privileges =
       draft.dangerously_allow_new_privileges && draft.dangerously_allow_new_privileges->value;
+  internal::finish_secrets(draft, policy);
   return policy;
 }
 
@@ -293,6 +295,7 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   check_metadata(draft, diagnostics);
   check_deny_writable(draft, diagnostics);
   check_new_privileges(draft, diagnostics);
+  internal::check_secrets(draft, diagnostics);
   if (!diagnostics.empty()) {
     sort_by_place(diagnostics);
     return tl::unexpected(std::move(diagnostics));

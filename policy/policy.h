@@ -126,6 +126,19 @@ struct KernelAccess {
   std::vector<std::uint8_t> dangerously_allow_capabilities;  // numbers, of those refused over the host otherwise
 };
 
+// What `run` hands to the program beside its environment. A policy says where it comes from, and never holds it.
+struct Secret {
+  enum class Source { file, credential, standard_input };
+  enum class Form { file, fd };
+  std::string name;  // as of a variable: the program finds NAME_FILE, or NAME_FD, in its environment
+  Source source = Source::file;
+  std::string from;  // of file: an absolute path; of credential: a name in $CREDENTIALS_DIRECTORY
+  Form form = Form::file;
+  Location where;
+};
+// Where files of secrets are, in the sandbox's own mount namespace.
+inline constexpr std::string_view kSecretsDirectory = "/run/sbpf/secrets";
+
 struct Policy {
   std::string name;
   Mode mode = Mode::enforce;
@@ -137,6 +150,8 @@ struct Policy {
   Limits limits;
   KernelAccess kernel;
   Launch launch;
+  std::vector<Secret> secrets;  // sorted by name. With filesystem rules and a secret as a file, one of the rules is
+                                // `read: /run/sbpf/secrets`, whether it was written or not
 };
 
 // Gives the text of a profile for `extends`; nullopt if there is none of that name.
@@ -176,5 +191,6 @@ std::string_view to_string(OnLoss on_loss);
 std::string_view to_string(Protocol protocol);
 std::string_view to_string(FsAccess access);
 std::string_view to_string(FsDefault fallback);
+std::string_view to_string(Secret::Form form);
 
 }  // namespace sbpf::policy

@@ -134,9 +134,9 @@ void read_process(const YamlNode& node, const std::string& key, Reader& reader, 
        {"dangerously_allow_new_privileges",
         [&](const YamlNode& n, const std::string& k) {
           if (auto value = reader.boolean(n, k)) draft.dangerously_allow_new_privileges = {*value, reader.where(n)};
-        }}},
-      {{"secrets", "secrets come in a later version; hand them over by file descriptor"},
-       {"runtime", "the choice of a runtime comes in a later version; choose it where the container is made"}});
+        }},
+       {"secrets", [&](const YamlNode& n, const std::string& k) { read_secrets(n, k, reader, draft); }}},
+      {{"runtime", "the choice of a runtime comes in a later version; choose it where the container is made"}});
 }
 
 }  // namespace sbpf::policy::internal

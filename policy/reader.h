@@ -61,6 +61,7 @@ struct Draft {
   std::optional<Capabilities> capabilities;
   std::optional<User> user;
   std::optional<Placed<bool>> dangerously_allow_new_privileges;
+  std::map<std::string, Secret> secrets;  // by name
 };
 
 // Reads maps, lists and scalars, and notes what is wrong with them. Goes on after an error: all are found in one pass.
@@ -126,5 +127,11 @@ void read_seccomp(const YamlNode& node, const std::string& key, Reader& reader, 
 void read_capabilities(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_user(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_process(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
+void read_secrets(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
+
+// What is wrong with the secrets of a merged policy: they contradict each other, the environment or the filesystem rules.
+void check_secrets(const Draft& draft, std::vector<Diagnostic>& diagnostics);
+// Moves the secrets to the policy, with the filesystem rule that they need.
+void finish_secrets(Draft& draft, Policy& policy);
 
 }  // namespace sbpf::policy::internal

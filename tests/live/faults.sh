@@ -81,7 +81,7 @@ is AB-1/exit 125 "$?"
 is AB-1/marker-absent no "$([[ -e $marker ]] && echo yes || echo no)"
 has AB-1/names-the-capability CAP_SYS_ADMIN "$out"
 has AB-1/names-the-fix hint: "$out"
-for cap in cap_sys_admin cap_dac_read_search; do
+for cap in cap_sys_admin cap_dac_read_search cap_sys_chroot; do
   out=$(capsh --drop=$cap -- -c "sbpf run --policy no-network -- touch $marker" 2>&1)
   is "AB-1/$cap/exit" 125 "$?"
   has "AB-1/$cap/named" "${cap^^}" "$out"

@@ -188,6 +188,16 @@ sbpf swap box --policy "$bad" 2>/dev/null; is swap/bad-policy-exit 2 $?
 is swap/bad-policy-changed-nothing 2 "$(sbpf status box --json | json 'd["policy"]["generation"]')"
 sbpf attach --cgroup "$cgroots/other.runtime/box" --policy no-network 2>/dev/null; is attach/twice 125 $?
 sbpf attach --cgroup /tmp --policy no-network 2>/dev/null; is attach/not-a-cgroup 125 $?
+# Rules for programs alone, which need the tree of paths as those for files do.
+p=$(policy no-probe <<P
+version: 1
+name: no-probe
+network: {dangerously_allow_all: true}
+process: {exec: {deny: [$probe]}}
+P
+)
+sbpf swap box --policy "$p" >/dev/null; is swap/exec-rules-exit 0 $?
+is swap/program-denied "" "$(box_connects 2>/dev/null)"
 sbpf swap box --policy no-network >/dev/null
 is swap/denied-again 1 "$(box_connects)"
 events=$(sbpf events box --json)

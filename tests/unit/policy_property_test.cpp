@@ -105,6 +105,28 @@ Exec any_exec(const Filesystem& files) {
   return exec;
 }
 
+// With the rule that files of secrets need, as parse() adds it. No name is one of the variables below.
+void add_secrets(Policy& p) {
+  for (const char* name : {"S1", "nO", "yes"}) {
+    if (*rc::gen::inRange(0, 3) > 0) continue;
+    Secret secret;
+    secret.name = name;
+    const bool free = std::none_of(p.secrets.begin(), p.secrets.end(),
+                                   [](const Secret& s) { return s.source == Secret::Source::standard_input; });
+    secret.source = free ? *rc::gen::element(Secret::Source::file, Secret::Source::credential, Secret::Source::standard_input)
+                         : Secret::Source::file;
+    if (secret.source == Secret::Source::file) secret.from = "/" + *rc::gen::element<std::string>("a", "a b", "{,}", "\xe2\x80\xa8");
+    if (secret.source == Secret::Source::credential) secret.from = *rc::gen::element<std::string>("a", "1", "no", "a.b-c");
+    secret.form = *rc::gen::element(Secret::Form::file, Secret::Form::fd);
+    p.secrets.push_back(secret);
+  }
+  std::sort(p.secrets.begin(), p.secrets.end(), [](const Secret& a, const Secret& b) { return a.name < b.name; });
+  const bool as_file = std::any_of(p.secrets.begin(), p.secrets.end(), [](const Secret& s) { return s.form == Secret::Form::file; });
+  if (!as_file || !p.filesystem.requested || p.filesystem.dangerously_allow_all) return;
+  p.filesystem.rules.push_back(FsRule{std::string(kSecretsDirectory), FsAccess::read, {}});
+  std::sort(p.filesystem.rules.begin(), p.filesystem.rules.end(), [](const FsRule& a, const FsRule& b) { return a.path < b.path; });
+}
+
 Policy any_policy() {
   Policy p;
   p.name = *rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::elementOf(std::string("abzAZ019._-nulyes"))));
@@ -124,6 +146,7 @@ Policy any_policy() {
   }
   p.filesystem = any_filesystem();
   p.exec = any_exec(p.filesystem);
+  add_secrets(p);
   p.env.allow = *rc::gen::container<std::vector<std::string>>(
       rc::gen::element<std::string>("PATH", "HOME", "LC_*", "no", "Y", "NULL", "_", "A1"));
   for (int i = *rc::gen::inRange(0, 3); i > 0; --i)

@@ -149,7 +149,8 @@ TEST(Schema, accepts_what_parse_accepts) {
         "process: {exec: {}}", "process: {exec: {allow: [/usr/bin, /bin/], deny: [/usr/bin/nsenter]}}",
         "filesystem: {}\nprocess: {exec: {deny_writable: true}}",
         "network: {bind: [{address: \"::\", ports: [0]}]}", "process: {limits: {memory: 1, cpu: 2, timeout: 500ms}}",
-        "process: {env: {set: {A: 1, B: true, C: x, D: 1.5}}}"}) {
+        "process: {env: {set: {A: 1, B: true, C: x, D: 1.5}}}",
+        "process: {secrets: [{name: A, file: /a}, {name: B, credential: b.k, as: fd}, {name: C, stdin: true, as: file}]}"}) {
     const std::string text = "version: 1\nname: n\n" + std::string(body) + "\n";
     EXPECT_TRUE(accepts(text)) << body;
     const auto source = [](std::string_view) { return std::optional<std::string>("version: 1\nname: a\n"); };
@@ -187,6 +188,14 @@ TEST(Schema, refuses_what_parse_refuses) {
                            "process: {exec: {deny: [/a, /a]}}",
                            "process: {exec: {deny_writable: yes}}",
                            "process: {exec: {sha256: []}}",
+                           "process: {secrets: [{name: A}]}",
+                           "process: {secrets: [{file: /a}]}",
+                           "process: {secrets: [{name: A, file: a}]}",
+                           "process: {secrets: [{name: A, file: /a, stdin: true}]}",
+                           "process: {secrets: [{name: A, stdin: false}]}",
+                           "process: {secrets: [{name: A, file: /a, as: env}]}",
+                           "process: {secrets: [{name: A, value: x}]}",
+                           "process: {secrets: [{name: A, credential: ../x}]}",
                            "process: {env: {allow: [\"*\"]}}",
                            "process: {env: {set: {1A: x}}}",
                            "process: {limits: {processes: 0}}",

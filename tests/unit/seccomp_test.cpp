@@ -234,7 +234,8 @@ TEST(Seccomp, the_export_compiles_to_the_same_filter) {
 TEST(Seccomp, the_built_in_profiles_name_every_call) {
   for (const char* name : {"default", "strict"}) {
     std::set<std::string> named;
-    for (const auto& rule : policy::parse_seccomp(policy::built_in_seccomp(name).value(), name)->rules)
+    const policy::SeccompProfile profile = policy::parse_seccomp(policy::built_in_seccomp(name).value(), name).value();
+    for (const auto& rule : profile.rules)
       named.insert(rule.names.begin(), rule.names.end());
     for (int number = 0; number < 600; number++) {
       char* call_name = ::seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);

@@ -114,17 +114,23 @@ class Files : public VictimState {
   }
   void before_attack() override {
     if (spec_.meanwhile) as_admin(spec_.meanwhile);
-    before_ = snapshot();
+    before_ = snapshot(scene_);
   }
   Fd connection() override { return spec_.handed ? spec_.handed(scene_) : Fd(); }
   int inheritance() const override { return spec_.inherited ? kInheritance : -1; }
 
   Seen look(const Outcome& outcome, milliseconds patience) override {
     const auto deadline = std::chrono::steady_clock::now() + patience;
+    // As the host has it, and as the attacker does: mounts in a sandbox are the sandbox's own.
+    FileScene inside = scene_;
+    if (outcome.pid > 0) inside.root = "/proc/" + std::to_string(outcome.pid) + "/root" + scene_.root;
     do {
       if (outcome.loot.find(scene_.secret) != std::string::npos) details_ = "the secret was read";
-      if (details_.empty()) details_ = difference();
-      if (details_.empty() && spec_.harmed && spec_.harmed(scene_)) details_ = "harmed";
+      for (const FileScene* scene : {&scene_, &inside}) {
+        if (scene == &inside && access(inside.root.c_str(), F_OK) != 0) continue;  // it has ended
+        if (details_.empty()) details_ = difference(*scene);
+        if (details_.empty() && spec_.harmed && spec_.harmed(*scene)) details_ = "harmed";
+      }
       if (!details_.empty()) return Seen::harm;
       usleep(20000);
     } while (std::chrono::steady_clock::now() < deadline);
@@ -156,7 +162,7 @@ class Files : public VictimState {
       must(dup2(fd.get(), kInheritance), "dup2");
       fcntl(kInheritance, F_SETFD, FD_CLOEXEC);
     }
-    before_ = snapshot();
+    before_ = snapshot(scene_);
   }
 
   void populate(const std::string& root) const {
@@ -204,27 +210,27 @@ class Files : public VictimState {
             {"disk_offset", std::to_string(static_cast<long>(block) * size)}};
   }
 
-  Snapshot snapshot() const {
+  static Snapshot snapshot(const FileScene& scene) {
     Snapshot all;
-    for (const char* name : kKept) all[name] = state_of(scene_(name), false);
-    for (const char* name : kGuarded) add(all, name);
+    for (const char* name : kKept) all[name] = state_of(scene(name), false);
+    for (const char* name : kGuarded) add(scene, all, name);
     return all;
   }
 
   // Names may come and go while we look: whatever that does is a difference.
-  void add(Snapshot& all, const std::string& name) const {
-    const std::string state = state_of(scene_(name), true);
+  static void add(const FileScene& scene, Snapshot& all, const std::string& name) {
+    const std::string state = state_of(scene(name), true);
     if (state.empty()) return;
     all[name] = state;
     struct stat info {};
-    if (lstat(scene_(name).c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return;
+    if (lstat(scene(name).c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return;
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(scene_(name), ignored))
-      add(all, name + "/" + entry.path().filename().string());
+    for (const auto& entry : fs::directory_iterator(scene(name), ignored))
+      add(scene, all, name + "/" + entry.path().filename().string());
   }
 
-  std::string difference() const {
-    const Snapshot now = snapshot();
+  std::string difference(const FileScene& scene) const {
+    const Snapshot now = snapshot(scene);
     for (const auto& [name, state] : before_)
       if (!now.contains(name)) return name + " is gone";
     for (const auto& [name, state] : now) {

@@ -99,13 +99,15 @@ class Run {
   }
 
  private:
-  bool attaches() const { return spec_.launch == Launch::attach || attach_refuses(spec_); }
+  bool attaches() const { return spec_.launch == Launch::attach || attach_refuses(spec_) || shown(); }
+  bool shown() const { return process_ && process_->hidden_by_run && (host_.profile.empty() || phase_ != Phase::denied); }
   bool sandboxed() const { return phase_ != Phase::control; }
 
   std::string policy() const {
     if (!host_.profile.empty() && phase_ == Phase::denied) return write_profile_policy(host_, arguments_);
     if (spec_.files) return write_file_policy(host_, *spec_.files, phase_ == Phase::allowed, arguments_);
-    const bool never = spec_.allow == kNever, audit = phase_ == Phase::allowed && spec_.allow == kAudit;
+    const std::string_view allow = spec_.allow;
+    const bool never = allow == kNever, audit = phase_ == Phase::allowed && allow == kAudit;
     if (process_)
       return write_process_policy(host_, phase_ == Phase::denied || audit ? spec_.deny : spec_.allow, audit, arguments_);
     const char* fragment = phase_ == Phase::denied || audit ? spec_.deny : never ? kAllowAll : spec_.allow;
@@ -132,7 +134,7 @@ class Run {
     if (sandboxed() && process_ && process_->boxed) {
       box.emplace(host_.cgroup_root + "/sbpf-attack-boxed");
       box->take(static_cast<pid_t>(std::stol(arguments_.at("bystander"))));
-      boxed.emplace(host_, *box, write_process_policy(host_, "{}", false, arguments_), true);
+      boxed.emplace(host_, *box, write_process_policy(host_, "env: {}", false, arguments_), true);
       if (boxed->exit_code() != 0) throw Failure{ECHILD, "attach of the bystander: " + boxed->errors()};
     }
     if (!sandboxed() && spec_.victim == Victim::other_cgroup) start.emplace(host_.cgroup_root + "/sbpf-attack-start");
@@ -142,7 +144,8 @@ class Run {
       if (start && (!sandboxed() || spec_.launch == Launch::attach_inside_refused)) what.cgroup = start->path();
       Process process(std::move(what));
       if (spec_.input == Stdin::unix_stream) process.hand_over(victim.connection());
-      if (spec_.launch == Launch::run_child || attaches() || (spec_.files && spec_.files->meanwhile)) {
+      if (spec_.launch == Launch::run_child || attaches() || (spec_.files && spec_.files->meanwhile) ||
+          (process_ && process_->hidden_by_run)) {
         const auto line = process.line_with({"ready", "outcome"}, kLimit);
         if (line && line->starts_with("outcome")) result.outcome = parse_outcome(*line);  // stopped before it joined
         const bool confinable = spec_.launch == Launch::run_child || attaches();
@@ -187,7 +190,7 @@ class Run {
     }
     start->take(pid);
     const bool known_gap = spec_.gap_before_6_5 && host_.before_6_5 && phase_ == Phase::denied;
-    attachment.emplace(host_, *start, policy(), spec_.launch == Launch::attach && !known_gap);
+    attachment.emplace(host_, *start, policy(), (spec_.launch == Launch::attach || shown()) && !known_gap);
     result.attach_code = attachment->exit_code();
   }
 

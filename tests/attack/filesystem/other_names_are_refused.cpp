@@ -106,7 +106,10 @@ FILE_ATTACK(read_through_root_of_child_is_refused, {.at = "open", .root = true})
 }
 
 // An outside process's root: no policy opens the way through other processes, only audit mode does.
-FILE_ATTACK(read_through_root_of_outside_process_is_refused, {.at = "open", .grant = Grant::audit, .root = true}) {
+// Attached, as `sbpf run` shows no processes but the sandbox's own.
+FILE_ATTACK(read_through_root_of_outside_process_is_refused,
+            {.at = "open", .grant = Grant::audit, .launch = Launch::attach, .root = true}) {
+  ctx.join();
   steal(ctx, "/proc/" + ctx.text("driver") + "/root" + workspace(ctx, "secret/token"));
 }
 

@@ -17,6 +17,8 @@ struct ProcessSpec {
   Victim victim = Victim::claim;
   bool claims = false;  // the successful system call is the harm, whoever the victim is
   bool boxed = false;   // the bystander is in a sandbox of its own
+  // `sbpf run` does not even show what is attacked: attached instead, but for profiles. The body calls join() first.
+  bool hidden_by_run = false;
   Launch launch = Launch::run;
   bool root = false;
   bool machine_wide = false;

@@ -34,6 +34,26 @@ namespace {
   }                                                                                                                 \
   static void name##_body(Context& ctx)
 
+// The same by files of /proc.
+#define BOTH_ATTACKS_BY_FILE(name, on, error)                                                                     \
+  static void name##_body(Context& ctx);                                                                          \
+  PROC_FILE_ATTACK(name##_of_outside_process_is_refused, on, error, false) { name##_body(ctx); }                       \
+  PROC_FILE_ATTACK(name##_of_process_in_another_sandbox_is_refused, on, error, true) { name##_body(ctx); }             \
+  static void name##_body(Context& ctx)
+
+#define PROC_FILE_ATTACK(name, on, error, in_another)                                                                  \
+  static void name##_inside(Context& ctx);                                                                        \
+  PROCESS_ATTACK(name, {.at = on,                                                                                 \
+                        .expected = error,                                                                        \
+                        .victim = Victim::bystander_life,                                                         \
+                        .claims = true,                                                                           \
+                        .boxed = in_another,                                                                      \
+                        .hidden_by_run = true}) {                                                                 \
+    ctx.join();                                                                                                   \
+    name##_inside(ctx);                                                                                           \
+  }                                                                                                               \
+  static void name##_inside([[maybe_unused]] Context& ctx)
+
 pid_t bystander(const Context& ctx) { return static_cast<pid_t>(ctx.number("bystander")); }
 
 std::string proc(const Context& ctx, const char* file) { return "/proc/" + ctx.text("bystander") + "/" + file; }
@@ -189,54 +209,49 @@ BOTH_ATTACKS(robust_list, "get_robust_list", EPERM) {
   must(syscall(SYS_get_robust_list, bystander(ctx), &head, &size), "get_robust_list");
 }
 
-BOTH_ATTACKS(environment, "open", EPERM) { read_file(proc(ctx, "environ")); }
-BOTH_ATTACKS(command_line, "open", EPERM) { read_file(proc(ctx, "cmdline")); }
-BOTH_ATTACKS(status, "open", EPERM) { read_file(proc(ctx, "status")); }
-BOTH_ATTACKS(statistics, "open", EPERM) { read_file(proc(ctx, "stat")); }
-BOTH_ATTACKS(memory_map, "open", EPERM) { read_file(proc(ctx, "maps")); }
-BOTH_ATTACKS(root_directory, "readlink", EACCES) { read_link(proc(ctx, "root")); }
-BOTH_ATTACKS(working_directory, "readlink", EACCES) { read_link(proc(ctx, "cwd")); }
-BOTH_ATTACKS(program, "readlink", EACCES) { read_link(proc(ctx, "exe")); }
+BOTH_ATTACKS_BY_FILE(environment, "open", EPERM) { read_file(proc(ctx, "environ")); }
+BOTH_ATTACKS_BY_FILE(command_line, "open", EPERM) { read_file(proc(ctx, "cmdline")); }
+BOTH_ATTACKS_BY_FILE(status, "open", EPERM) { read_file(proc(ctx, "status")); }
+BOTH_ATTACKS_BY_FILE(statistics, "open", EPERM) { read_file(proc(ctx, "stat")); }
+BOTH_ATTACKS_BY_FILE(memory_map, "open", EPERM) { read_file(proc(ctx, "maps")); }
+BOTH_ATTACKS_BY_FILE(root_directory, "readlink", EACCES) { read_link(proc(ctx, "root")); }
+BOTH_ATTACKS_BY_FILE(working_directory, "readlink", EACCES) { read_link(proc(ctx, "cwd")); }
+BOTH_ATTACKS_BY_FILE(program, "readlink", EACCES) { read_link(proc(ctx, "exe")); }
 
-PROCESS_ATTACK(memory_file_of_process_in_another_sandbox_is_refused,
-               {.at = "open", .victim = Victim::bystander_life, .claims = true, .boxed = true}) {
+PROC_FILE_ATTACK(memory_file_of_process_in_another_sandbox_is_refused, "open", EPERM, true) {
   open_file(proc(ctx, "mem"), O_RDONLY);
 }
 
-PROCESS_ATTACK(files_below_root_of_outside_process_are_refused,
-               {.at = "open", .expected = EACCES, .victim = Victim::bystander_life, .claims = true}) {
+PROC_FILE_ATTACK(files_below_root_of_outside_process_are_refused, "open", EACCES, false) {
   read_file(proc(ctx, "root/etc/passwd"));
 }
 
-PROCESS_ATTACK(files_below_directory_of_outside_process_are_refused,
-               {.at = "open", .expected = EACCES, .victim = Victim::bystander_life, .claims = true}) {
+PROC_FILE_ATTACK(files_below_directory_of_outside_process_are_refused, "open", EACCES, false) {
   open_file(proc(ctx, "cwd/."), O_RDONLY | O_DIRECTORY);
 }
 
-PROCESS_ATTACK(program_file_of_outside_process_is_refused,
-               {.at = "open", .expected = EACCES, .victim = Victim::bystander_life, .claims = true}) {
+PROC_FILE_ATTACK(program_file_of_outside_process_is_refused, "open", EACCES, false) {
   read_file(proc(ctx, "exe"));
 }
 
-PROCESS_ATTACK(descriptor_list_of_outside_process_is_refused,
-               {.at = "open", .victim = Victim::bystander_life, .claims = true}) {
+PROC_FILE_ATTACK(descriptor_list_of_outside_process_is_refused, "open", EPERM, false) {
   open_file(proc(ctx, "fd"), O_RDONLY | O_DIRECTORY);
 }
 
-PROCESS_ATTACK(thread_of_outside_process_is_refused, {.at = "open", .victim = Victim::bystander_life, .claims = true}) {
+PROC_FILE_ATTACK(thread_of_outside_process_is_refused, "open", EPERM, false) {
   read_file(proc(ctx, ("task/" + ctx.text("bystander") + "/comm").c_str()));
 }
 
-PROCESS_ATTACK(outside_process_by_way_of_self_is_refused, {.at = "open", .victim = Victim::bystander_life, .claims = true}) {
+PROC_FILE_ATTACK(outside_process_by_way_of_self_is_refused, "open", EPERM, false) {
   read_file("/proc/self/../" + ctx.text("bystander") + "/cmdline");
 }
 
-PROCESS_ATTACK(outside_process_by_descriptor_of_proc_is_refused, {.at = "open", .victim = Victim::bystander_life, .claims = true}) {
+PROC_FILE_ATTACK(outside_process_by_descriptor_of_proc_is_refused, "open", EPERM, false) {
   const Fd directory = open_file(proc(ctx, ""), O_PATH | O_DIRECTORY);
   read_some(Fd(must(openat(directory.get(), "cmdline", O_RDONLY | O_CLOEXEC), "open")));
 }
 
-PROCESS_ATTACK(outside_process_by_symbolic_link_is_refused, {.at = "open", .victim = Victim::bystander_life, .claims = true}) {
+PROC_FILE_ATTACK(outside_process_by_symbolic_link_is_refused, "open", EPERM, false) {
   const std::string link = "/tmp/sbpf-attack-link-" + std::to_string(getpid());
   must(symlink(proc(ctx, "cmdline").c_str(), link.c_str()), "symlink");
   const Fd fd(open(link.c_str(), O_RDONLY | O_CLOEXEC));
@@ -246,8 +261,7 @@ PROCESS_ATTACK(outside_process_by_symbolic_link_is_refused, {.at = "open", .vict
   read_some(fd);
 }
 
-PROCESS_ATTACK(outside_process_by_reopened_descriptor_is_refused,
-               {.at = "open", .victim = Victim::bystander_life, .claims = true}) {
+PROC_FILE_ATTACK(outside_process_by_reopened_descriptor_is_refused, "open", EPERM, false) {
   const Fd file = open_file(proc(ctx, "cmdline"), O_PATH);
   read_file("/proc/self/fd/" + std::to_string(file.get()));
 }
@@ -256,4 +270,4 @@ PROCESS_ATTACK(supervisor_of_the_sandbox_is_refused, {.at = "open", .victim = Vi
   read_file("/proc/" + (ctx.denied ? std::to_string(getppid()) : ctx.text("bystander")) + "/cmdline");
 }
 
-PROCESS_ATTACK(first_process_of_the_machine_is_refused, {.at = "open"}) { read_file("/proc/1/cmdline"); }
+PROC_FILE_ATTACK(first_process_of_the_machine_is_refused, "open", EPERM, false) { read_file("/proc/1/cmdline"); }

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Private places of a sandbox that `run` makes: what programs of one uid share on a plain host, each sandbox has for
+// itself. They are made from outside, before anything runs in it: inside, the hooks refuse mounts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sbpf::agent {
+
+// This thread's stay in other namespaces. Ends with the object; back() also says whether it did.
+class Stay {
+ public:
+  // Enters a mount and an IPC namespace of its own, in which these are made anew:
+  //   /proc         shows a task only to those that may trace it, so that the hooks hide every other sandbox and the host
+  //   /dev/shm      a tmpfs (where the host has the directory)
+  //   /dev/mqueue   the new IPC namespace's (where the host has it mounted); System V IPC is that namespace's, too
+  // and joins a new session keyring, which this thread keeps. Mounts that the host makes later still appear.
+  // Errors: "private_places", naming the place; this thread is then where it was.
+  static Result<Stay> in_private_places();
+  // Enters the mount namespace of a process; "/" is then that namespace's root, whatever directory the process calls so.
+  // Errors: "namespace".
+  static Result<Stay> with(pid_t pid);
+
+  // Returns to the namespaces, root and working directory that this thread had. Errors: "namespace".
+  Result<void> back();
+
+  Stay(Stay&&) noexcept = default;
+  Stay& operator=(Stay&&) noexcept = default;
+  ~Stay() { (void)back(); }
+
+ private:
+  Stay() = default;
+  static Result<Stay> begin();
+
+  Fd mounts_, ipc_, root_, directory_;  // where this thread was; none: it is there
+};
+
+// What decides where paths lead: a root directory, and the mounts that can be reached from it.
+struct Seat {
+  Fd root;                // O_PATH
+  std::string mountinfo;  // as /proc/PID/mountinfo
+};
+
+// This thread's own seat; that of a process (its root directory); that of the mount namespace in which a process is.
+// Errors: "fs_view", "namespace".
+Result<Seat> own_seat();
+Result<Seat> seat_of_process(pid_t pid);
+Result<Seat> seat_of_namespace(pid_t pid);
+
+}  // namespace sbpf::agent
