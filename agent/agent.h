@@ -26,7 +26,7 @@ inline constexpr std::string_view kRootCgroupName = "sbpf";
 
 // ---- the hook table --------------------------------------------------------------------------------------------
 
-enum class HookKind { cgroup, lsm };
+enum class HookKind { cgroup, lsm, trace };  // trace: sees, and refuses nothing
 
 struct Hook {
   sbpf_hook id;

@@ -15,6 +15,7 @@
 #include "agent/host.h"
 #include "agent/open_files.h"
 #include "agent/secrets.h"
+#include "agent/strays.h"
 #include "agent/verify.h"
 #include "policy/filesystem.h"
 
@@ -231,6 +232,10 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
     if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up)
       return tl::unexpected<Error>(explain_failure(up.error()));
     links.clear();
+    if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) {
+      take_down(*kernel, cgroup->id(), name);
+      return tl::unexpected<Error>(labelled.error());
+    }
     auto record = find_record(*kernel, name);
     freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
     Status status = record ? read_status(*kernel, *record, true) : Status{};

@@ -41,10 +41,12 @@ struct RawReport {
     const int error = canary::try_hook(hook.id, scene);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     report.error[hook.id] = error;
+    // A tracepoint refuses nothing: that it saw the canary is its proof.
+    const bool answered = hook.kind == HookKind::trace ? error == 0 : error == EPERM || error == EACCES;
     if (error == kUnreachable)
       report.hooks[hook.id] = CanaryVerdict::unreachable;
     else
-      report.hooks[hook.id] = (error == EPERM || error == EACCES) && globals.canary.hit == hook.id + 1u
+      report.hooks[hook.id] = answered && globals.canary.hit == hook.id + 1u
                                   ? CanaryVerdict::denied
                                   : CanaryVerdict::not_denied;
   }
@@ -110,6 +112,7 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", "cannot make a pipe", "", errno);
   Fd reader(ends[0]), writer(ends[1]);
   Scene scene;
+  scene.procs = Fd(::open((cgroup.path() + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   if (scene.path.empty() || !scene.file) return fail("canary", "cannot make a scratch directory in /run", "", errno);
   KernelGlobals& globals = kernel.globals();
   Fd pidfd;

@@ -229,6 +229,9 @@ void explain_into(Event& event) {
                                                       : "ioctl that drives a device, or makes or removes a btrfs subvolume";
       event.allow = "filesystem: {dangerously_allow_all: true}";
       return;
+    case SBPF_REASON_MOVED_OUT:
+      event.text = "process " + std::to_string(e.task.target_pid) + " was moved out of the sandbox by root outside";
+      return;
     case SBPF_REASON_BREAK_GLASS:
       event.text = "the glass was broken: for " + std::to_string(e.task.detail) +
                    " s the host's root may take sbpf's things down";

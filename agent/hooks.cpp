@@ -5,6 +5,7 @@ namespace sbpf::agent {
 namespace {
 constexpr auto CGROUP = std::pair{HookKind::cgroup, false};
 constexpr auto LSM = std::pair{HookKind::lsm, false};
+constexpr auto TRACE = std::pair{HookKind::trace, false};
 constexpr auto LSM_IF = std::pair{HookKind::lsm, true};
 
 std::vector<Hook>& present() {

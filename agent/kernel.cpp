@@ -28,6 +28,7 @@ namespace {
 const std::string kRoot{kPinRoot};
 const char* const kInodesPin = "/programs/inodes";
 const char* const kAnnouncePin = "/programs/announce";
+const char* const kStraysPin = "/programs/strays";
 const std::string kNew = kRoot + "_new";  // filled first, then renamed: pins are all there or not at all
 
 struct MapName {
@@ -93,6 +94,12 @@ Error load_error(int error) {
 
 }  // namespace
 
+namespace {
+bpf_attach_type host_attach_type(const Hook& hook) {
+  return hook.kind == HookKind::trace ? BPF_TRACE_RAW_TP : BPF_LSM_MAC;
+}
+}  // namespace
+
 struct Kernel::Object {
   sbpf_bpf* skeleton = nullptr;
   ~Object() { sbpf_bpf__destroy(skeleton); }
@@ -110,6 +117,7 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(meta_map_, other.meta_map_);
   std::swap(inodes_, other.inodes_);
   std::swap(announce_, other.announce_);
+  std::swap(strays_, other.strays_);
   std::swap(programs_, other.programs_);
   std::swap(links_, other.links_);
   std::swap(meta_, other.meta_);
@@ -156,13 +164,14 @@ Result<Kernel> Kernel::load() {
   kernel.bss_ = dup_fd(bpf_map__fd(skeleton->maps.bss));
   kernel.inodes_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_inodes));
   kernel.announce_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_announce));
+  kernel.strays_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_strays));
   for (const Hook& hook : hooks()) {
     bpf_program* program =
         bpf_object__find_program_by_name(skeleton->obj, (std::string("hook_") + hook.name).c_str());
     kernel.programs_[hook.id] = dup_fd(program ? bpf_program__fd(program) : -1);
-    if (hook.kind != HookKind::lsm) continue;
+    if (hook.kind == HookKind::cgroup) continue;
     LIBBPF_OPTS(bpf_link_create_opts, options);
-    kernel.links_[hook.id] = Fd(bpf_link_create(kernel.programs_[hook.id].get(), 0, BPF_LSM_MAC, &options));
+    kernel.links_[hook.id] = Fd(bpf_link_create(kernel.programs_[hook.id].get(), 0, host_attach_type(hook), &options));
     if (!kernel.links_[hook.id]) {
       const int error = errno;
       auto failure = fail("program_attach", std::string("cannot attach hook ") + hook.name + ": " + std::strerror(error),
@@ -194,7 +203,7 @@ Result<void> Kernel::record_meta() {
     if (!program) return tl::unexpected<Error>(program.error());
     meta.prog_id = program->id;
     std::memcpy(meta.tag, program->tag, sizeof meta.tag);
-    if (hook.kind == HookKind::lsm) {
+    if (hook.kind != HookKind::cgroup) {
       auto link = link_info(links_[hook.id].get());
       if (!link) return tl::unexpected<Error>(link.error());
       meta.link_id = link->id;
@@ -237,11 +246,12 @@ Result<void> Kernel::pin() const {
       if (auto r = pin_fd(fd, kNew + "/maps/" + name); !r) return r;
     for (const Hook& hook : hooks()) {
       if (auto r = pin_fd(programs_[hook.id].get(), kNew + "/programs/" + hook.name); !r) return r;
-      if (hook.kind == HookKind::lsm)
+      if (hook.kind != HookKind::cgroup)
         if (auto r = pin_fd(links_[hook.id].get(), kNew + "/links/" + hook.name); !r) return r;
     }
     if (auto r = pin_fd(inodes_.get(), kNew + kInodesPin); !r) return r;
     if (auto r = pin_fd(announce_.get(), kNew + kAnnouncePin); !r) return r;
+    if (auto r = pin_fd(strays_.get(), kNew + kStraysPin); !r) return r;
     if (::rename(kNew.c_str(), kRoot.c_str()) != 0)
       return fail("pin", "cannot rename " + kNew + ": " + std::strerror(errno), "", errno);
     return guard_pins(*this, kRoot);
@@ -271,10 +281,11 @@ Result<Kernel> Kernel::open() {
   set_hooks_present([&kernel](const Hook& hook) { return kernel.meta_[hook.id].prog_id != 0; });
   kernel.inodes_ = Fd(bpf_obj_get((kRoot + kInodesPin).c_str()));
   kernel.announce_ = Fd(bpf_obj_get((kRoot + kAnnouncePin).c_str()));
+  kernel.strays_ = Fd(bpf_obj_get((kRoot + kStraysPin).c_str()));
   for (const Hook& hook : hooks()) {
     // A missing program or link is for status to report, not a reason to be blind.
     kernel.programs_[hook.id] = Fd(bpf_obj_get((kRoot + "/programs/" + hook.name).c_str()));
-    if (hook.kind == HookKind::lsm)
+    if (hook.kind != HookKind::cgroup)
       kernel.links_[hook.id] = Fd(bpf_obj_get((kRoot + "/links/" + hook.name).c_str()));
   }
   if (std::memcmp(kernel.meta_[0].object_sha256, sbpf_object_sha256, sizeof sbpf_object_sha256) != 0)
@@ -291,10 +302,10 @@ Result<Kernel> Kernel::ensure() {
     // What the links run is read once, with the status.
     for (const Hook& hook : hooks()) {
       const bool missing = !kernel->programs_[hook.id] ||
-                           (hook.kind == HookKind::lsm && !kernel->lsm_status(hook, false).attached);
+                           (hook.kind != HookKind::cgroup && !kernel->host_status(hook, false).attached);
       if (missing)
         return fail("pins_broken", std::string("hook ") + hook.name + " is pinned but not in force: " +
-                                       (hook.kind == HookKind::lsm ? kernel->lsm_status(hook, false).reason : "program missing"),
+                                       (hook.kind != HookKind::cgroup ? kernel->host_status(hook, false).reason : "program missing"),
                     "end the sandboxes and run `sbpf unload`, then start again");
     }
     // Whoever could open the maps is the agent, or came through a break-glass window to take over.
@@ -329,7 +340,7 @@ std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id) co
   return known >= 2 ? "" : "program does not use sbpf's maps";
 }
 
-HookStatus Kernel::lsm_status(const Hook& hook, bool program) const {
+HookStatus Kernel::host_status(const Hook& hook, bool program) const {
   HookStatus status;
   status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
@@ -346,9 +357,12 @@ HookStatus Kernel::lsm_status(const Hook& hook, bool program) const {
   status.link_id = link->id;
   status.prog_id = link->prog_id;
   status.prog_tag = tag_text(meta.tag);
-  if (link->type != BPF_LINK_TYPE_TRACING || link->tracing.attach_type != BPF_LSM_MAC)
+  const bool lsm = hook.kind == HookKind::lsm;  // a tracepoint's link has no target but its program's
+  if (link->type != (lsm ? BPF_LINK_TYPE_TRACING : BPF_LINK_TYPE_RAW_TRACEPOINT))
+    status.reason = "pin is a link of another kind";
+  else if (lsm && link->tracing.attach_type != BPF_LSM_MAC)
     status.reason = "pin is not an LSM link";
-  else if (link->tracing.target_btf_id != meta.target_btf_id)
+  else if (lsm && link->tracing.target_btf_id != meta.target_btf_id)
     status.reason = "link is attached to another kernel function";
   else if (program)
     status.reason = program_mismatch(hook, link->prog_id);

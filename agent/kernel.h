@@ -52,14 +52,15 @@ class Kernel {
   int cgroup_refs() const { return cgroup_refs_.get(); }
   int inodes() const { return inodes_.get(); }  // the iterator program of bpf/inodes.bpf.c
   int announce() const { return announce_.get(); }  // bpf/announce.bpf.c
+  int strays() const { return strays_.get(); }      // the iterator program of bpf/moved.bpf.c
   int program(sbpf_hook hook) const { return programs_[hook].get(); }
   // Read and written in place; visible to the programs at once.
   KernelGlobals& globals() const { return *globals_; }
   const sbpf_meta& meta(sbpf_hook hook) const { return meta_[hook]; }
 
-  // The kernel's answer for an LSM hook, now: its link, read back. `link` is -1 if the pin is gone.
+  // The kernel's answer for a hook that is attached once per host, now: its link, read back. `link` is -1 if the pin is gone.
   // Without `program` only the link is read, not what it runs.
-  HookStatus lsm_status(const Hook& hook, bool program = true) const;
+  HookStatus host_status(const Hook& hook, bool program = true) const;
   // Is the program behind `prog_id` the one recorded at load, using this object's maps? Empty if so, else what differs.
   std::string program_mismatch(const Hook& hook, std::uint32_t prog_id) const;
 
@@ -71,7 +72,7 @@ class Kernel {
   Result<void> record_meta();
 
   std::unique_ptr<Object> object_;
-  Fd sandboxes_, policies_, rings_, cgroup_refs_, bss_, meta_map_, inodes_, announce_;
+  Fd sandboxes_, policies_, rings_, cgroup_refs_, bss_, meta_map_, inodes_, announce_, strays_;
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
   std::array<Fd, SBPF_HOOK_COUNT> links_;  // LSM only
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};

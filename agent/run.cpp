@@ -17,6 +17,7 @@
 #include "agent/places.h"
 #include "agent/secrets.h"
 #include "agent/spawn.h"
+#include "agent/strays.h"
 #include "agent/supervise.h"
 #include "agent/verify.h"
 #include "policy/filesystem.h"
@@ -202,12 +203,13 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   }
   undo.keep_programs();
   TerminalGuard terminal;
-  Supervisor supervisor(*kernel, *cgroup, *record, options, policy.on_loss);
+  Supervisor supervisor(*kernel, *cgroup, *record, options);
   if (options.on_active) options.on_active(status);
   Fd pidfd;
   auto pid = spawn(*cgroup, launch, options, pidfd);
   if (!pid) return tl::unexpected<Error>(pid.error());
   if (auto returned = places->back(); !returned) return tl::unexpected<Error>(returned.error());
+  if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) return tl::unexpected<Error>(labelled.error());
   lock->reset();  // from here on the cgroup is populated, so no one collects it
 
   // What is mounted later is denied until the policy reaches it.

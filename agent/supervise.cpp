@@ -11,6 +11,7 @@
 #include <cerrno>
 
 #include "agent/events.h"
+#include "agent/strays.h"
 #include "agent/verify.h"
 
 namespace sbpf::agent {
@@ -62,8 +63,8 @@ void restore_signals() {
 }
 
 Supervisor::Supervisor(const Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record,
-                       const RunOptions& options, policy::OnLoss on_loss)
-    : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options), on_loss_(on_loss) {
+                       const RunOptions& options)
+    : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options) {
   sigset_t mask;
   ::sigemptyset(&mask);
   for (int signal : kForwarded) ::sigaddset(&mask, signal);
@@ -87,30 +88,31 @@ void Supervisor::forward_signal(pid_t pid) {
   }
 }
 
-void Supervisor::watch_hooks() {
+void Supervisor::answer_loss() {
+  Status status = read_status(kernel_, record_, false);
+  if (status.mode == policy::Mode::enforce && status.on_loss != policy::OnLoss::alert) {
+    if (status.on_loss == policy::OnLoss::freeze)
+      (void)cgroup_.freeze(true);
+    else
+      (void)cgroup_.kill();
+    // Who is not in the cgroup any more can be neither frozen nor killed with it.
+    kill_strays(kernel_, record_.cgroup_id);
+  }
+  status.frozen = cgroup_.frozen();
+  if (options_.on_loss) options_.on_loss(status);
+}
+
+void Supervisor::watch() {
   std::uint64_t ticks = 0;
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
-  if (all_attached(kernel_, record_)) {
-    lost_ = false;
-    return;
-  }
-  if (lost_) return;  // answered once; a loss that was mended and comes back is answered again
-  lost_ = true;
-  switch (on_loss_) {
-    case policy::OnLoss::freeze:
-      (void)cgroup_.freeze(true);
-      break;
-    case policy::OnLoss::kill:
-      (void)cgroup_.kill();
-      break;
-    case policy::OnLoss::alert:
-      break;
-  }
-  if (!options_.on_loss) return;
-  const std::uint64_t id = record_.cgroup_id;
+  const bool attached = all_attached(kernel_, record_);
   for (const sbpf_sandbox& now : records(kernel_))
-    if (now.cgroup_id == id) record_ = now;
-  options_.on_loss(read_status(kernel_, record_, false));
+    if (now.cgroup_id == record_.cgroup_id) record_ = now;
+  // Each is answered once; a loss that was mended and comes back is answered again.
+  const bool loss = (!attached && !lost_) || record_.moved_out != moved_out_;
+  lost_ = !attached;
+  moved_out_ = record_.moved_out;
+  if (loss) answer_loss();
 }
 
 void Supervisor::drain_events(RunResult& result) {
@@ -141,7 +143,7 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
   while (true) {
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
     if (waiting[1].revents != 0) forward_signal(pid);
-    if (waiting[2].revents != 0) watch_hooks();
+    if (waiting[2].revents != 0) watch();
     if (waiting[3].revents != 0) {
       result.timed_out = true;
       (void)cgroup_.kill();

@@ -31,8 +31,7 @@ void restore_signals();
 // Blocks the signals that are forwarded, from construction on, so that none is lost between spawn and wait.
 class Supervisor {
  public:
-  Supervisor(const Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const RunOptions& options,
-             policy::OnLoss on_loss);
+  Supervisor(const Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const RunOptions& options);
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -46,18 +45,20 @@ class Supervisor {
 
  private:
   void forward_signal(pid_t pid);
-  void watch_hooks();
+  void watch();
+  // Carries out on_loss, as the policy that is in force now says, and tells. An audit policy only tells.
+  void answer_loss();
   void drain_events(RunResult& result);
 
   const Kernel& kernel_;
   const Cgroup& cgroup_;
   sbpf_sandbox record_;
   const RunOptions& options_;
-  policy::OnLoss on_loss_;
   Fd signals_, watch_timer_, deadline_;
   Fd ring_, mountinfo_;
   std::function<void()> mounts_changed_;
   bool lost_ = false;
+  std::uint64_t moved_out_ = 0;
   sigset_t old_mask_{};
 };
 

@@ -9,6 +9,7 @@
 #include "agent/canary.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/strays.h"
 
 namespace sbpf::agent {
 namespace {
@@ -48,6 +49,15 @@ HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sand
 void add_degradation(Status& status, const char* what, const char* requested, const char* effective,
                      std::string reason) {
   status.degraded.push_back({what, requested, effective, std::move(reason)});
+}
+
+void add_strays(Status& status, const Kernel& kernel, const sbpf_sandbox& record) {
+  auto strays = find_strays(kernel, record.cgroup_id);
+  if (!strays) return add_degradation(status, "processes", "inside", "not known", strays.error().message);
+  std::string pids;
+  for (const pid_t pid : *strays) pids += " " + std::to_string(pid);
+  if (!pids.empty())
+    add_degradation(status, "processes", "inside", "moved out", "root outside moved them, unconfined:" + pids);
 }
 
 // Is the policy that the kernel has the one that was published: complete, frozen contents under their own hash?
@@ -116,7 +126,7 @@ bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, co
 bool all_attached(const Kernel& kernel, const sbpf_sandbox& record) {
   for (const Hook& hook : hooks()) {
     const bool attached =
-        hook.kind == HookKind::lsm ? kernel.lsm_status(hook).attached : cgroup_status(kernel, hook, record).attached;
+        hook.kind != HookKind::cgroup ? kernel.host_status(hook).attached : cgroup_status(kernel, hook, record).attached;
     if (!attached) return false;
   }
   return gate_is_set(kernel, record) && storage_is_set(kernel, record) && bpf_lsm_active();
@@ -133,7 +143,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
   bool sound = true;
   for (const Hook& hook : hooks()) {
-    status.hooks.push_back(hook.kind == HookKind::lsm ? kernel.lsm_status(hook) : cgroup_status(kernel, hook, record));
+    status.hooks.push_back(hook.kind != HookKind::cgroup ? kernel.host_status(hook) : cgroup_status(kernel, hook, record));
     sound = sound && status.hooks.back().attached;
   }
   if (!bpf_lsm_active()) {
@@ -164,6 +174,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   for (const HookStatus& hook : status.hooks)
     if (!hook.attached) add_degradation(status, hook.hook->name, "attached", "missing", hook.reason);
 
+  if (record.moved_out > 0) add_strays(status, kernel, record);
   if (auto open = guard_degradation(kernel)) status.degraded.push_back(std::move(*open));
   if (record.flags & SBPF_SANDBOX_KEPT_SOCKETS)
     add_degradation(status, "sockets", "closed", "kept", "attached with --keep-open-sockets");

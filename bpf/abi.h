@@ -276,9 +276,23 @@ struct sbpf_sandbox {
 	__u64 lost_full;
 	__u64 lost_rate;
 	__u64 events;
+	__u64 moved_out; /* times that a process was moved out of it */
 	__u64 denied[SBPF_MAX_HOOKS];
 };
-SBPF_ASSERT(sizeof(struct sbpf_sandbox) == 152 + 8 * SBPF_MAX_HOOKS);
+SBPF_ASSERT(sizeof(struct sbpf_sandbox) == 160 + 8 * SBPF_MAX_HOOKS);
+
+/* With a task: the sandbox that it belongs to; 0: none. */
+struct sbpf_label {
+	__u64 cgroup_id;
+};
+
+/* A record of the iterator sbpf_strays. */
+struct sbpf_stray {
+	__u64 cgroup_id; /* of its sandbox */
+	__u32 tgid;
+	__u32 tid;
+};
+SBPF_ASSERT(sizeof(struct sbpf_stray) == 16);
 
 /* Per-cgroup storage of the cgroup programs: which sandbox the program instance serves. */
 struct sbpf_cgroup_ref {
@@ -332,7 +346,7 @@ struct sbpf_guard {
 	__u32 pins_dev;             /* super_block.s_dev */
 	__u32 pins_mount;           /* id of the mount by which the agent sees them */
 	__u32 pins_parent;          /* and of the one below it */
-	__u32 pad;
+	__u32 strays;               /* 1: a process was moved out of its sandbox since the programs were loaded */
 	__u64 open_until;           /* CLOCK_BOOTTIME, ns: until then everyone outside may touch what is ours (break-glass) */
 	__u64 let_through;          /* operations that only the window allowed */
 	__u64 refused;
@@ -445,6 +459,7 @@ enum sbpf_reason {
 	SBPF_REASON_EXEC_PLACELESS = 22,  /* memfd, shared memory, a deleted file */
 	SBPF_REASON_EXEC_PINNED = 23,     /* not the file whose contents the policy pins */
 	SBPF_REASON_BREAK_GLASS = 24,     /* nothing was denied: the guard of sbpf's own objects is open; detail: seconds */
+	SBPF_REASON_MOVED_OUT = 25,       /* nothing was denied: root outside moved a process out of its sandbox */
 	SBPF_REASON_MAX
 };
 

@@ -22,6 +22,7 @@
  * more in own.bpf.c.
  */
 #include "fs.h"
+#include "moved.h"
 #include "own.h"
 
 /* Guards have no allowing policy: dangerously_allow_all opens the network, not the way out. */
@@ -52,9 +53,18 @@ static __noinline int judge_flag(struct sbpf_sandbox *box, __u32 hook, int denie
 SEC("lsm/task_alloc")
 int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)
 {
-	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_task_alloc, !!(clone_flags & CLONE_INTO_CGROUP),
-		  SBPF_REASON_LEAVE_CGROUP, 0);
+	LSM_GATE_ALL(boxes, inside);
+	if (!inside) {
+		if (unlikely(sbpf_guard.strays))
+			label_child_of_moved(task);
+		return 0;
+	}
+	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_task_alloc, !!(clone_flags & CLONE_INTO_CGROUP),
+		SBPF_REASON_LEAVE_CGROUP, 0);
+	/* One that could not be told when it is moved out does not come to be. */
+	if (!label_task(task, boxes.inner->cgroup_id))
+		return -EPERM;
+	return 0;
 }
 
 static __always_inline int is_cgroupfs(unsigned long magic)

@@ -2,7 +2,8 @@
 /* The one list of hooks: the BPF side names its programs after it, the agent loads, attaches, verifies and probes it,
  * the tests are generated from it. X(id, name, kind, domain): ids are part of the ABI and append-only; the program of a
  * hook is `hook_<name>`; kind CGROUP is attached per sandbox by link, LSM once per host, LSM_IF likewise on kernels that
- * have the hook (what it refuses, the others refuse by another, or do not have). */
+ * have the hook (what it refuses, the others refuse by another, or do not have); TRACE once per host to a tracepoint, where it sees and
+ * refuses nothing. */
 #ifndef SBPF_HOOKS_H
 #define SBPF_HOOKS_H
 
@@ -72,7 +73,8 @@
 	X(61, bpf_map,             LSM,    GUARD) \
 	X(62, bpf_prog,            LSM,    GUARD) \
 	X(63, bprm_check_security, LSM,    PROCESS) \
-	X(64, file_mprotect,       LSM,    PROCESS)
+	X(64, file_mprotect,       LSM,    PROCESS) \
+	X(65, cgroup_attach_task,  TRACE,  GUARD)
 /* clang-format on */
 
 #endif

@@ -70,6 +70,14 @@ SBPF_MAP struct {
 	__type(value, struct sbpf_fs_verdict);
 } sbpf_fs_verdicts SEC(".maps");
 
+/* Task -> the sandbox that it belongs to, wherever it was moved. */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct sbpf_label);
+} sbpf_labels SEC(".maps");
+
 /* .bss, written by the agent through its mapping. The gate is read first by every LSM program. */
 extern struct sbpf_gate sbpf_gate;
 extern struct sbpf_canary sbpf_canary;

@@ -38,8 +38,9 @@ std::string missing_reason(const agent::HookStatus& hook) {
 }
 
 Json hook_json(const agent::HookStatus& status) {
-  const bool lsm = status.hook->kind == agent::HookKind::lsm;
-  Json json = {{"name", status.hook->name},   {"kind", lsm ? "lsm" : "cgroup"}, {"prog_id", status.prog_id},
+  const auto kind = status.hook->kind;
+  const char* kind_name = kind == agent::HookKind::lsm ? "lsm" : kind == agent::HookKind::trace ? "trace" : "cgroup";
+  Json json = {{"name", status.hook->name},   {"kind", kind_name}, {"prog_id", status.prog_id},
                {"prog_tag", status.prog_tag}, {"link_id", status.link_id},      {"attached", status.attached},
                {"canary", status.canary}};
   if (!holds(status)) json["reason"] = missing_reason(status);

@@ -67,6 +67,7 @@ void add_task(Json& json, const sbpf_event& event) {
       json["target_pid"] = event.task.target_pid;
       json["signal"] = event.task.detail;
       return;
+    case SBPF_HOOK_cgroup_attach_task:
     case SBPF_HOOK_ptrace_access_check:
     case SBPF_HOOK_ptrace_traceme:
       json["target_pid"] = event.task.target_pid;
@@ -142,6 +143,8 @@ const char* to_string(sbpf_reason reason) {
       return "fs_device";
     case SBPF_REASON_KERNEL:
       return "kernel_interface";
+    case SBPF_REASON_MOVED_OUT:
+      return "moved_out";
     case SBPF_REASON_BREAK_GLASS:
       return "break_glass";
     case SBPF_REASON_EXEC_RULE:

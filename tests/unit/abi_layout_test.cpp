@@ -78,7 +78,7 @@ TEST_F(AbiLayout, sandbox) {
          {OFFSET(sbpf_sandbox, cgroup_id), OFFSET(sbpf_sandbox, level), OFFSET(sbpf_sandbox, flags),
           OFFSET(sbpf_sandbox, name), OFFSET(sbpf_sandbox, stdio_inode), OFFSET(sbpf_sandbox, created_ns),
           OFFSET(sbpf_sandbox, window_start_ns), OFFSET(sbpf_sandbox, window_events), OFFSET(sbpf_sandbox, lost_full),
-          OFFSET(sbpf_sandbox, lost_rate), OFFSET(sbpf_sandbox, events), OFFSET(sbpf_sandbox, denied)});
+          OFFSET(sbpf_sandbox, lost_rate), OFFSET(sbpf_sandbox, events), OFFSET(sbpf_sandbox, moved_out), OFFSET(sbpf_sandbox, denied)});
   expect("sbpf_cgroup_ref", sizeof(sbpf_cgroup_ref), {OFFSET(sbpf_cgroup_ref, cgroup_id)});
   expect("sbpf_gate", sizeof(sbpf_gate),
          {OFFSET(sbpf_gate, root_level), OFFSET(sbpf_gate, other_levels), OFFSET(sbpf_gate, root_id)});

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Guard domain: tasks that root outside moves out of their sandbox. Nothing can refuse that; it is seen, and answered by
+ * `on_loss` (agent/strays.cpp). Children of a sandbox's tasks are labelled in hook_task_alloc, others when they come in.
+ *
+ * hook                kernel                      sees                                     does not see
+ * cgroup_attach_task  __cgroup_procs_write,       a task in another cgroup: one of ours    a task that clone3 put straight into an
+ *                     cgroup.threads too; of a    outside its sandbox, or a new one        attached cgroup, before the iterator
+ *                     process the leader only     inside                                   below saw it
+ */
+#include "moved.h"
+
+#define PF_EXITING 0x4
+
+static __noinline int report_moved(struct sbpf_sandbox *box, struct task_struct *task)
+{
+	struct denial d = DENIAL(cgroup_attach_task, SBPF_REASON_MOVED_OUT);
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct sbpf_event *event;
+
+	__sync_fetch_and_add(&box->moved_out, 1);
+	sbpf_guard.strays = 1;
+	d.task.target_pid = task->tgid;
+	event = reserve_event(box, now, sizeof(*event));
+	if (!event)
+		return 0;
+	fill_event(event, box, &d, now, SBPF_ALLOW, 0);
+	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(hook_cgroup_attach_task, struct cgroup *to, const char *path, struct task_struct *task)
+{
+	struct sbpf_label *label;
+	struct sbpf_sandbox *box;
+	__u64 id;
+
+	/* The canary moves itself to where it is. */
+	if (unlikely(sbpf_canary.tgid) && sbpf_canary.tgid == (__u32)task->tgid && is_canary(SBPF_HOOK_cgroup_attach_task)) {
+		sbpf_canary.hit = SBPF_HOOK_cgroup_attach_task + 1;
+		return 0;
+	}
+	label = bpf_task_storage_get(&sbpf_labels, task, NULL, 0);
+	if (label) {
+		id = label->cgroup_id;
+		box = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
+		if (box && !task_in_box(task, box))
+			return report_moved(box, task);
+	}
+	id = box_of_task(task);
+	if (id)
+		label_task(task, id);
+	else if (label)
+		label->cgroup_id = 0; /* of a sandbox that is no more */
+	return 0;
+}
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+/* All tasks of the host: labels those that are in a sandbox, and names those that are not in theirs. */
+SEC("iter/task")
+int sbpf_strays(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct sbpf_stray stray = {};
+	struct sbpf_sandbox *box;
+	struct sbpf_label *label;
+	__u64 id;
+
+	if (!task)
+		return 0;
+	label = bpf_task_storage_get(&sbpf_labels, task, NULL, 0);
+	id = label ? label->cgroup_id : 0;
+	if (!id) {
+		id = box_of_task(task);
+		if (id)
+			label_task(task, id);
+		return 0;
+	}
+	box = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
+	if (!box || task->flags & PF_EXITING || task_in_box(task, box))
+		return 0;
+	stray.cgroup_id = id;
+	stray.tgid = task->tgid;
+	stray.tid = task->pid;
+	bpf_seq_write(ctx->meta->seq, &stray, sizeof(stray));
+	return 0;
+}

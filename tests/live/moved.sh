@@ -1,0 +1,120 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Root outside moves a process out of its sandbox: seen, told, and answered by on_loss (docs/GUARD.md).
+. "$(dirname "$0")/lib.sh"
+
+serve tcp 127.0.0.1 7301
+mkdir -p "$cgroots/outside"
+# A program that connects whenever it is asked to, and its child that does the same.
+cat >"$tmp/loop.sh" <<P
+mkfifo $tmp/\$1.ask $tmp/\$1.answer
+echo \$\$ >$tmp/\$1.pid
+while read -r _; do $probe connect tcp 127.0.0.1 7301 >$tmp/\$1.answer; done <>$tmp/\$1.ask
+P
+connects() { echo >"$tmp/$1.ask"; cat "$tmp/$1.answer"; }
+start() { # start NAME MODE ON_LOSS
+  printf 'version: 1\nname: %s\nmode: %s\non_loss: %s\n' "$1" "$2" "$3" >"$tmp/$1.yaml"
+  sbpf run --name "$1" --policy "$tmp/$1.yaml" -- bash "$tmp/loop.sh" "$1" </dev/null >/dev/null 2>"$tmp/$1.err" &
+  supervisor=$!
+  servers+=($supervisor)
+  within 300 test -s "$tmp/$1.pid"
+}
+dead() { ! kill -0 "$1" 2>/dev/null || grep -q 'State:.Z' "/proc/$1/status" 2>/dev/null; }
+move() { echo "$1" >"$cgroots/$2/cgroup.procs"; }
+events_of() { sbpf events "$1" --json | jq -c "select(.reason == \"moved_out\") | [.target_pid, .verdict]"; }
+
+# ---- control: without a policy's on_loss, a process that is moved out is out ----
+start tells enforce alert
+is control/denied-inside 1 "$(connects tells)"
+pid=$(cat "$tmp/tells.pid")
+is control/nothing-told-before "" "$(events_of tells)"
+move "$pid" sbpf/tells
+is control/moved-to-where-it-is "" "$(events_of tells)"
+mkdir "$cgroots/sbpf/tells/below"
+move "$pid" sbpf/tells/below
+is control/moved-within-the-sandbox "" "$(events_of tells)"
+is control/still-active 0 "$(sbpf status tells >/dev/null; echo $?)"
+move "$pid" outside
+is alert/is-out 0 "$(connects tells)"
+is alert/told-within-a-second 0 "$(within 2 grep -q "moved" "$tmp/tells.err"; echo $?)"
+is alert/event "[$pid,\"allowed\"]" "$(events_of tells)"
+sbpf status tells --json >"$tmp/status"; is alert/status-exit 3 $?
+has alert/status-names-it "$pid" "$(jq -c '.degraded[] | select(.what == "processes")' "$tmp/status")"
+is alert/lives 1 "$(dead "$pid"; echo $?)"
+# What it starts outside is taken for it.
+"$probe" connect tcp 127.0.0.1 7301 >/dev/null
+move "$pid" sbpf/tells
+is alert/back-inside-is-denied 1 "$(connects tells)"
+sbpf kill tells
+
+# ---- freeze, kill: the one that was moved dies, what it started outside too, and the rest is frozen or killed ----
+for action in freeze kill; do
+  name=moved-$action
+  printf 'version: 1\nname: %s\non_loss: %s\n' "$name" "$action" >"$tmp/$name.yaml"
+  sbpf run --name "$name" --policy "$tmp/$name.yaml" -- bash -c "sleep 1000 & echo \$! >$tmp/$name.stays
+    bash -c 'echo \$\$ >$tmp/$name.pid; until test -e $tmp/$name.go; do sleep 0.02; done; sleep 2000 & echo \$! >$tmp/$name.child; wait' &
+    wait; wait" </dev/null >/dev/null 2>"$tmp/$name.err" &
+  supervisor=$!
+  servers+=($supervisor)
+  within 300 test -s "$tmp/$name.pid"
+  pid=$(cat "$tmp/$name.pid") stays=$(cat "$tmp/$name.stays")
+  is "$action/active-before" 0 "$(sbpf status "$name" >/dev/null; echo $?)"
+  kill -STOP "$supervisor" # so that it has time to start one of its own, outside
+  move "$pid" outside
+  touch "$tmp/$name.go"
+  within 30 test -s "$tmp/$name.child"
+  child=$(cat "$tmp/$name.child")
+  has "$action/status-names-both" "$pid $child" "$(sbpf status "$name" --json | jq -r '.degraded[] | select(.what == "processes") | .reason')"
+  begin=${EPOCHREALTIME/./}
+  kill -CONT "$supervisor"
+  within 10 dead "$pid"; is "$action/the-moved-one-dies" 0 $?
+  within 10 dead "$child"; is "$action/its-child-outside-dies" 0 $?
+  echo "# $action after $(((${EPOCHREALTIME/./} - begin) / 1000)) ms"
+  case $action in
+    freeze)
+      is freeze/rest-is-frozen 0 "$(within 5 grep -q 'frozen 1' "$cgroots/sbpf/$name/cgroup.events"; echo $?)"
+      is freeze/rest-lives 1 "$(dead "$stays"; echo $?)"
+      has freeze/told moved "$(cat "$tmp/$name.err")"
+      ;;
+    kill) within 10 dead "$stays"; is kill/rest-dies 0 $? ;;
+  esac
+  sbpf kill "$name" 2>/dev/null
+  wait $supervisor 2>/dev/null
+done
+
+# ---- an audit policy only tells, whatever on_loss says ----
+start audited audit kill
+pid=$(cat "$tmp/audited.pid")
+move "$pid" outside
+within 10 grep -q moved "$tmp/audited.err"; is audit/told 0 $?
+is audit/event "[$pid,\"allowed\"]" "$(events_of audited)"
+sleep 1
+is audit/lives 1 "$(dead "$pid"; echo $?)"
+sbpf kill audited
+kill -9 "$pid" 2>/dev/null
+
+# ---- attach: what was there before, and what comes in later ----
+mkdir "$cgroots/runtime"
+sleep 1000 & before=$!
+servers+=($before)
+move "$before" runtime
+sbpf attach --cgroup "$cgroots/runtime" --name runtime --policy no-network >/dev/null; is attach/exit 0 $?
+sleep 1000 & later=$!
+servers+=($later)
+move "$later" runtime
+is attach/nothing-told-before "" "$(events_of runtime)"
+move "$before" outside
+move "$later" outside
+is attach/events "[$before,\"allowed\"] [$later,\"allowed\"]" "$(events_of runtime | paste -sd' ')"
+has attach/status "$before $later" "$(sbpf status runtime --json | jq -r '.degraded[] | select(.what == "processes") | .reason')"
+sbpf detach runtime
+move "$before" runtime
+move "$before" outside
+kill $before $later
+wait $before $later 2>/dev/null
+
+clean
+within 10 rmdir "$cgroots/runtime"
+within 10 rmdir "$cgroots/outside"
+is left-behind "" "$(left_behind)"
+finish
