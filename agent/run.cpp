@@ -207,6 +207,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   if (options.on_active) options.on_active(status);
   Fd pidfd;
   auto pid = spawn(*cgroup, launch, options, pidfd);
+  handed->fds.clear();  // what the program did not read of them goes with it
   if (!pid) return tl::unexpected<Error>(pid.error());
   if (auto returned = places->back(); !returned) return tl::unexpected<Error>(returned.error());
   if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) return tl::unexpected<Error>(labelled.error());

@@ -5,14 +5,16 @@
 . "$(dirname "$0")/lib.sh"
 side=$here/places.py
 keep_loaded
-plain=$(policy plain <<'P'
+plain=$(policy plain <<P
 version: 1
 name: plain
+$powers
 P
 )
-files=$(policy files <<'P'
+files=$(policy files <<P
 version: 1
 name: files
+$powers
 filesystem: {default: read, write: [/tmp, /dev/shm, /dev/mqueue, /dev/null]}
 P
 )
@@ -112,7 +114,7 @@ done
 is inside/tmp-is-the-hosts yes "$([[ -e /tmp/seen ]] && echo yes)"
 is inside/shm-is-not no "$([[ -e /dev/shm/left ]] && echo yes || echo no)"
 is inside/control-host-pids yes "$([[ -d /proc/1 ]] && echo yes)"
-out=$(cd /proc && sbpf run --policy "$plain" -- sh -c 'pwd; ps -e -o comm=' 2>&1 </dev/null)
+out=$(cd /proc && sbpf run --policy no-network -- sh -c 'pwd; ps -e -o comm=' 2>&1 </dev/null)
 has inside/ps ps "$out"
 hasnt inside/ps-shows-no-other sleep "$out"
 hasnt inside/hidden-are-no-events denied "$out"
@@ -128,7 +130,7 @@ is stay/the-hosts-mounts "$before" "$(cat /proc/self/mountinfo)"
 # The supervisor is back where it was; only the program is in the new namespaces.
 sbpf run -q --policy "$plain" --name where -- sleep 100 </dev/null &
 servers+=($!)
-within 60 sh -c 'sbpf status where --json 2>/dev/null | jq -e ".processes >= 1"' >/dev/null
+within 300 sh -c 'sbpf status where --json 2>/dev/null | jq -e ".processes >= 1"' >/dev/null
 for ns in mnt ipc; do
   is "stay/supervisor-$ns" "$(readlink /proc/self/ns/$ns)" "$(readlink /proc/$!/ns/$ns)"
   pid=$(head -1 "$cgroots/sbpf/where/cgroup.procs")
@@ -140,10 +142,10 @@ is stay/still-active true "$(sbpf status where --json | jq .isolation_active)"
 mkdir -p /srv/late
 sbpf run -q --policy "$plain" --name late -- sh -c 'until test -e /srv/late/here; do sleep 0.1; done; echo seen' </dev/null >"$tmp/late" &
 late=$!
-within 60 sh -c 'sbpf status late --json 2>/dev/null | jq -e ".processes >= 1"' >/dev/null
+within 300 sh -c 'sbpf status late --json 2>/dev/null | jq -e ".processes >= 1"' >/dev/null
 mount -t tmpfs late /srv/late
 touch /srv/late/here
-within 60 grep -q seen "$tmp/late"; is stay/later-mounts-appear 0 $?
+within 300 grep -q seen "$tmp/late"; is stay/later-mounts-appear 0 $?
 kill $late 2>/dev/null
 umount /srv/late
 
@@ -156,10 +158,16 @@ if sys.argv[1] == "add":  # to the session keyring, of this shell's caller
 else:
     print(libc.syscall(249, b"user", b"sbpf-places", None, 0) > 0)
 P
+keys=$(policy keys <<'P'
+version: 1
+name: keys
+process: {seccomp: dangerously_unconfined, kernel: {allow: [keyrings]}}
+P
+)
 cat >"$tmp/keys" <<P
 python3 $tmp/keys.py add
 python3 $tmp/keys.py search
-sbpf run -q --policy $plain -- python3 $tmp/keys.py search </dev/null
+sbpf run -q --policy $keys -- sh -c "python3 $tmp/keys.py search; python3 $tmp/keys.py add; python3 $tmp/keys.py search" </dev/null 2>/dev/null
 P
 cat >"$tmp/session.py" <<'P'
 import ctypes, os, sys
@@ -167,7 +175,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 assert libc.syscall(250, 1, None) > 0  # a session keyring to share
 os.execvp("bash", ["bash", sys.argv[1]])
 P
-is keyring/not-the-callers "True True False" "$(python3 "$tmp/session.py" "$tmp/keys" 2>&1 | paste -sd' ')"
+is keyring/not-the-callers "True True False True True" "$(python3 "$tmp/session.py" "$tmp/keys" 2>&1 | paste -sd' ')"
 
 clean
 is left-behind "" "$(left_behind)"

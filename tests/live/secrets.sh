@@ -44,10 +44,11 @@ held() { python3 "$look" memory "$1" "$2" | grep -q memory; }
 within 60 held $holder $src/planted; is control/memory 0 $?
 rm -f "$tmp/logs/planted" "$tmp/cores"/* /sys/fs/bpf/planted
 
-# ---- a program with two secrets, under rules for files ----
+# Two secrets, under rules for files.
 both=$(policy both <<P
 version: 1
 name: both
+on_loss: alert
 filesystem:
   read: [/usr, /bin, /lib, /lib64, /etc, /proc, /dev/null, $here]
   deny: [/run]
@@ -58,63 +59,8 @@ process:
     - {name: PIPE, stdin: true, as: fd}
 P
 )
-plain=$(policy plain <<'P'
-version: 1
-name: plain
-P
-)
-sbpf run --policy "$both" --name both --status-fd 3 --events -- \
-  python3 "$look" program "$(sum $src/real)" "$(sum $src/piped)" <$src/piped >"$tmp/logs/out" 2>"$tmp/logs/err" 3>"$tmp/logs/status" &
-supervisor=$!
-within 300 grep -q variables "$tmp/logs/out"; is program/runs 0 $?
-says() { has "program/${1%% *}" "$1" "$(cat "$tmp/logs/out" "$tmp/logs/err")"; }
-says "path /run/sbpf/secrets/KEY"
-says "file True"
-says "mode 0o100400 True"
-is program/directory "directory KEY" "$(grep directory "$tmp/logs/out")"
-says "mounted 15" # read-only, nosuid, nodev, noexec
-for verb in write remove create; do
-  is "program/$verb" yes "$(grep -qE "^$verb (EACCES|EROFS)$" "$tmp/logs/out" && echo yes || grep "^$verb" "$tmp/logs/out")"
-done
-says "beside EACCES"
-says "fd True True"
-says "descriptors True"
-says "stdin True"
-is program/variables "variables KEY_FILE PATH PIPE_FD" "$(sed -n '/variables/s/ LC_CTYPE//p;/variables/{/LC_CTYPE/!p}' "$tmp/logs/out" | head -1)"
-pid=$(head -1 "$cgroots/sbpf/both/cgroup.procs")
-held $supervisor $src/real; is supervisor/forgot-the-file 1 $?
-held $supervisor $src/piped; is supervisor/forgot-stdin 1 $?
-sbpf status both --json >"$tmp/logs/status-json" 2>&1
-sbpf events both --json >"$tmp/logs/events-json" 2>&1
 
-# ---- who else can get at it ----
-at=/proc/$pid/root/run/sbpf/secrets/KEY
-is others/host-root-can "$(sum $src/real)" "$(sum $at)"
-is others/host-root-by-namespace "$(sum $src/real)" "$(nsenter -t "$pid" -m sha256sum /run/sbpf/secrets/KEY | cut -d' ' -f1)"
-is others/not-in-the-hosts-namespace "" "$(ls /run/sbpf/secrets)"
-cat >"$tmp/attack" <<P
-ls -A /run/sbpf/secrets
-cat $at /proc/$pid/environ
-cat /proc/$pid/fd/* /proc/$pid/cwd/../run/sbpf/secrets/KEY
-nsenter -t $pid -m cat /run/sbpf/secrets/KEY
-nsenter --mount=/proc/$pid/ns/mnt cat /run/sbpf/secrets/KEY
-mount -t proc proc /mnt && cat /mnt/$pid/root/run/sbpf/secrets/KEY
-echo end
-P
-is others/control-attack-as-root yes "$(bash "$tmp/attack" 2>/dev/null | grep -aqFf $src/real && echo yes)"
-umount /mnt
-is others/another-sandbox end "$(sbpf run -q --policy "$plain" -- bash "$tmp/attack" </dev/null 2>/dev/null)"
-is others/a-second-uid end "$(setpriv --reuid 1000 --regid 1000 --clear-groups bash "$tmp/attack" 2>/dev/null)"
-
-# ---- it fails, is killed, is killed -9, dumps core ----
-kill -SEGV $supervisor
-wait $supervisor 2>/dev/null
-is core/of-the-supervisor yes "$(compgen -G "$tmp/cores/core.sbpf.*" >/dev/null && echo yes || echo no)"
-is core/the-sandbox-goes-on yes "$([[ -d /proc/$pid ]] && echo yes || echo no)"
-sbpf kill both >/dev/null 2>&1
-is gone/no-mount-left "" "$(grep -l 'sbpf/secrets' /proc/[0-9]*/mountinfo 2>/dev/null)"
-mv "$tmp/cores" "$tmp/cores.supervisor"
-mkdir "$tmp/cores"
+# ---- killed while it holds one; nothing is loaded yet, so that root may read its memory ----
 mkfifo "$tmp/stdin"
 sbpf run -q --policy "$both" -- true <"$tmp/stdin" >/dev/null 2>&1 &
 supervisor=$!
@@ -160,11 +106,79 @@ is source/nothing-ran no "$([[ -e $tmp/ran ]] && echo yes || echo no)"
 printf 'version: 1\nname: one\nprocess: {secrets: [{name: KEY, credential: key.real}]}\n' >"$tmp/one.yaml"
 mkdir $src/credentials
 install -m 400 $src/real $src/credentials/key.real
-is source/credential "$(sum $src/real)" "$(CREDENTIALS_DIRECTORY=$src/credentials sbpf run -q --policy "$tmp/one.yaml" -- sh -c 'sha256sum <$KEY_FILE' </dev/null 2>>"$tmp/logs/refused" | cut -d' ' -f1)"
 mkdir "$cgroots/others"
 out=$(sbpf attach --cgroup "$cgroots/others" --policy "$tmp/one.yaml" 2>&1); is source/attach 2 $?
 has source/attach-says "starts no program" "$out"
 rmdir "$cgroots/others"
+
+# ---- a program with both ----
+powerful=$(policy powerful <<P
+version: 1
+name: powerful
+$powers
+P
+)
+sbpf run --policy "$both" --name secret-box --status-fd 3 --events -- \
+  python3 "$look" program "$(sum $src/real)" "$(sum $src/piped)" <$src/piped >"$tmp/logs/out" 2>"$tmp/logs/err" 3>"$tmp/logs/status" &
+supervisor=$!
+within 300 grep -q variables "$tmp/logs/out"; is program/runs 0 $?
+echo secret-box >"$tmp/known" # the sandbox's name is in a map and in the supervisor's memory
+says() { has "program/${1%% *}" "$1" "$(cat "$tmp/logs/out" "$tmp/logs/err")"; }
+says "path /run/sbpf/secrets/KEY"
+says "file True"
+says "mode 0o100400 True"
+is program/directory "directory KEY" "$(grep directory "$tmp/logs/out")"
+says "mounted 15" # read-only, nosuid, nodev, noexec
+for verb in write remove create; do
+  is "program/$verb" yes "$(grep -qE "^$verb (EACCES|EROFS)$" "$tmp/logs/out" && echo yes || grep "^$verb" "$tmp/logs/out")"
+done
+says "beside EACCES"
+says "fd True True"
+says "descriptors True"
+says "stdin True"
+is program/variables "variables KEY_FILE PATH PIPE_FD" "$(sed -n '/variables/s/ LC_CTYPE//p;/variables/{/LC_CTYPE/!p}' "$tmp/logs/out" | head -1)"
+pid=$(head -1 "$cgroots/sbpf/secret-box/cgroup.procs")
+sbpf status secret-box --json >"$tmp/logs/status-json" 2>&1
+sbpf events secret-box --json >"$tmp/logs/events-json" 2>&1
+
+# ---- who else can get at it ----
+at=/proc/$pid/root/run/sbpf/secrets/KEY
+is others/host-root-can "$(sum $src/real)" "$(sum $at)"
+is others/host-root-by-namespace "$(sum $src/real)" "$(nsenter -t "$pid" -m sha256sum /run/sbpf/secrets/KEY | cut -d' ' -f1)"
+is others/not-in-the-hosts-namespace "" "$(ls /run/sbpf/secrets)"
+cat >"$tmp/attack" <<P
+ls -A /run/sbpf/secrets
+cat $at /proc/$pid/environ
+cat /proc/$pid/fd/* /proc/$pid/cwd/../run/sbpf/secrets/KEY
+nsenter -t $pid -m cat /run/sbpf/secrets/KEY
+nsenter --mount=/proc/$pid/ns/mnt cat /run/sbpf/secrets/KEY
+mount -t proc proc /mnt && cat /mnt/$pid/root/run/sbpf/secrets/KEY
+echo end
+P
+is others/control-attack-as-root yes "$(bash "$tmp/attack" 2>/dev/null | grep -aqFf $src/real && echo yes)"
+umount /mnt
+is others/another-sandbox end "$(sbpf run -q --policy "$powerful" -- bash "$tmp/attack" </dev/null 2>/dev/null)"
+is others/a-second-uid end "$(setpriv --reuid 1000 --regid 1000 --clear-groups bash "$tmp/attack" 2>/dev/null)"
+
+# ---- sbpf's memory and maps, which its guards open for break-glass only ----
+sbpf break-glass --reason "to look for a secret" --for 30m 2>/dev/null
+held() { python3 "$look" memory "$1" "$2" 2>&1; }
+is supervisor/forgot-the-file "" "$(held $supervisor $src/real)"
+is supervisor/forgot-stdin "" "$(held $supervisor $src/piped)"
+has supervisor/control-memory "memory" "$(held $supervisor "$tmp/known")"
+is supervisor/maps "" "$(python3 "$look" sweep "$tmp" $src/real $src/piped)"
+has supervisor/control-maps map "$(python3 "$look" sweep "$tmp/logs" "$tmp/known")"
+sbpf break-glass --close 2>/dev/null
+
+# ---- it is killed, and dumps core ----
+kill -SEGV $supervisor
+wait $supervisor 2>/dev/null
+is core/of-the-supervisor yes "$(compgen -G "$tmp/cores/core.sbpf.*" >/dev/null && echo yes || echo no)"
+is core/the-sandbox-goes-on yes "$([[ -d /proc/$pid ]] && echo yes || echo no)"
+sbpf kill secret-box >/dev/null 2>&1
+is gone/no-mount-left "" "$(grep -l 'sbpf/secrets' /proc/[0-9]*/mountinfo 2>/dev/null)"
+sbpf unload >/dev/null 2>&1 # after break-glass nothing starts otherwise
+is program/credential "$(sum $src/real)" "$(CREDENTIALS_DIRECTORY=$src/credentials sbpf run -q --policy "$tmp/one.yaml" -- sh -c 'sha256sum <$KEY_FILE' </dev/null 2>>"$tmp/logs/refused" | cut -d' ' -f1)"
 
 # ---- all the while, nowhere ----
 is nowhere/processes "" "$(grep -v planted "$tmp/watched")"
