@@ -44,6 +44,9 @@ Result<std::vector<pid_t>> find_strays(const Kernel& kernel, std::uint64_t cgrou
   for (std::size_t at = 0; at + sizeof(sbpf_stray) <= bytes.size(); at += sizeof(sbpf_stray)) {
     sbpf_stray stray{};
     std::memcpy(&stray, bytes.data() + at, sizeof stray);
+    if (stray.cgroup_id == cgroup_id && stray.tgid == 0)
+      return fail("strays", "this kernel cannot mark the sandbox's processes",
+                  "kernels since 6.18 need a processor with cmpxchg16b (cx16 in /proc/cpuinfo), or slab_debug=F", ENOMEM);
     const auto pid = static_cast<pid_t>(stray.tgid);
     if (stray.cgroup_id == cgroup_id && std::ranges::find(found, pid) == found.end()) found.push_back(pid);
   }

@@ -80,8 +80,10 @@ int sbpf_strays(struct bpf_iter__task *ctx)
 	id = label ? label->cgroup_id : 0;
 	if (!id) {
 		id = box_of_task(task);
-		if (id)
-			label_task(task, id);
+		if (id && !label_task(task, id)) {
+			stray.cgroup_id = id; /* of no number: it could not be labelled */
+			bpf_seq_write(ctx->meta->seq, &stray, sizeof(stray));
+		}
 		return 0;
 	}
 	box = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
