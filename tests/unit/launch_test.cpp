@@ -73,7 +73,7 @@ TEST(Launch, capabilities_have_names_and_numbers) {
   EXPECT_EQ(capability_number("CHECKPOINT_RESTORE"), 40u);
   EXPECT_FALSE(capability_number("chown") || capability_number("") || capability_number("CAP_"));
   for (unsigned i = 0; i <= 40; ++i) EXPECT_EQ(capability_number(capability_name(i)), i);
-  EXPECT_EQ(capability_name(41), "");
+  EXPECT_EQ(capability_name(41), "41");
 }
 
 TEST(Launch, loaders_variables_are_named_one_by_one) {

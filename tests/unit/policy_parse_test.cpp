@@ -200,6 +200,9 @@ process:
     allow: [HOME, LANG, PATH, TERM]
     set: {}
   limits: {}
+  seccomp: default
+  capabilities: []
+  dangerously_allow_new_privileges: false
   kernel:
     allow: []
     deny: []
