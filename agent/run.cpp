@@ -15,6 +15,7 @@
 #include "agent/fs_view.h"
 #include "agent/host.h"
 #include "agent/places.h"
+#include "agent/seccomp_ready.h"
 #include "agent/secrets.h"
 #include "agent/spawn.h"
 #include "agent/strays.h"
@@ -146,7 +147,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   const std::string name = options.name.empty() ? make_name() : options.name;
   const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
   if (!checked) return tl::unexpected<Error>(checked.error());
-  auto filters = compile_seccomp(policy.launch.seccomp, policy.launch.capabilities);
+  auto filters = seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
   if (!filters) return tl::unexpected<Error>(filters.error());
   Launch launch{privileges_of(policy), std::move(*filters)};
   if (options.user) launch.privileges.user = options.user;

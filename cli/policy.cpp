@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 
-#include "agent/seccomp.h"
+#include "agent/seccomp_ready.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "policy/seccomp.h"
@@ -29,7 +29,7 @@ Result<void> check_one(const std::string& file) {
   auto loaded = load_policy(as_file(file));
   if (!loaded) return tl::unexpected<Error>(loaded.error());
   const policy::Launch& launch = loaded->policy.launch;
-  if (auto filters = agent::compile_seccomp(launch.seccomp, launch.capabilities); !filters)
+  if (auto filters = agent::seccomp_filters(launch.seccomp, launch.capabilities); !filters)
     return tl::unexpected<Error>(filters.error());
   return print(file + ": ok: policy " + loaded->policy.name + ", " + std::to_string(loaded->image.header().n_rules) +
                " rules, mode " + std::string(policy::to_string(loaded->policy.mode)) + ", sha256 " +

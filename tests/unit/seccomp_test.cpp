@@ -18,7 +18,7 @@
 #include <functional>
 #include <set>
 
-#include "agent/seccomp.h"
+#include "agent/seccomp_ready.h"
 #include "policy/seccomp.h"
 
 namespace sbpf::agent {
@@ -55,6 +55,23 @@ int under(const SeccompFilters& filters, const std::function<long()>& call) {
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFSIGNALED(status) ? kKilled + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+bool same(const SeccompFilters& a, const SeccompFilters& b) {
+  const auto steps_agree = [](const sock_filter& x, const sock_filter& y) {
+    return x.code == y.code && x.jt == y.jt && x.jf == y.jf && x.k == y.k;
+  };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](const auto& x, const auto& y) {
+    return std::equal(x.begin(), x.end(), y.begin(), y.end(), steps_agree);
+  });
+}
+
+TEST(SeccompReady, is_what_would_be_compiled_now) {
+  const Capabilities some{.keep = {0}};
+  for (const SeccompKind kind : {SeccompKind::builtin_default, SeccompKind::builtin_strict, SeccompKind::dangerously_unconfined})
+    for (const Capabilities& keep : {Capabilities{}, some})
+      EXPECT_TRUE(same(seccomp_filters(built_in(kind), keep).value(), compiled(built_in(kind), keep)));
+  EXPECT_FALSE(same(compiled(built_in(SeccompKind::builtin_default)), compiled(built_in(SeccompKind::builtin_strict))));
 }
 
 template <typename... Args>
