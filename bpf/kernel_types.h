@@ -139,6 +139,7 @@ struct mount {
 	struct vfsmount mnt;
 	void *mnt_ns;
 	int mnt_id;
+	int mnt_group_id;
 };
 
 struct path {

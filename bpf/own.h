@@ -8,7 +8,6 @@
 #include "gate.h"
 
 #define OWN_PIN_DEPTH 5 /* sbpf/sandboxes/NAME/HOOK */
-#define MNT_SHARED 0x1000
 #define MNT_DETACH 2
 
 /* Before it calls these hooks, the kernel asks for a capability and calls the hook of bpf(2); the canary must get as far as
@@ -135,7 +134,8 @@ static __noinline int is_pins_mount(struct vfsmount *mnt)
 		return 1;
 	if (BPF_CORE_READ(mount, mnt_mountpoint, d_sb, s_magic) != SYSFS_MAGIC)
 		return 0;
-	return !!((BPF_CORE_READ(mount, mnt.mnt_flags) | BPF_CORE_READ(mount, mnt_parent, mnt.mnt_flags)) & MNT_SHARED);
+	/* Only shared mounts have a group; the flag for it has moved between kernels. */
+	return BPF_CORE_READ(mount, mnt_group_id) || BPF_CORE_READ(mount, mnt_parent, mnt_group_id);
 }
 
 /* Would a mount here hide pins of ours? */
