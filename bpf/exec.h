@@ -3,7 +3,7 @@
 #ifndef SBPF_EXEC_H
 #define SBPF_EXEC_H
 
-#include "fs.h"
+#include "fs_judge.h"
 
 /* A file's place as user space knows it: a mapping of an overlay's file holds, since 6.6, the layer's file instead. That
  * one lies on an internal mount of an ordinary filesystem, which nothing else does. */

@@ -41,17 +41,20 @@ struct denial {
 	};
 };
 
-/* Number of the highest bit set, 0 if none is; by hand, as clang-14 cannot compile __builtin_clz for BPF. Global, so that
- * its branches are verified once and not at each caller. */
+/* Number of the highest bit set, 0 if none is; by hand, as clang-14 cannot compile __builtin_clz for BPF, and without
+ * branches, of which the verifier would follow every combination. */
 __weak __noinline int highest_level(__u32 bits)
 {
+	__u64 left = bits;
 	int level = 0;
 
-	for (int step = 16; step; step >>= 1) {
-		if (bits >> step) {
-			bits >>= step;
-			level += step;
-		}
+	for (int power = 4; power >= 0; power--) {
+		__u64 above = left >> (1 << power), step;
+
+		asm volatile("" : "+r"(above)); /* the compiler must not see that it is a comparison */
+		step = (-above >> 63) << power;
+		left >>= step;
+		level += step;
 	}
 	return level;
 }

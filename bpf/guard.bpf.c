@@ -21,7 +21,7 @@
  * move_mount, sb_umount and ptrace_access_check also keep tasks outside of every sandbox off what is sbpf's own (own.h);
  * more in own.bpf.c.
  */
-#include "fs.h"
+#include "fs_judge.h"
 #include "moved.h"
 #include "own.h"
 

@@ -13,7 +13,7 @@
  *                                                       autobind
  * socket_setsockopt    __sys_setsockopt                 IP options, routing headers, netfilter options set before joining
  */
-#include "fs.h"
+#include "fs_judge.h"
 #include "network.h"
 
 #define S_PROTOCOL(sk) ((sk)->sk_protocol)

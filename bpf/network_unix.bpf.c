@@ -6,7 +6,7 @@
  * unix_may_send        unix_dgram_sendmsg, _connect     peers outside the sandbox
  * file_receive         receive_fd, pidfd_getfd          foreign sockets, cgroup files         descriptors inherited over exec
  */
-#include "fs.h"
+#include "fs_judge.h"
 #include "network.h"
 
 /* ---- AF_UNIX ---- */

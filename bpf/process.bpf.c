@@ -20,7 +20,7 @@
  * file_fcntl               fcntl                           F_SETOWN but to oneself,             F_SETOWN before joining; the terminal's
  *                                                          F_SETOWN_EX                          foreground group
  */
-#include "fs.h"
+#include "fs_judge.h"
 #include "own.h"
 
 #define CAP_OPT_NOAUDIT 2

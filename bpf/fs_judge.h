@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* From the node of the policy's tree to a verdict on what a hook asks. */
+#ifndef SBPF_FS_JUDGE_H
+#define SBPF_FS_JUDGE_H
+
+#include "fs.h"
+
+/* What an operation needs of a place, beyond enum sbpf_fs_rights: the entry goes, or gets another inode. */
+#define FS_MOVE 0x100
+
+#define MNT_NS_INTERNAL ((void *)-22l)
+#define SB_KERNMOUNT (1ul << 22)
+#define SB_NOUSER (1ul << 31)
+#define PF_IO_WORKER 0x10
+
+/* Overlayfs acts on its layers with the mounter's credentials. So do io_uring's workers for another's request, but not
+ * they: their requests are judged. (A personality's credentials are refused.) */
+static __always_inline int fs_acts_for_kernel(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return task->cred != task->real_cred && !(task->flags & PF_IO_WORKER);
+}
+
+static __always_inline int is_internal_mount(const struct vfsmount *mnt)
+{
+	void *ns = NULL;
+
+	bpf_probe_read_kernel(&ns, sizeof(ns),
+			      (const void *)mnt - bpf_core_field_offset(struct mount, mnt) +
+				      bpf_core_field_offset(struct mount, mnt_ns));
+	return ns == MNT_NS_INTERNAL;
+}
+
+/* Files of the kernel's own mounts are nobody's place: pipes, memfd, pidfds, and the files below overlayfs, which the
+ * hook sees a second time after the overlay's own. Looked at only before a denial. */
+static __noinline int fs_is_internal(struct dentry *dentry, struct vfsmount *mnt)
+{
+	if (mnt)
+		return is_internal_mount(mnt);
+	if (dentry->d_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
+		return 1;
+	return dentry->d_sb->s_magic != OVERLAYFS_MAGIC && fs_acts_for_kernel();
+}
+
+/* The names of the event's path, from event->dentry upwards. Global: verified once. */
+__weak __noinline int fs_collect_names(struct sbpf_fs_event *event)
+{
+	struct dentry *dentry;
+
+	if (!event)
+		return 0;
+	dentry = (struct dentry *)event->dentry;
+	event->n_names = 0;
+	event->at_root = 0;
+	for (__u32 i = 0; i < SBPF_PATH_NAMES; i++) {
+		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+
+		if (parent == dentry) {
+			event->at_root = 1;
+			break;
+		}
+		bpf_probe_read_kernel_str(event->name[i], SBPF_PATH_NAME_LEN, BPF_CORE_READ(dentry, d_name.name));
+		event->n_names = i + 1;
+		dentry = parent;
+	}
+	return 0;
+}
+
+/* What a hook asks. */
+struct fs_ask {
+	__u32 hook;
+	__u32 want; /* enum sbpf_fs_rights, and FS_MOVE */
+};
+
+static __always_inline int emit_fs(struct sbpf_sandbox *box, const struct denial *denial, const struct fs_place *place,
+				   __u32 verdict)
+{
+	const struct dentry *dentry = (const void *)place->dentry;
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct sbpf_fs_event *event = reserve_event(box, now, sizeof(*event));
+
+	if (!event)
+		return 0;
+	fill_event(&event->event, box, denial, now, verdict, EACCES);
+	event->dentry = place->dentry;
+	event->dev = BPF_CORE_READ(dentry, d_sb, s_dev);
+	event->wanted = denial->task.detail;
+	event->rule = place->rule;
+	event->pad = 0;
+	fs_collect_names(event);
+	event->dentry = 0;
+	bpf_ringbuf_submit(event, 0);
+	return 0;
+}
+
+/* As refuse(), with the path. */
+__weak __noinline int refuse_place(struct sbpf_sandbox *box, const struct denial *denial, const struct fs_place *place)
+{
+	__u32 verdict;
+	int canary;
+
+	if (!box || !denial || !place)
+		return 1;
+	verdict = verdict_of(box);
+	canary = refuse_canary(denial, verdict);
+	if (canary >= 0)
+		return canary;
+	count_denial(box, denial);
+	emit_fs(box, denial, place, verdict);
+	return verdict == SBPF_DENY;
+}
+
+/* May the sandbox do to this place what the hook asks? 1: no. `mnt`: where the task sees it; NULL if the hook has none. */
+static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry,
+				  struct vfsmount *mnt)
+{
+	struct denial d = {.hook = ask->hook, .domain = SBPF_DOMAIN_FILESYSTEM};
+	__u32 need = ask->want & (SBPF_FS_READ | SBPF_FS_WRITE);
+	struct fs_stamp stamp;
+	struct fs_place place;
+	struct fs_rules rules;
+
+	QUICK_TO_VERIFY(dentry, dentry);
+	d.task.detail = need;
+	if (is_canary(ask->hook)) {
+		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	if (!(box->flags & SBPF_SANDBOX_FS))
+		return 0;
+	if (!(ask->want & FS_MOVE) && need && (fs_recall(box->cgroup_id, dentry) & need) == need)
+		return 0;
+	stamp.epoch = sbpf_gate.epoch;
+	stamp.renames = sbpf_rename_lock ? fs_renames() : 1;
+	switch (fs_policy(box, &rules)) {
+	case FS_FREE:
+		return 0;
+	case FS_LOST:
+		d.reason = SBPF_REASON_NO_POLICY;
+		return refuse(box, &d);
+	case FS_JUDGED:
+		break;
+	}
+	if (rules.unjudged & SBPF_FS_READ)
+		return 0;
+	fs_find(rules.policy, dentry, &place);
+	if (!place.covered)
+		d.reason = SBPF_REASON_FS_UNCOVERED;
+	else if ((place.rights & need) != need)
+		d.reason = place.rule == SBPF_NO_RULE ? SBPF_REASON_FS_DEFAULT : SBPF_REASON_FS_RULE;
+	else if (ask->want & FS_MOVE && place.holds)
+		d.reason = SBPF_REASON_FS_HOLDS;
+	else if (ask->hook == SBPF_HOOK_file_open && !place.named && is_block_device(inode_of(dentry)))
+		d.reason = SBPF_REASON_FS_DEVICE;
+	else
+		d.reason = SBPF_REASON_NONE;
+	if (place.covered && place.shared)
+		fs_memorize(box, dentry, rules.policy, &stamp, place.rights | rules.unjudged);
+	if (d.reason == SBPF_REASON_NONE || fs_is_internal(dentry, mnt))
+		return 0;
+	return refuse_place(box, &d, &place);
+}
+
+/* What no rule can allow while there are rules: what would move or hide the places that they name. */
+static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 reason)
+{
+	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_FILESYSTEM, .reason = reason};
+	struct fs_rules rules;
+
+	if (is_canary(hook)) {
+		d.reason = SBPF_REASON_CANARY;
+		return refuse(box, &d);
+	}
+	switch (fs_policy(box, &rules)) {
+	case FS_FREE:
+		return 0;
+	case FS_LOST:
+	case FS_JUDGED:
+		break;
+	}
+	return refuse(box, &d);
+}
+
+#define FS_ASK(boxes, name, wanted, dentry, mnt) \
+	do { \
+		struct fs_ask ask = {.hook = SBPF_HOOK_##name, .want = wanted}; \
+\
+		LSM_ASK(EACCES, boxes, judge_place, &ask, dentry, mnt); \
+	} while (0)
+
+#define FS_JUDGE(boxes, name, wanted, dentry, mnt) \
+	do { \
+		FS_ASK(boxes, name, wanted, dentry, mnt); \
+		return 0; \
+	} while (0)
+
+#endif
