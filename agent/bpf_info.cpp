@@ -33,11 +33,7 @@ Result<bpf_prog_info> program_info(int fd, std::vector<std::uint32_t>* map_ids) 
 
 Result<bpf_link_info> link_info(int fd) { return read_info(fd, bpf_link_info{}, "link"); }
 
-Result<std::uint32_t> map_id(int fd) {
-  auto info = read_info(fd, bpf_map_info{}, "map");
-  if (!info) return tl::unexpected<Error>(info.error());
-  return info->id;
-}
+Result<bpf_map_info> map_info(int fd) { return read_info(fd, bpf_map_info{}, "map"); }
 
 std::string tag_text(const std::uint8_t (&tag)[8]) {
   std::string text;

@@ -16,7 +16,7 @@ namespace sbpf::agent {
 // `map_ids`, if given, has room for as many ids as its size and is shrunk to those used.
 Result<bpf_prog_info> program_info(int fd, std::vector<std::uint32_t>* map_ids = nullptr);
 Result<bpf_link_info> link_info(int fd);
-Result<std::uint32_t> map_id(int fd);
+Result<bpf_map_info> map_info(int fd);
 
 std::string tag_text(const std::uint8_t (&tag)[8]);
 

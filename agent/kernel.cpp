@@ -274,19 +274,24 @@ Result<Kernel> Kernel::open() {
     if (!pin) return tl::unexpected<Error>(pin.error());
     *fd = std::move(*pin);
   }
-  for (std::uint32_t key = 0; key < SBPF_HOOK_COUNT; ++key)
-    if (bpf_map_lookup_elem(kernel.meta_map_.get(), &key, &kernel.meta_[key]) != 0)
-      return fail("stale_programs", "the pinned programs are of another version of sbpf",
-                  "end the sandboxes and run `sbpf unload`");
+  std::array<std::uint32_t, SBPF_HOOK_COUNT> keys{};
+  std::uint32_t next = 0, count = SBPF_HOOK_COUNT;
+  LIBBPF_OPTS(bpf_map_batch_opts, options);
+  if ((bpf_map_lookup_batch(kernel.meta_map_.get(), nullptr, &next, keys.data(), kernel.meta_.data(), &count, &options) != 0 &&
+       errno != ENOENT) ||  // ENOENT: that was all of it
+      count != SBPF_HOOK_COUNT)
+    return fail("stale_programs", "the pinned programs are of another version of sbpf",
+                "end the sandboxes and run `sbpf unload`");
   set_hooks_present([&kernel](const Hook& hook) { return kernel.meta_[hook.id].prog_id != 0; });
   kernel.inodes_ = Fd(bpf_obj_get((kRoot + kInodesPin).c_str()));
   kernel.announce_ = Fd(bpf_obj_get((kRoot + kAnnouncePin).c_str()));
   kernel.strays_ = Fd(bpf_obj_get((kRoot + kStraysPin).c_str()));
+  // A missing program or link is for status to report, not a reason to be blind. Programs only of hooks that each sandbox
+  // attaches anew: what the others run is asked of their links.
   for (const Hook& hook : hooks()) {
-    // A missing program or link is for status to report, not a reason to be blind.
-    kernel.programs_[hook.id] = Fd(bpf_obj_get((kRoot + "/programs/" + hook.name).c_str()));
-    if (hook.kind != HookKind::cgroup)
-      kernel.links_[hook.id] = Fd(bpf_obj_get((kRoot + "/links/" + hook.name).c_str()));
+    const bool each = hook.kind == HookKind::cgroup;
+    (each ? kernel.programs_ : kernel.links_)[hook.id] =
+        Fd(bpf_obj_get((kRoot + (each ? "/programs/" : "/links/") + hook.name).c_str()));
   }
   if (std::memcmp(kernel.meta_[0].object_sha256, sbpf_object_sha256, sizeof sbpf_object_sha256) != 0)
     return fail("stale_programs", "the pinned programs are of another version of sbpf",
@@ -301,8 +306,8 @@ Result<Kernel> Kernel::ensure() {
     if (!kernel) return kernel;
     // What the links run is read once, with the status.
     for (const Hook& hook : hooks()) {
-      const bool missing = !kernel->programs_[hook.id] ||
-                           (hook.kind != HookKind::cgroup && !kernel->host_status(hook, false).attached);
+      const bool missing =
+          hook.kind == HookKind::cgroup ? !kernel->programs_[hook.id] : !kernel->host_status(hook, false).attached;
       if (missing)
         return fail("pins_broken", std::string("hook ") + hook.name + " is pinned but not in force: " +
                                        (hook.kind != HookKind::cgroup ? kernel->host_status(hook, false).reason : "program missing"),
@@ -333,7 +338,7 @@ std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id) co
   if (std::memcmp(info->tag, meta.tag, sizeof meta.tag) != 0) return "program tag is not the one recorded at load";
   if (map_ids_.empty())
     for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), cgroup_refs_.get(), bss_.get()})
-      if (auto id = map_id(fd)) map_ids_.insert(*id);
+      if (auto map = map_info(fd)) map_ids_.insert(map->id);
   std::size_t known = 0;
   for (std::uint32_t id : map_ids) known += map_ids_.count(id);
   // All programs use the gate or the storage; none uses fewer than two of these maps.

@@ -53,6 +53,7 @@ class Kernel {
   int inodes() const { return inodes_.get(); }  // the iterator program of bpf/inodes.bpf.c
   int announce() const { return announce_.get(); }  // bpf/announce.bpf.c
   int strays() const { return strays_.get(); }      // the iterator program of bpf/moved.bpf.c
+  // Of a hook that each sandbox attaches.
   int program(sbpf_hook hook) const { return programs_[hook].get(); }
   // Read and written in place; visible to the programs at once.
   KernelGlobals& globals() const { return *globals_; }

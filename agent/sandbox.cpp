@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 
+#include "agent/bpf_info.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -110,16 +112,47 @@ Result<void> make_record(const Kernel& kernel, const Cgroup& cgroup, const Sandb
   return {};
 }
 
+// All in one call each, or a start would be mostly these calls.
+struct EntryList {
+  std::vector<sbpf_rule_key> keys;
+  std::vector<sbpf_rule> rules;
+  std::uint32_t count;
+
+  explicit EntryList(std::uint32_t size) : keys(size), rules(size), count(size) {}
+};
+
 Result<policy::Image> read_entries(int map) {
+  auto info = map_info(map);
+  if (!info) return tl::unexpected<Error>(info.error());
+  EntryList list(info->max_entries);
+  std::uint32_t next = 0;
+  LIBBPF_OPTS(bpf_map_batch_opts, options);
+  // ENOENT: that was all of it.
+  if (bpf_map_lookup_batch(map, nullptr, &next, list.keys.data(), list.rules.data(), &list.count, &options) != 0 &&
+      errno != ENOENT)
+    return fail("no_policy", std::string("the policy's map cannot be read: ") + std::strerror(errno), "", errno);
   policy::Image image;
-  sbpf_rule_key key{}, next{};
-  for (void* previous = nullptr; bpf_map_get_next_key(map, previous, &next) == 0; previous = &key) {
-    sbpf_rule value{};
-    if (bpf_map_lookup_elem(map, &next, &value) != 0) return fail("no_policy", "policy map changes while read", "", errno);
-    image.entries[next] = value;
-    key = next;
-  }
+  for (std::uint32_t i = 0; i < list.count; ++i) image.entries[list.keys[i]] = list.rules[i];
   return image;
+}
+
+Result<void> write_entries(int map, const policy::Image& image) {
+  EntryList list(0);
+  for (const auto& [key, rule] : image.entries) {
+    list.keys.push_back(key);
+    list.rules.push_back(rule);
+  }
+  list.count = static_cast<std::uint32_t>(list.keys.size());
+  LIBBPF_OPTS(bpf_map_batch_opts, options);
+  if (bpf_map_update_batch(map, list.keys.data(), list.rules.data(), &list.count, &options) != 0)
+    return publish_error("entries", errno);
+  return {};
+}
+
+bool same_entries(const policy::Image& a, const policy::Image& b) {
+  return std::equal(a.entries.begin(), a.entries.end(), b.entries.begin(), b.entries.end(), [](const auto& x, const auto& y) {
+    return std::memcmp(&x.first, &y.first, sizeof x.first) == 0 && std::memcmp(&x.second, &y.second, sizeof x.second) == 0;
+  });
 }
 
 // The hooks look for rules for paths only in sandboxes that are marked; the mark comes before the rules. A sandbox that
@@ -152,11 +185,10 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
   Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_policy", sizeof(sbpf_rule_key), sizeof(sbpf_rule),
                         static_cast<std::uint32_t>(image.entries.size()), &options));
   if (!map) return publish_error("map", errno);
-  for (const auto& [key, rule] : image.entries)
-    if (bpf_map_update_elem(map.get(), &key, &rule, BPF_NOEXIST) != 0) return publish_error("entry", errno);
+  if (auto written = write_entries(map.get(), image); !written) return written;
   if (bpf_map_freeze(map.get()) != 0) return publish_error("freeze", errno);
   auto back = read_entries(map.get());
-  if (!back || policy::image_sha256(back->entries) != policy::image_sha256(image.entries))
+  if (!back || !same_entries(*back, image))
     return publish_error("the map read back differs from the image", EIO);
   if ((image.header().flags & SBPF_POLICY_PATHS) != 0)
     if (auto marked = mark_filesystem(kernel, cgroup_id); !marked) return marked;

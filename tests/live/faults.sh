@@ -68,8 +68,8 @@ done
 for hook in connect4 sock_create; do
   refused "AB-3/lie/$hook" "$hook" LD_PRELOAD="$shim" SBPF_FAULT="lie:$hook"
 done
-# Map creation, pinning, freezing, every map update: bpf commands 0, 6, 22, 2.
-for command in 0 2 6 22; do
+# Map creation, pinning, freezing, every map update: bpf commands 0, 6, 22, 2, and in batches 26; and reading it back, 24.
+for command in 0 2 6 22 24 26; do
   refused "AB-3/command/$command" "fault struck" LD_PRELOAD="$shim" SBPF_STUBS=1 SBPF_FAULT="command:$command"
 done
 
