@@ -86,7 +86,7 @@ call() {
 call io_uring_setup 14 425 1 0
 call add_key 14 248 0 0 0 0 -1
 call fsopen 14 430 0 0
-call open_by_handle_at 9 304 -1 0 0
+call open_tree 22 428 -1 0 -1
 call umount2 22 166 0 -1
 is call/clone3/control 22 "$(python3 "$tmp/call.py" 435 0 0)"
 is call/clone3/default 38 "$(run "$plain" -- python3 "$tmp/call.py" 435 0 0)"

@@ -138,7 +138,8 @@ for ns in mnt ipc; do
 done
 is stay/swap-in-the-namespace 0 "$(sbpf swap --policy "$files" where >/dev/null 2>&1; echo $?)"
 is stay/still-active true "$(sbpf status where --json | jq .isolation_active)"
-# A mount of the host's appears inside.
+# A mount of the host's appears inside, where mounts are shared (as systemd makes them).
+mount --make-rshared /
 mkdir -p /srv/late
 sbpf run -q --policy "$plain" --name late -- sh -c 'until test -e /srv/late/here; do sleep 0.1; done; echo seen' </dev/null >"$tmp/late" &
 late=$!

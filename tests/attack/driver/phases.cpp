@@ -155,7 +155,8 @@ class Run {
       }
       if (!result.outcome)
         if (const auto line = process.line_with({"outcome"}, kLimit)) result.outcome = parse_outcome(*line);
-      const bool harm_expected = result.outcome && result.outcome->error == 0 && phase_ != Phase::denied;
+      const bool harm_expected =
+          result.outcome && result.outcome->error == 0 && phase_ != Phase::denied && !spec_.harmless;
       if (process_ && process_->claims)
         result.seen = result.outcome && result.outcome->error == 0 ? Seen::harm : Seen::nothing;
       else
