@@ -123,10 +123,11 @@ bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, co
 
 }  // namespace
 
+// What the host's links run was read when the sandbox began: the kernel can put no other program under such a link.
 bool all_attached(const Kernel& kernel, const sbpf_sandbox& record) {
   for (const Hook& hook : hooks()) {
-    const bool attached =
-        hook.kind != HookKind::cgroup ? kernel.host_status(hook).attached : cgroup_status(kernel, hook, record).attached;
+    const bool attached = hook.kind != HookKind::cgroup ? kernel.host_status(hook, false).attached
+                                                        : cgroup_status(kernel, hook, record).attached;
     if (!attached) return false;
   }
   return gate_is_set(kernel, record) && storage_is_set(kernel, record) && bpf_lsm_active();
