@@ -66,6 +66,12 @@ bool same(const SeccompFilters& a, const SeccompFilters& b) {
   });
 }
 
+// They would be compiled for the kernel of the machine that builds.
+TEST(SeccompReady, profiles_mean_the_same_on_every_kernel) {
+  for (const char* name : {"default", "strict"})
+    EXPECT_EQ(policy::built_in_seccomp(name).value().find("minKernel"), std::string::npos) << name;
+}
+
 TEST(SeccompReady, is_what_would_be_compiled_now) {
   const Capabilities some{.keep = {0}};
   for (const SeccompKind kind : {SeccompKind::builtin_default, SeccompKind::builtin_strict, SeccompKind::dangerously_unconfined})
