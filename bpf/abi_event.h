@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
+/* What the kernel side tells: events and their reasons. The end of abi.h, which includes it. */
+#ifndef SBPF_ABI_EVENT_H
+#define SBPF_ABI_EVENT_H
+
+struct sbpf_event_net {
+	__u16 family;
+	__u16 type;
+	__u16 protocol;
+	__u16 port; /* host byte order */
+	__u8 addr[16];
+	__u32 level; /* setsockopt */
+	__u32 option;
+};
+
+struct sbpf_event_task {
+	__u32 target_pid;
+	__u32 detail; /* signal, capability, bpf command, enum sbpf_kernel_interface */
+};
+
+struct sbpf_event {
+	__u64 ts_ns; /* CLOCK_BOOTTIME */
+	__u64 cgroup_id;
+	__u32 tgid; /* host pid namespace */
+	__u32 tid;
+	__u32 uid;
+	__u32 generation;
+	__u8 hook;    /* enum sbpf_hook */
+	__u8 domain;  /* enum sbpf_domain */
+	__u8 verdict; /* enum sbpf_verdict */
+	__u8 reason;  /* enum sbpf_reason */
+	__u32 sys_errno;
+	char comm[16];
+	union {
+		struct sbpf_event_net net;
+		struct sbpf_event_task task;
+	};
+};
+SBPF_ASSERT(sizeof(struct sbpf_event) == 56 + 32);
+
+/* The end of a path, of a filesystem event: entry names from the file upwards. */
+#define SBPF_PATH_NAMES 10
+#define SBPF_PATH_NAME_LEN 48 /* longer names are cut; NUL included */
+
+/* What a filesystem hook reports, in place of struct sbpf_event (which it begins with). */
+struct sbpf_fs_event {
+	struct sbpf_event event;
+	__u64 dentry; /* where the collection of names stands; of no use to a reader */
+	__u32 dev;    /* of the filesystem */
+	__u32 wanted; /* enum sbpf_fs_rights */
+	__u32 rule;   /* number of the rule that denied; SBPF_NO_RULE: the default */
+	__u32 n_names;
+	__u32 at_root; /* the last name is an entry of the filesystem's root */
+	__u32 pad;
+	char name[SBPF_PATH_NAMES][SBPF_PATH_NAME_LEN];
+};
+SBPF_ASSERT(sizeof(struct sbpf_fs_event) == 88 + 32 + SBPF_PATH_NAMES * SBPF_PATH_NAME_LEN);
+
+/* Why: append-only; texts are in policy/explain. */
+enum sbpf_reason {
+	SBPF_REASON_NONE = 0,
+	SBPF_REASON_NO_RULE = 1,          /* no rule of the policy covers the endpoint */
+	SBPF_REASON_SOCKET_CLASS = 2,     /* family, type or protocol is not allowed */
+	SBPF_REASON_SOCKET_OPTION = 3,    /* the option could re-route packets */
+	SBPF_REASON_FOREIGN_SOCKET = 4,   /* socket of another cgroup */
+	SBPF_REASON_UNIX_PEER = 5,        /* AF_UNIX peer outside the sandbox */
+	SBPF_REASON_LEAVE_CGROUP = 6,     /* would leave the sandbox's cgroup */
+	SBPF_REASON_GUARD = 7,            /* touches sbpf's own objects or a task outside */
+	SBPF_REASON_CAPABILITY = 8,
+	SBPF_REASON_NO_POLICY = 9,        /* record or policy missing: fail closed */
+	SBPF_REASON_CANARY = 10,
+	SBPF_REASON_BAD_ADDRESS = 11,     /* address unreadable or too short */
+	SBPF_REASON_FS_RULE = 12,         /* a filesystem rule does not allow it */
+	SBPF_REASON_FS_DEFAULT = 13,      /* no filesystem rule covers the path */
+	SBPF_REASON_FS_UNCOVERED = 14,    /* a filesystem that was not there when the policy was published */
+	SBPF_REASON_FS_HOLDS = 15,        /* the directory holds a path that must stay */
+	SBPF_REASON_FS_MOUNT = 16,        /* mounts and namespaces could move what the rules name */
+	SBPF_REASON_FS_DEVICE = 17,       /* device nodes */
+	SBPF_REASON_KERNEL = 18,          /* an interface of the kernel that the policy does not open */
+	SBPF_REASON_EXEC_RULE = 19,       /* an exec rule denies it */
+	SBPF_REASON_EXEC_DEFAULT = 20,    /* no exec rule covers the path, and there is a list of what is allowed */
+	SBPF_REASON_EXEC_WRITABLE = 21,   /* the sandbox may write it */
+	SBPF_REASON_EXEC_PLACELESS = 22,  /* memfd, shared memory, a deleted file */
+	SBPF_REASON_EXEC_PINNED = 23,     /* not the file whose contents the policy pins */
+	SBPF_REASON_BREAK_GLASS = 24,     /* nothing was denied: the guard of sbpf's own objects is open; detail: seconds */
+	SBPF_REASON_MOVED_OUT = 25,       /* nothing was denied: root outside moved a process out of its sandbox */
+	SBPF_REASON_MAX
+};
+
+#endif
