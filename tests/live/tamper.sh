@@ -14,14 +14,10 @@ start() { # start NAME POLICY: a sandbox that sleeps
   servers+=($supervisor)
   within 300 active "$1"
 }
-# refused NAME WHAT…: on ours, which is active after it (and so before the next)
-refused() {
-  local name=$1 got
-  shift
-  got=$("$tamper" "$@")
-  active box
-  is "$name/refused" "$EPERM 0" "$got $?"
-}
+# refused NAME WHAT…: on ours
+refused() { is "$1/refused" "$EPERM" "$("$tamper" "${@:2}")"; }
+# after GROUP: nothing of a group of them disarmed
+after() { is "$1/still-active" 0 "$(active box; echo $?)"; }
 control() { local name=$1; shift; is "$name/control" 0 "$("$tamper" "$@")"; }
 link_of() { # link_of CGROUP_ID TYPE
   bpftool -j link show | jq "[.[] | select(.cgroup_id == $1 and .attach_type == \"$2\")][0].id"
@@ -47,6 +43,7 @@ refused link-update link-update "$connect4"
 control link-detach link-detach "$other_id"
 refused link-detach link-detach "$connect4"
 refused prog-detach prog-detach "$cgroots/sbpf/box" "$program"
+after links
 
 # ---- maps: no descriptor, not even for reading, by which programs and iterators write ----
 other_map=$(bpftool -j map show pinned /sys/fs/bpf/other/map | jq .id)
@@ -66,6 +63,7 @@ is prog-show/still-works 0 "$(bpftool prog show >/dev/null; echo $?)"
 is link-show/still-works 0 "$(bpftool link show >/dev/null; echo $?)"
 # A program in the place of a function of ours; that it would succeed is shown below, with the glass broken.
 refused extend extend "$lsm_program"
+after maps
 
 # ---- pins ----
 touch_other() { bpftool map create "/sys/fs/bpf/other/$1" type hash key 4 value 4 entries 1 name other; }
@@ -85,6 +83,7 @@ done
 refused rename-dir rename "$pins" /sys/fs/bpf/elsewhere
 refused rename-sandbox rename "$pins/sandboxes/box" "$pins/sandboxes/box2"
 refused rmdir rmdir "$pins/building"
+after pins
 
 # ---- mounts ----
 control mount mount "$tmp/mount"
@@ -103,6 +102,7 @@ is umount/other-mount-of-bpffs 0 "$("$tamper" umount "$bind")"
 refused mount-shared mount-shared /sys/fs/bpf
 refused umount-shared umount-shared /sys/fs/bpf
 mount --make-rprivate /
+after mounts
 
 # ---- the agent's process ----
 control ptrace ptrace "$other"
@@ -113,6 +113,7 @@ refused vm-write vm-write "$supervisor"
 control getfd getfd "$other" 1
 refused getfd getfd "$supervisor" 1
 is proc-status/readable 0 "$(cat "/proc/$supervisor/status" "/proc/$supervisor/maps" >/dev/null; echo $?)"
+after agent
 
 # ---- who the agent is: an inode, not a name ----
 cp "$(command -v sbpf)" "$tmp/sbpf"

@@ -51,6 +51,13 @@ void cover(const FileScene& s) {
   admin_bind(s("workspace/dir"), s("workspace/covered"));
 }
 
+// What is mounted on a mount that spreads, as those of systemd's hosts do, cannot be moved away.
+void make_movable(const FileScene& s) {
+  admin_bind(s.root, s.root);
+  must(mount(nullptr, s.root.c_str(), nullptr, MS_PRIVATE, nullptr), "admin private mount");
+  admin_bind(s("workspace/dir"), s("workspace/mnt"));
+}
+
 }  // namespace
 
 FILE_ATTACK(bind_mount_of_denied_directory_is_refused,
@@ -134,7 +141,7 @@ FILE_ATTACK(move_of_mount_is_refused,
             {.at = "mount",
              .expected = kPermission,
              .grant = Grant::never,  // MS_MOVE is refused under every policy
-             .prepare = [](const FileScene& s) { admin_bind(s("workspace/dir"), s("workspace/mnt")); },
+             .prepare = make_movable,
              .root = true}) {
   must(mount(workspace(ctx, "mnt").c_str(), workspace(ctx, "tests").c_str(), nullptr, MS_MOVE, nullptr), "mount");
 }
@@ -143,7 +150,7 @@ FILE_ATTACK(move_mount_over_protected_directory_is_refused,
             {.at = "move_mount",
              .expected = kPermission,
              .grant = Grant::none,
-             .prepare = [](const FileScene& s) { admin_bind(s("workspace/dir"), s("workspace/mnt")); },
+             .prepare = make_movable,
              .root = true}) {
   move_mount_to(AT_FDCWD, workspace(ctx, "mnt"), workspace(ctx, "tests"), 0);
 }
