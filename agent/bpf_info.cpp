@@ -2,10 +2,14 @@
 #include "agent/bpf_info.h"
 
 #include <bpf/bpf.h>
+#include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
+
+#include "base/fd.h"
 
 namespace sbpf::agent {
 namespace {
@@ -34,6 +38,31 @@ Result<bpf_prog_info> program_info(int fd, std::vector<std::uint32_t>* map_ids) 
 Result<bpf_link_info> link_info(int fd) { return read_info(fd, bpf_link_info{}, "link"); }
 
 Result<bpf_map_info> map_info(int fd) { return read_info(fd, bpf_map_info{}, "map"); }
+
+Result<std::vector<char>> read_iterator(int program, bpf_iter_link_info* about, const char* code, const char* asked) {
+  const auto error = [code, asked](const char* what) {
+    return fail(code, std::string("cannot ask the kernel for ") + asked + ": " + what + ": " + std::strerror(errno),
+                "end the sandboxes and run `sbpf unload`, then start again", errno);
+  };
+  LIBBPF_OPTS(bpf_link_create_opts, options);
+  if (about) {
+    options.iter_info = about;
+    options.iter_info_len = sizeof *about;
+  }
+  Fd link(bpf_link_create(program, 0, BPF_TRACE_ITER, &options));
+  if (!link) return error("link");
+  Fd iterator(bpf_iter_create(link.get()));
+  if (!iterator) return error("iterator");
+  std::vector<char> bytes;
+  std::array<char, 4096> buffer{};
+  while (true) {
+    const ssize_t n = ::read(iterator.get(), buffer.data(), buffer.size());
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n < 0) return error("read");
+    if (n == 0) return bytes;
+    bytes.insert(bytes.end(), buffer.begin(), buffer.begin() + n);
+  }
+}
 
 std::string tag_text(const std::uint8_t (&tag)[8]) {
   std::string text;

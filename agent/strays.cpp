@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/strays.h"
 
-#include <bpf/bpf.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <thread>
+
+#include "agent/bpf_info.h"
 
 namespace sbpf::agent {
 namespace {
@@ -21,29 +20,10 @@ constexpr int kRounds = 20;
 }  // namespace
 
 Result<std::vector<pid_t>> find_strays(const Kernel& kernel, std::uint64_t cgroup_id) {
-  const auto error = [](const char* what) {
-    return fail("strays", std::string("cannot ask the kernel for processes that were moved out: ") + what + ": " +
-                              std::strerror(errno),
-                "end the sandboxes and run `sbpf unload`, then start again", errno);
-  };
-  LIBBPF_OPTS(bpf_link_create_opts, options);
-  Fd link(bpf_link_create(kernel.strays(), 0, BPF_TRACE_ITER, &options));
-  if (!link) return error("link");
-  Fd iterator(bpf_iter_create(link.get()));
-  if (!iterator) return error("iterator");
+  auto records = read_records<sbpf_stray>(kernel.strays(), nullptr, "strays", "processes that were moved out");
+  if (!records) return tl::unexpected<Error>(records.error());
   std::vector<pid_t> found;
-  std::vector<char> bytes;
-  std::array<char, 4096> buffer{};
-  while (true) {
-    const ssize_t n = ::read(iterator.get(), buffer.data(), buffer.size());
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n < 0) return error("read");
-    if (n == 0) break;
-    bytes.insert(bytes.end(), buffer.begin(), buffer.begin() + n);
-  }
-  for (std::size_t at = 0; at + sizeof(sbpf_stray) <= bytes.size(); at += sizeof(sbpf_stray)) {
-    sbpf_stray stray{};
-    std::memcpy(&stray, bytes.data() + at, sizeof stray);
+  for (const sbpf_stray& stray : *records) {
     if (stray.cgroup_id == cgroup_id && stray.tgid == 0)
       return fail("strays", "this kernel cannot mark the sandbox's processes",
                   "kernels since 6.18 need a processor with cmpxchg16b (cx16 in /proc/cpuinfo), or slab_debug=F", ENOMEM);
