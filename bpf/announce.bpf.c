@@ -7,18 +7,12 @@ SEC("syscall")
 int sbpf_announce(struct sbpf_announcement *input)
 {
 	struct denial d = {.hook = SBPF_HOOK_bpf, .domain = SBPF_DOMAIN_GUARD};
-	__u64 id = input->cgroup_id, now = bpf_ktime_get_boot_ns();
+	__u64 id = input->cgroup_id;
 	struct sbpf_sandbox *box = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
-	struct sbpf_event *event;
 
 	if (!box)
 		return 1;
 	d.reason = input->reason;
 	d.task.detail = input->detail;
-	event = reserve_event(box, now, sizeof(*event));
-	if (!event)
-		return 1;
-	fill_event(event, box, &d, now, SBPF_ALLOW, 0);
-	bpf_ringbuf_submit(event, 0);
-	return 0;
+	return emit(box, &d, SBPF_ALLOW, 0) ? 0 : 1;
 }

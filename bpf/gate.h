@@ -245,16 +245,17 @@ static __always_inline void fill_event(struct sbpf_event *event, struct sbpf_san
 	__sync_fetch_and_add(&box->events, 1);
 }
 
-static __always_inline int emit(struct sbpf_sandbox *box, const struct denial *denial, __u32 verdict)
+/* 1: it is in the ring; 0: it is lost. `error`: what the task is told, 0 if nothing was refused. */
+static __always_inline int emit(struct sbpf_sandbox *box, const struct denial *denial, __u32 verdict, int error)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct sbpf_event *event = reserve_event(box, now, sizeof(*event));
 
 	if (!event)
 		return 0;
-	fill_event(event, box, denial, now, verdict, EPERM);
+	fill_event(event, box, denial, now, verdict, error);
 	bpf_ringbuf_submit(event, 0);
-	return 0;
+	return 1;
 }
 
 /* What the mode makes of a decision to deny. */
@@ -297,7 +298,7 @@ __weak __noinline int refuse(struct sbpf_sandbox *box, const struct denial *deni
 		return canary;
 	count_denial(box, denial);
 	if (!denial->quiet)
-		emit(box, denial, verdict);
+		emit(box, denial, verdict, EPERM);
 	return verdict == SBPF_DENY;
 }
 

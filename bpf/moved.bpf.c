@@ -14,17 +14,11 @@
 static __noinline int report_moved(struct sbpf_sandbox *box, struct task_struct *task)
 {
 	struct denial d = DENIAL(cgroup_attach_task, SBPF_REASON_MOVED_OUT);
-	__u64 now = bpf_ktime_get_boot_ns();
-	struct sbpf_event *event;
 
 	__sync_fetch_and_add(&box->moved_out, 1);
 	sbpf_guard.strays = 1;
 	d.task.target_pid = task->tgid;
-	event = reserve_event(box, now, sizeof(*event));
-	if (!event)
-		return 0;
-	fill_event(event, box, &d, now, SBPF_ALLOW, 0);
-	bpf_ringbuf_submit(event, 0);
+	emit(box, &d, SBPF_ALLOW, 0);
 	return 0;
 }
 
