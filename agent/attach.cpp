@@ -12,6 +12,7 @@
 
 #include "agent/agent.h"
 #include "agent/fs_view.h"
+#include "agent/guard.h"
 #include "agent/host.h"
 #include "agent/open_files.h"
 #include "agent/secrets.h"
@@ -203,7 +204,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   const std::string name = options.name.empty() ? derive_name(cgroup->path()) : options.name;
   const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
   if (!checked) return tl::unexpected<Error>(checked.error());
-  auto lock = lock_host();
+  auto lock = lock_host_to_load();
   if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
   const bool loaded_before = Kernel::is_pinned();
   auto kernel = ready_kernel();

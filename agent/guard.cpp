@@ -11,6 +11,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "agent/inodes.h"
 #include "agent/sandbox.h"
@@ -56,6 +57,22 @@ Result<void> become_agent(const Kernel& kernel) {
   agent.generation = found->second.generation;
   __atomic_store_n(&agent.ino, found->second.ino, __ATOMIC_SEQ_CST);  // the last: with it the guard begins
   return {};
+}
+
+Result<Fd> lock_host_to_load() {
+  using namespace std::chrono_literals;
+  const auto makes = [](const char* name) {
+    return Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, name, sizeof(std::uint32_t), sizeof(std::uint32_t), 1, nullptr));
+  };
+  for (auto left = 20s / 20ms; !Kernel::is_pinned() && !makes("sbpf_guarded"); left--) {
+    // Whoever may not make any map is told so by the load, with what lacks.
+    if (errno != EPERM || !makes("anyone")) break;
+    if (left == 0)
+      return fail("guarded", "programs of another sbpf executable are unloaded but still held by a process",
+                  "end what still runs of it (`sbpf run`, `sbpf events --follow`), then start again", EPERM);
+    std::this_thread::sleep_for(20ms);
+  }
+  return lock_host();
 }
 
 Result<void> guard_pins(const Kernel& kernel, const std::string& directory) {

@@ -16,6 +16,11 @@ namespace sbpf::agent {
 // Errors: "guard".
 Result<void> become_agent(const Kernel& kernel);
 
+// lock_host() for who may have to load the programs. Where none are pinned it waits first, at most 20 s, until no guard of
+// another executable is in force any more: the kernel lets go of links some time after their last pin and descriptor, and
+// whoever holds those may need the lock to end. Errors: "guarded", and those of lock_host().
+Result<Fd> lock_host_to_load();
+
 // Tells the programs where the pins are, once they are there: `directory`. Errors: "guard".
 Result<void> guard_pins(const Kernel& kernel, const std::string& directory);
 

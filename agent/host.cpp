@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "agent/canary.h"
+#include "agent/guard.h"
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
 #include "policy/filesystem.h"
@@ -138,7 +139,7 @@ void check_by_doing(std::vector<Check>& checks) {
     checks.push_back(programs);
     checks.push_back(canary);
   };
-  auto lock = lock_host();
+  auto lock = lock_host_to_load();
   if (!lock) return give_up(programs, lock.error());
   auto kernel = Kernel::is_pinned() ? Kernel::ensure() : Kernel::load();
   if (!kernel) return give_up(programs, kernel.error());

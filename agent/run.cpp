@@ -13,6 +13,7 @@
 #include "agent/agent.h"
 #include "agent/events.h"
 #include "agent/fs_view.h"
+#include "agent/guard.h"
 #include "agent/host.h"
 #include "agent/places.h"
 #include "agent/seccomp_ready.h"
@@ -159,7 +160,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   auto stdio = inspect_stdio(*checked);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
 
-  auto lock = lock_host();
+  auto lock = lock_host_to_load();
   if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
   const bool loaded_before = Kernel::is_pinned();
   auto kernel = ready_kernel();

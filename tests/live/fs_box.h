@@ -10,6 +10,7 @@
 
 #include "agent/cgroup.h"
 #include "agent/fs_view.h"
+#include "agent/guard.h"
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
 #include "policy/policy.h"
@@ -21,7 +22,7 @@ class Box {
   static Result<Box> make(const std::string& name, const policy::Policy& policy) {
     // What another executable loaded is that one's alone (docs/GUARD.md).
     if (agent::Kernel::is_pinned()) (void)!std::system("sbpf unload >/dev/null 2>&1");
-    auto lock = agent::lock_host();
+    auto lock = agent::lock_host_to_load();
     if (!lock) return tl::unexpected<Error>(lock.error());
     auto kernel = agent::Kernel::ensure();
     if (!kernel) return tl::unexpected<Error>(kernel.error());

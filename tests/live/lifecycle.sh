@@ -57,7 +57,7 @@ is terminal/restored "same 0" "$(python3 "$tmp/terminal.py")"
 limits=$(policy limits <<'P'
 version: 1
 name: limits
-process: {limits: {processes: 8, memory: 64MiB, cpu: 0.5, timeout: 20s}}
+process: {limits: {processes: 8, memory: 64MiB, cpu: 0.5, timeout: 10m}}
 P
 )
 sbpf run -q --policy "$limits" -- sh -c 'cd /sys/fs/cgroup && cd ./$(cut -d: -f3 /proc/self/cgroup) && cat pids.max memory.max cpu.max' >"$tmp/limits"

@@ -85,6 +85,7 @@ mkdir $tool && cp $disk/bin/other $tool/inside
 denied directory-in-its-place pinned exec $tool/inside
 rm -r $tool
 touch $tool && mount --bind $disk/bin/other $tool
+within 60 eval '[ "$(ask open exec $tool)" = 0 ]' # a mount is open to a sandbox when its supervisor has looked at it
 denied mounted-over pinned exec $tool
 umount $tool
 rm $tool

@@ -209,6 +209,20 @@ is removed/exe-of-the-supervisor 0 "$("/proc/$supervisor/exe" status old >/dev/n
 "/proc/$supervisor/exe" break-glass --reason upgrade --for 10m 2>/dev/null; is removed/break-glass 0 $?
 sbpf kill old 2>/dev/null; is removed/the-new-one-takes-over 0 $?
 sbpf unload 2>/dev/null; is removed/unload 0 $?
+
+# ---- unloaded, but not let go of yet: another executable waits for it, and says so when that is in vain ----
+cp "$(command -v sbpf)" "$tmp/bin/sbpf"
+"$tmp/bin/sbpf" run -q --name held --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1 & supervisor=$!
+servers+=($supervisor)
+within 300 sh -c "[ \"\$($tmp/bin/sbpf status held --json 2>/dev/null | jq .isolation_active)\" = true ]"
+kill -STOP "$supervisor"
+"$tmp/bin/sbpf" kill held 2>/dev/null; is held/kill 0 $?
+"$tmp/bin/sbpf" unload 2>/dev/null; is held/unload 0 $?
+out=$(sbpf run -q --policy no-network -- true 2>&1); is held/refused 125 $?
+has held/says-why "still held by a process" "$out"
+kill -CONT "$supervisor"
+sbpf run -q --policy no-network -- true 2>/dev/null; is held/waited-for 0 $?
+sbpf unload 2>/dev/null; is held/the-next-unloads 0 $?
 rm -rf /sys/fs/bpf/other
 rmdir "$cgroots/other"
 is left-behind "" "$(freed; left_behind)"
