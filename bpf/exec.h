@@ -7,12 +7,7 @@
 
 /* A file's place as user space knows it: a mapping of an overlay's file holds, since 6.6, the layer's file instead. That
  * one lies on an internal mount of an ordinary filesystem, which nothing else does. */
-struct exec_place {
-	__u64 dentry;
-	__u64 mnt;
-};
-
-static __noinline int find_exec_place(struct file *file, struct exec_place *place)
+static __noinline int find_exec_place(struct file *file, struct fs_ask *place)
 {
 	struct dentry *dentry = file->f_path.dentry;
 	struct vfsmount *mnt = file->f_path.mnt;
@@ -29,18 +24,18 @@ static __noinline int find_exec_place(struct file *file, struct exec_place *plac
 }
 
 /* 1: no. */
-static __noinline int judge_exec(struct sbpf_sandbox *box, __u32 hook, struct dentry *dentry, struct vfsmount *mnt)
+static __always_inline int judge_program(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
 {
-	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_PROCESS};
+	struct vfsmount *mnt = (struct vfsmount *)ask->mnt;
+	struct denial d = {.hook = ask->hook, .domain = SBPF_DOMAIN_PROCESS};
 	struct fs_place place = {.rule = SBPF_NO_RULE};
 	struct fs_stamp stamp;
 	struct fs_rules rules;
 	struct inode *inode;
 	int deleted;
 
-	QUICK_TO_VERIFY(dentry, dentry);
 	d.task.detail = SBPF_FS_EXEC;
-	if (is_canary(hook)) {
+	if (is_canary(ask->hook)) {
 		d.reason = SBPF_REASON_CANARY;
 		return refuse(box, &d);
 	}
@@ -89,13 +84,28 @@ static __noinline int judge_exec(struct sbpf_sandbox *box, __u32 hook, struct de
 	return refuse_place(box, &d, &place);
 }
 
+/* As judge_place(). */
+__weak __noinline int judge_exec(struct sbpf_sandbox *box, const struct fs_ask *ask)
+{
+	if (!box || !ask || !sbpf_rdonly_cast)
+		return 1;
+	return judge_program(box, ask, STRUCT_AT(ask->dentry, dentry));
+}
+
+static __noinline int judge_exec_before_6_2(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
+{
+	return judge_program(box, ask, dentry);
+}
+
 #define EXEC_ASK(boxes, name, file) \
 	do { \
-		struct exec_place exec_place; \
+		struct fs_ask exec_ask = {.hook = SBPF_HOOK_##name}; \
 \
-		find_exec_place(file, &exec_place); \
-		LSM_ASK(EACCES, boxes, judge_exec, SBPF_HOOK_##name, (struct dentry *)exec_place.dentry, \
-			(struct vfsmount *)exec_place.mnt); \
+		find_exec_place(file, &exec_ask); \
+		if (sbpf_rdonly_cast) \
+			LSM_ASK(EACCES, boxes, judge_exec, &exec_ask); \
+		else \
+			LSM_ASK(EACCES, boxes, judge_exec_before_6_2, &exec_ask, (struct dentry *)exec_ask.dentry); \
 	} while (0)
 
 #endif

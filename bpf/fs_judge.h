@@ -67,8 +67,10 @@ __weak __noinline int fs_collect_names(struct sbpf_fs_event *event)
 	return 0;
 }
 
-/* What a hook asks. */
+/* What a hook asks. By addresses: functions that are verified once take no kernel pointers. */
 struct fs_ask {
+	__u64 dentry;
+	__u64 mnt; /* where the task sees it; 0 if the hook has none */
 	__u32 hook;
 	__u32 want; /* enum sbpf_fs_rights, and FS_MOVE */
 };
@@ -111,9 +113,8 @@ __weak __noinline int refuse_place(struct sbpf_sandbox *box, const struct denial
 	return verdict == SBPF_DENY;
 }
 
-/* May the sandbox do to this place what the hook asks? 1: no. `mnt`: where the task sees it; NULL if the hook has none. */
-static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry,
-				  struct vfsmount *mnt)
+/* May the sandbox do to this place what the hook asks? 1: no. */
+static __always_inline int judge_dentry(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
 {
 	struct denial d = {.hook = ask->hook, .domain = SBPF_DOMAIN_FILESYSTEM};
 	__u32 need = ask->want & (SBPF_FS_READ | SBPF_FS_WRITE);
@@ -121,7 +122,6 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 	struct fs_place place;
 	struct fs_rules rules;
 
-	QUICK_TO_VERIFY(dentry, dentry);
 	d.task.detail = need;
 	if (is_canary(ask->hook)) {
 		d.reason = SBPF_REASON_CANARY;
@@ -157,9 +157,22 @@ static __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask 
 		d.reason = SBPF_REASON_NONE;
 	if (place.covered && place.shared)
 		fs_memorize(box, dentry, rules.policy, &stamp, place.rights | rules.unjudged);
-	if (d.reason == SBPF_REASON_NONE || fs_is_internal(dentry, mnt))
+	if (d.reason == SBPF_REASON_NONE || fs_is_internal(dentry, (struct vfsmount *)ask->mnt))
 		return 0;
 	return refuse_place(box, &d, &place);
+}
+
+/* Global, and so verified once; and twice where a pointer cannot be had from an address. */
+__weak __noinline int judge_place(struct sbpf_sandbox *box, const struct fs_ask *ask)
+{
+	if (!box || !ask || !sbpf_rdonly_cast)
+		return 1;
+	return judge_dentry(box, ask, STRUCT_AT(ask->dentry, dentry));
+}
+
+static __noinline int judge_place_before_6_2(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
+{
+	return judge_dentry(box, ask, dentry);
 }
 
 /* What no rule can allow while there are rules: what would move or hide the places that they name. */
@@ -182,11 +195,16 @@ static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 re
 	return refuse(box, &d);
 }
 
-#define FS_ASK(boxes, name, wanted, dentry, mnt) \
+#define FS_ASK(boxes, name, wanted, place, at) \
 	do { \
-		struct fs_ask ask = {.hook = SBPF_HOOK_##name, .want = wanted}; \
+		struct dentry *asked = place; \
+		struct fs_ask ask = { \
+			.dentry = (__u64)asked, .mnt = (__u64)(at), .hook = SBPF_HOOK_##name, .want = wanted}; \
 \
-		LSM_ASK(EACCES, boxes, judge_place, &ask, dentry, mnt); \
+		if (sbpf_rdonly_cast) \
+			LSM_ASK(EACCES, boxes, judge_place, &ask); \
+		else \
+			LSM_ASK(EACCES, boxes, judge_place_before_6_2, &ask, asked); \
 	} while (0)
 
 #define FS_JUDGE(boxes, name, wanted, dentry, mnt) \

@@ -59,27 +59,35 @@ __weak __noinline int highest_level(__u32 bits)
 	return level;
 }
 
-/* Sandboxes in cgroups that another runtime owns: only the levels in use are looked at. Bits of the levels at which the
- * current task has one above it. Global, and without branches on what was found before: the verifier walks the loop
- * once and prunes it. */
+/* Sandboxes in cgroups that another runtime owns: only the levels in use are looked at. */
+struct level_search {
+	__u32 left;  /* levels in use, from the one that is looked at */
+	__u32 found; /* bits of those at which the current task has a sandbox above it */
+};
+
+static long search_level(__u64 i, struct level_search *search)
+{
+	__u32 level = (i + 1) & (SBPF_MAX_LEVELS - 1);
+
+	if (search->left & 1) {
+		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
+
+		if (!id) /* the task's own cgroup lies higher */
+			return 1;
+		if (bpf_map_lookup_elem(&sbpf_sandboxes, &id))
+			search->found |= 1u << level;
+	}
+	search->left >>= 1;
+	return !search->left;
+}
+
+/* Global: verified once, and not at each caller. */
 __weak __noinline int levels_above(void)
 {
-	__u32 left = sbpf_gate.other_levels >> 1, found = 0;
+	struct level_search search = {.left = sbpf_gate.other_levels >> 1};
 
-	for (__u32 level = 1; level < SBPF_MAX_LEVELS; level++) {
-		if (!left)
-			break;
-		if (left & 1) {
-			__u64 id = bpf_get_current_ancestor_cgroup_id(level);
-
-			if (!id) /* the task's own cgroup lies higher */
-				break;
-			if (bpf_map_lookup_elem(&sbpf_sandboxes, &id))
-				found |= 1u << level;
-		}
-		left >>= 1;
-	}
-	return found;
+	SBPF_REPEAT(SBPF_MAX_LEVELS - 1, search_level, &search);
+	return search.found;
 }
 
 static __always_inline struct sbpf_sandbox *box_at_level(__u32 level)

@@ -258,6 +258,10 @@ extern const volatile __u32 sbpf_rdonly_cast;
 			pointer = bpf_rdonly_cast(pointer, bpf_core_type_id_kernel(struct type)); \
 	} while (0)
 
+/* What lies at an address; only where sbpf_rdonly_cast says so. */
+#define STRUCT_AT(address, type) \
+	((struct type *)bpf_rdonly_cast((const void *)(address), bpf_core_type_id_kernel(struct type)))
+
 /* User-visible layouts, fixed forever: no relocation. */
 struct sockaddr {
 	__u16 sa_family;

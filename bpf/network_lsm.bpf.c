@@ -212,7 +212,7 @@ static __always_inline int has_header_options(struct sock *sk)
 	return !!options;
 }
 
-static __noinline int judge_send(struct sbpf_sandbox *box, struct socket *sock, struct msghdr *msg)
+static __always_inline int judge_message(struct sbpf_sandbox *box, struct socket *sock, struct msghdr *msg)
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_NO_RULE);
 	enum address_result named = ADDRESS_NONE;
@@ -272,11 +272,34 @@ static __noinline int judge_send(struct sbpf_sandbox *box, struct socket *sock, 
 	return refuse_endpoint_if(box, &d, &ep, reason);
 }
 
+/* As struct fs_ask. */
+struct send_ask {
+	__u64 sock;
+	__u64 msg;
+};
+
+/* As judge_place(). */
+__weak __noinline int judge_send(struct sbpf_sandbox *box, const struct send_ask *ask)
+{
+	if (!box || !ask || !sbpf_rdonly_cast)
+		return 1;
+	return judge_message(box, STRUCT_AT(ask->sock, socket), STRUCT_AT(ask->msg, msghdr));
+}
+
+static __noinline int judge_send_before_6_2(struct sbpf_sandbox *box, struct socket *sock, struct msghdr *msg)
+{
+	return judge_message(box, sock, msg);
+}
+
 SEC("lsm/socket_sendmsg")
 int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 {
+	struct send_ask ask = {.sock = (__u64)sock, .msg = (__u64)msg};
+
 	LSM_GATE(boxes);
-	LSM_JUDGE(boxes, judge_send, sock, msg);
+	if (sbpf_rdonly_cast)
+		LSM_JUDGE(boxes, judge_send, &ask);
+	LSM_JUDGE(boxes, judge_send_before_6_2, sock, msg);
 }
 
 /* ---- socket_listen ---- */
