@@ -163,8 +163,10 @@ void explain_into(Event& event) {
       event.text = "use of a " + socket_text(e.net) + " made outside the sandbox";
       return;
     case SBPF_REASON_UNIX_PEER:
-      event.text = "unix socket of a process outside the sandbox";
-      event.allow = kAllowAll;
+      event.text = e.hook == SBPF_HOOK_path_rename ? "move of a socket or directory to where network.unix opens sockets"
+                                                   : "unix socket " + event.path + (event.path.empty() ? "" : " ") +
+                                                         "of a process outside the sandbox";
+      if (!event.path.empty() && event.path.front() == '/') event.allow = "network: {unix: [" + event.path + "]}";
       return;
     case SBPF_REASON_LEAVE_CGROUP:
     case SBPF_REASON_GUARD:

@@ -268,7 +268,7 @@ Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& polic
 
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
                                   std::uint32_t generation) {
-  if (!policy.filesystem.judged() && !policy.exec.judged())
+  if (!policy::has_paths(policy))
     return policy::compile(policy, generation, policy::FsView{});
   auto seat = seat_of(kernel, cgroup);
   if (!seat) return tl::unexpected<Error>(seat.error());

@@ -216,7 +216,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   lock->reset();  // from here on the cgroup is populated, so no one collects it
 
   // What is mounted later is denied until the policy reaches it.
-  if (policy.filesystem.judged() || policy.exec.judged())
+  if (policy::has_paths(policy))
     supervisor.on_mounts(std::move(mountinfo), [&] { refresh_filesystem(*kernel, *cgroup, policy); });
   RunResult result = supervisor.wait(*pid, pidfd);
   auto relock = lock_host();  // for the undoing

@@ -60,6 +60,7 @@ enum sbpf_rule_kind {
 	SBPF_RULE_BIND = 2,     /* local addresses, of bind and listen */
 	SBPF_RULE_FS_INODE = 3, /* what exists: struct sbpf_fs_inode in addr, match 1 if a directory -> struct sbpf_fs_node */
 	SBPF_RULE_FS_NAME = 4,  /* an entry of a directory, existing or not: struct sbpf_fs_name -> struct sbpf_fs_node */
+	SBPF_RULE_UNIX = 5,     /* an abstract socket: struct sbpf_fs_name of its name in addr, node 0 */
 	SBPF_RULE_KIND_MAX
 };
 
@@ -109,7 +110,8 @@ struct sbpf_rule {
 enum sbpf_fs_rights {
 	SBPF_FS_READ = 1u << 0,
 	SBPF_FS_WRITE = 1u << 1, /* contents, metadata, and the entry itself: create, delete, rename */
-	SBPF_FS_EXEC = 1u << 2   /* to be run as a program, or mapped as one; by rules of its own (process.exec) */
+	SBPF_FS_EXEC = 1u << 2,  /* to be run as a program, or mapped as one; by rules of its own (process.exec) */
+	SBPF_FS_TALK = 1u << 3   /* sockets of the outside there may be talked to; by rules of its own (network.unix) */
 };
 
 enum sbpf_fs_flags {
@@ -160,6 +162,7 @@ enum sbpf_policy_flags {
 	SBPF_POLICY_AUDIT = 1u << 0,
 	SBPF_POLICY_NET_ALLOW_ALL = 1u << 1, /* dangerously_allow_all */
 	SBPF_POLICY_FS = 1u << 2,            /* has filesystem rules; without, files are not judged */
+	SBPF_POLICY_UNIX = 1u << 3,          /* has network.unix; without, no socket of the outside is open */
 	SBPF_POLICY_EXEC = 1u << 4,          /* has exec rules; without, programs are not judged */
 	SBPF_POLICY_NET_METADATA = 1u << 5   /* dangerously_allow_metadata */
 };

@@ -352,6 +352,13 @@ SBPF_INLINE void sbpf_fs_name_key(struct sbpf_rule_key *key, __u32 node, __u32 l
 	__builtin_memcpy(key->addr, &name, sizeof(name));
 }
 
+/* `hash`: as of a directory's entry. */
+SBPF_INLINE void sbpf_unix_key(struct sbpf_rule_key *key, __u32 len, __u64 hash)
+{
+	sbpf_fs_name_key(key, 0, len, hash);
+	key->kind = SBPF_RULE_UNIX;
+}
+
 #include "decide_process.h"
 
 #endif

@@ -84,7 +84,7 @@ static __always_inline int emit_fs(struct sbpf_sandbox *box, const struct denial
 
 	if (!event)
 		return 0;
-	fill_event(&event->event, box, denial, now, verdict, EACCES);
+	fill_event(&event->event, box, denial, now, verdict, denial->domain == SBPF_DOMAIN_NETWORK ? EPERM : EACCES);
 	event->dentry = place->dentry;
 	event->dev = BPF_CORE_READ(dentry, d_sb, s_dev);
 	event->wanted = denial->task.detail;

@@ -187,14 +187,47 @@ int BPF_PROG(hook_path_unlink, struct path *dir, struct dentry *dentry)
 	FS_JUDGE(boxes, path_unlink, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
 }
 
+#define RENAME_EXCHANGE 2
+
+/* May the sandbox talk to a socket of the outside here, by a rule? */
+static __noinline int may_talk_at(void *policy, struct dentry *dentry)
+{
+	struct fs_place place;
+
+	fs_find(policy, dentry, &place);
+	return place.covered && place.rights & SBPF_FS_TALK;
+}
+
+/* Would a rename bring a socket, or a directory with sockets, to where a rule opens what lies there? */
+static __noinline int opens_sockets(struct sbpf_sandbox *box, struct dentry *from, struct dentry *to)
+{
+	const struct sbpf_policy_header *header;
+	void *policy = box_policy(box);
+	struct inode *inode = inode_of(from);
+	int type = inode ? inode->i_mode & S_IFMT : 0;
+
+	if (type != S_IFSOCK && type != S_IFDIR)
+		return 0;
+	header = policy ? sbpf_header_slot(policy, SBPF_SLOT_HEADER) : NULL;
+	return header && header->flags & SBPF_POLICY_UNIX && may_talk_at(policy, to) && !may_talk_at(policy, from);
+}
+
+static __always_inline int judge_socket_move(struct sbpf_sandbox *box, struct dentry *from, struct dentry *to)
+{
+	return opens_sockets(box, from, to) && judge_flag(box, SBPF_HOOK_path_rename, 1, SBPF_REASON_UNIX_PEER, 0);
+}
+
 SEC("lsm/path_rename")
 int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, struct path *new_dir,
-	     struct dentry *new_dentry)
+	     struct dentry *new_dentry, unsigned int flags)
 {
 	LSM_GATE_ALL(boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded_dir(old_dir->dentry), SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, is_own_pin(old_dentry) || is_own_pin(new_dentry));
+	LSM_ASK(EPERM, boxes, judge_socket_move, old_dentry, new_dentry);
+	if (flags & RENAME_EXCHANGE)
+		LSM_ASK(EPERM, boxes, judge_socket_move, new_dentry, old_dentry);
 	/* Both ways, as in an exchange: the new name is left too, or comes to lead elsewhere. */
 	FS_ASK(boxes, path_rename, SBPF_FS_WRITE, old_dir->dentry, old_dir->mnt);
 	FS_ASK(boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, old_dentry, old_dir->mnt);

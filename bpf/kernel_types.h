@@ -233,6 +233,21 @@ struct inet_sock {
 	void *inet_opt;
 };
 
+struct sockaddr_un {
+	unsigned short sun_family;
+	char sun_path[108];
+};
+
+struct unix_address {
+	int len;
+	struct sockaddr_un name[0];
+};
+
+struct unix_sock {
+	struct unix_address *addr;
+	struct path path;
+};
+
 struct msghdr {
 	void *msg_name;
 	int msg_namelen;
@@ -321,6 +336,7 @@ enum { SOCK_STREAM = 1 };
 
 #define S_IFMT 0170000
 #define S_IFREG 0100000
+#define S_IFSOCK 0140000
 #define S_IFBLK 0060000
 #define S_IFDIR 0040000
 #define S_IFCHR 0020000

@@ -2,8 +2,8 @@
 /* Network domain, LSM layer: talk between processes of one host, and descriptors that they hand over.
  *
  * hook                 kernel                           refuses                               does not see
- * unix_stream_connect  unix_stream_connect              peers outside the sandbox             socketpairs (have no outside)
- * unix_may_send        unix_dgram_sendmsg, _connect     peers outside the sandbox
+ * unix_stream_connect  unix_stream_connect              peers outside that no rule names      socketpairs (have no outside)
+ * unix_may_send        unix_dgram_sendmsg, _connect     peers outside that no rule names
  * file_receive         receive_fd, pidfd_getfd          foreign sockets, cgroup files         descriptors inherited over exec
  */
 #include "fs_judge.h"
@@ -11,8 +11,65 @@
 
 /* ---- AF_UNIX ---- */
 
+#define SUN_FAMILY_LEN 2
+
+/* NULL: it is of another family. */
+static __always_inline struct unix_sock *unix_sock_of(struct sock *sk)
+{
+	if (sbpf_rdonly_cast)
+		return bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct unix_sock));
+	return bpf_skc_to_unix_sock(sk);
+}
+
+/* Of an abstract socket. A function of its own: 6.1 counts 512 bytes of stack over all callers. */
+static __noinline int is_named_abstract(void *policy, struct unix_sock *peer)
+{
+	/* Numbers to the verifier, as the hash takes them. */
+	struct unix_address *addr = BPF_CORE_READ(peer, addr);
+	__u64 name = (__u64)addr + bpf_core_field_offset(struct unix_address, name) + SUN_FAMILY_LEN, hash;
+	struct sbpf_rule_key key;
+	char first = 1;
+	int len;
+
+	if (!addr)
+		return 0;
+	bpf_probe_read_kernel(&first, sizeof(first), (const void *)name);
+	len = BPF_CORE_READ(addr, len) - SUN_FAMILY_LEN - 1;
+	if (first || len <= 0 || len >= (int)sizeof(((struct sockaddr_un *)0)->sun_path))
+		return 0;
+	hash = fs_name_hash(name + 1, len);
+	sbpf_unix_key(&key, len, hash);
+	return hash && sbpf_policy_lookup(policy, &key);
+}
+
+/* Does a rule name this socket of the outside? `place`: where it lies, for the event; dentry 0 if it has no path. A socket
+ * lies where its server bound it, wherever the sandbox sees it; path_rename keeps the sandbox from moving it (guard.bpf.c). */
+static __noinline int is_named_peer(struct sbpf_sandbox *box, struct sock *sk, struct fs_place *place)
+{
+	struct unix_sock *peer = unix_sock_of(sk);
+	const struct sbpf_policy_header *header;
+	void *policy = box_policy(box);
+	struct dentry *dentry;
+
+	place->dentry = 0;
+	place->rule = SBPF_NO_RULE;
+	if (!policy || !peer)
+		return 0;
+	dentry = peer->path.dentry;
+	place->dentry = (__u64)dentry;
+	header = sbpf_header_slot(policy, SBPF_SLOT_HEADER);
+	if (!header || !(header->flags & SBPF_POLICY_UNIX))
+		return 0;
+	if (!dentry)
+		return is_named_abstract(policy, peer);
+	fs_find(policy, dentry, place);
+	return place->covered && place->rights & SBPF_FS_TALK;
+}
+
 static __noinline int judge_unix_peer(struct sbpf_sandbox *box, struct denial *d, struct sock *peer)
 {
+	struct fs_place place;
+
 	d->net.family = AF_UNIX;
 	if (is_canary(d->hook)) {
 		d->reason = SBPF_REASON_CANARY;
@@ -20,10 +77,10 @@ static __noinline int judge_unix_peer(struct sbpf_sandbox *box, struct denial *d
 	}
 	if (sock_in_box(peer, box))
 		return 0;
-	if (box_allows_all_network(box))
+	if (box_allows_all_network(box) || is_named_peer(box, peer, &place))
 		return 0;
 	d->reason = SBPF_REASON_UNIX_PEER;
-	return refuse(box, d);
+	return place.dentry ? refuse_place(box, d, &place) : refuse(box, d);
 }
 
 SEC("lsm/unix_stream_connect")

@@ -82,6 +82,8 @@ std::string entry_text(const ExecRule& rule) {
   return std::string("process.exec.") + key + path_text(rule.path);
 }
 
+std::string entry_text(const UnixRule& rule) { return "network.unix: " + path_text(rule.peer); }
+
 std::string located(const Location& where, std::string text) {
   constexpr std::size_t kLongest = 160;
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
@@ -111,7 +113,11 @@ std::string network_text(const Network& network) {
   text += "  dangerously_allow_sockets: [";
   for (std::size_t i = 0; i < network.dangerously_allow_sockets.size(); ++i)
     text += (i == 0 ? "" : ", ") + std::string(to_string(network.dangerously_allow_sockets[i]));
-  return text + "]\n";
+  text += "]\n";
+  // Nothing at all where there are none.
+  if (!network.unix_peers.empty()) text += "  unix:\n";
+  for (const UnixRule& rule : network.unix_peers) text += "    - " + internal::path_text(rule.peer) + "\n";
+  return text;
 }
 
 // Nothing at all for a policy without the section: to write it out would ask for it.

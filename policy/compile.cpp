@@ -206,9 +206,9 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   if (!bind_slot) return fail(bind_slot.error(), "network.bind");
 
   Result<FsEntries> files;
-  if (policy.filesystem.judged() || policy.exec.judged())
-    files = filesystem_entries(policy, view, compiler.next_rule());
-  if (!files) return fail(files.error(), policy.filesystem.judged() ? "filesystem" : "process.exec");
+  if (has_paths(policy)) files = filesystem_entries(policy, view, compiler.next_rule());
+  if (!files)
+    return fail(files.error(), policy.filesystem.judged() ? "filesystem" : policy.exec.judged() ? "process.exec" : "network.unix");
   if (compiler.size() + files->size() > SBPF_MAX_RULES)
     return fail("too_many_rules", "the policy needs more than " + std::to_string(SBPF_MAX_RULES) + " rules",
                 "name directories instead of what is in them, use wider prefixes, or longer port ranges");
@@ -216,6 +216,7 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   sbpf_policy_header header{};
   if (policy.filesystem.judged()) header.flags |= SBPF_POLICY_FS;
   if (policy.exec.judged()) header.flags |= SBPF_POLICY_EXEC;
+  if (!policy.network.unix_peers.empty()) header.flags |= SBPF_POLICY_UNIX;
   header.exec_places_only = policy.exec.allow_listed || policy.exec.deny_writable;
   if (policy.mode == Mode::audit) header.flags |= SBPF_POLICY_AUDIT;
   if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
@@ -233,6 +234,8 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   Image image;
   image.entries = compiler.take();
   for (const auto& [key, node] : *files) image.entries.emplace(key, as_value(node));
+  for (const UnixRule& rule : policy.network.unix_peers)
+    if (rule.abstract()) image.entries.emplace(unix_key(rule.peer), empty_rule());
   image.entries[slot_key(SBPF_SLOT_ID)] = as_value(id_slot(policy));
   image.entries[slot_key(SBPF_SLOT_CONNECT_PREFIXES)] = as_value(*connect_slot);
   image.entries[slot_key(SBPF_SLOT_BIND_PREFIXES)] = as_value(*bind_slot);

@@ -95,4 +95,11 @@ sbpf_rule_key fs_name_key(std::uint32_t node, std::string_view name) {
   return key;
 }
 
+sbpf_rule_key unix_key(std::string_view peer) {
+  const std::string_view name = peer.substr(1);
+  sbpf_rule_key key;
+  sbpf_unix_key(&key, static_cast<std::uint32_t>(name.size()), fs_name_hash(name));
+  return key;
+}
+
 }  // namespace sbpf::policy

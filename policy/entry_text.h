@@ -18,6 +18,9 @@ std::string entry_text(const FsRule& rule);
 // "process.exec.allow: /usr/bin"
 std::string entry_text(const ExecRule& rule);
 
+// "network.unix: /run/db.sock"
+std::string entry_text(const UnixRule& rule);
+
 // A path as a YAML scalar, without quotes where it needs none.
 std::string path_text(std::string_view path);
 

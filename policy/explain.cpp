@@ -67,6 +67,7 @@ std::string suggestion(const NetQuery& query) {
     case SBPF_RULE_HEADER:
     case SBPF_RULE_FS_INODE:
     case SBPF_RULE_FS_NAME:
+    case SBPF_RULE_UNIX:
     case SBPF_RULE_KIND_MAX:
       return "";
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filesystem and exec rules -> the tree of their paths -> entries. How they are looked up is said in bpf/abi.h.
+// Rules for files, programs and sockets -> the tree of their paths -> entries. How they are looked up is said in bpf/abi.h.
 #include "policy/filesystem.h"
 
 #include <algorithm>
@@ -63,11 +63,14 @@ std::size_t missing_names(const FsPath& path) {
   return static_cast<std::size_t>(last - path.rbegin());
 }
 
+enum class Kind { file, program, socket };
+
 class Tree {
  public:
   Tree(const Policy& policy, std::uint32_t first_rule)
       : filesystem_(policy.filesystem),
         exec_(policy.exec),
+        peers_(policy.network.unix_peers),
         first_rule_(first_rule),
         first_exec_rule_(first_rule + static_cast<std::uint32_t>(policy.filesystem.rules.size())) {}
 
@@ -75,9 +78,12 @@ class Tree {
   Result<void> grow(const FsView& view) {
     std::vector<Named> all;
     for (std::uint32_t i = 0; i < filesystem_.rules.size(); ++i)
-      if (auto found = find(view, filesystem_.rules[i], {nullptr, i, false}, all); !found) return found;
+      if (auto found = find(view, filesystem_.rules[i].path, {nullptr, i, Kind::file}, all); !found) return found;
     for (std::uint32_t i = 0; i < exec_.rules.size(); ++i)
-      if (auto found = find(view, exec_.rules[i], {nullptr, i, true}, all); !found) return found;
+      if (auto found = find(view, exec_.rules[i].path, {nullptr, i, Kind::program}, all); !found) return found;
+    for (std::uint32_t i = 0; i < peers_.size(); ++i)
+      if (!peers_[i].abstract())
+        if (auto found = find(view, peers_[i].peer, {nullptr, i, Kind::socket}, all); !found) return found;
     // In this order a new node always comes after all that were made before, so that numbers follow paths.
     const auto by_name = [](const FsComponent& a, const FsComponent& b) { return a.name < b.name; };
     std::stable_sort(all.begin(), all.end(), [&](const Named& a, const Named& b) {
@@ -103,6 +109,8 @@ class Tree {
       node.value.rule = node.rule == kNoRule ? kNoRule : first_rule_ + node.rule;
       if (exec_.judged()) give_exec_right(node, above);
       node.value.exec_rule = node.exec_rule == kNoRule ? kNoRule : first_exec_rule_ + node.exec_rule;
+      if (node.peer_rule == kNoRule && above) node.peer_rule = above->peer_rule;
+      if (node.peer_rule != kNoRule) node.value.rights |= SBPF_FS_TALK;
       if (auto joined = join(i); !joined) return joined;
     }
     for (std::size_t i = nodes_.size() - 1; i > 0; --i) {
@@ -139,10 +147,13 @@ class Tree {
     std::size_t parent;
     std::string name;
     std::optional<FsInode> inode;
-    // Indices into filesystem.rules and exec.rules: of those that name it; once settled, of those in effect.
+    // Indices into filesystem.rules, exec.rules and network.unix_peers: of those that name it; once settled, of those in effect.
     std::uint32_t rule = kNoRule;
     std::uint32_t exec_rule = kNoRule;
+    std::uint32_t peer_rule = kNoRule;
     bool may_exec = false;  // by the exec rules alone
+    std::uint32_t& rule_of(Kind kind) { return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule; }
+    std::uint32_t rule_of(Kind kind) const { return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule; }
     std::size_t same = 0;          // the first node that is the same file or directory; itself if none came before
     sbpf_fs_node value{};
   };
@@ -151,7 +162,7 @@ class Tree {
   struct Named {
     const FsPath* path;
     std::uint32_t rule;  // index among the rules of its kind
-    bool of_exec;
+    Kind kind;
   };
 
   void give_file_rights(Node& node, const Node* above) const {
@@ -184,13 +195,12 @@ class Tree {
       node.value.rights |= SBPF_FS_EXEC;
   }
 
-  template <typename Rule>
-  Result<void> find(const FsView& view, const Rule& rule, Named named, std::vector<Named>& all) const {
-    const auto paths = view.paths.find(rule.path);
+  Result<void> find(const FsView& view, const std::string& rule, Named named, std::vector<Named>& all) const {
+    const auto paths = view.paths.find(rule);
     if (paths == view.paths.end() || paths->second.empty()) return unresolved(named, "was not looked up");
     for (const FsPath& path : paths->second) {
       if (!well_formed(path)) return unresolved(named, "was looked up without the root, or with an empty name");
-      if (!view.assumed && missing_names(path) > SBPF_FS_NAME_DEPTH) return too_deep(describe(rule), path);
+      if (!view.assumed && missing_names(path) > SBPF_FS_NAME_DEPTH) return too_deep(rule_of(named), path);
       named.path = &path;
       all.push_back(named);
     }
@@ -198,7 +208,15 @@ class Tree {
   }
 
   std::string rule_of(const Named& named) const {
-    return named.of_exec ? describe(exec_.rules[named.rule]) : describe(filesystem_.rules[named.rule]);
+    switch (named.kind) {
+      case Kind::file:
+        return describe(filesystem_.rules[named.rule]);
+      case Kind::program:
+        return describe(exec_.rules[named.rule]);
+      case Kind::socket:
+        return describe(peers_[named.rule]);
+    }
+    return "";
   }
 
   Result<void> unresolved(const Named& named, const char* what) const {
@@ -230,19 +248,22 @@ class Tree {
       at = child->second;
       if (nodes_[at].inode != path[i].inode) return unresolved(named, "was looked up twice, and had changed");
     }
-    std::uint32_t& rule = named.of_exec ? nodes_[at].exec_rule : nodes_[at].rule;
-    const bool agrees = rule == kNoRule ||
-                        (named.of_exec ? same_effect(exec_.rules[rule], exec_.rules[named.rule])
-                                       : filesystem_.rules[rule].access == filesystem_.rules[named.rule].access);
-    if (!agrees) {
+    std::uint32_t& rule = nodes_[at].rule_of(named.kind);
+    if (rule != kNoRule && !agree(named.kind, rule, named.rule)) {
       const auto [first, second] = std::minmax(rule, named.rule);
       return fail("fs_conflict",
-                  rule_of({nullptr, first, named.of_exec}) + "; " + rule_of({nullptr, second, named.of_exec}) +
+                  rule_of({nullptr, first, named.kind}) + "; " + rule_of({nullptr, second, named.kind}) +
                       ": both lead to " + text_of(path),
                   "give both the same access, or remove one");
     }
     rule = std::min(rule, named.rule);
     return {};
+  }
+
+  // Do two rules of a kind say the same of a place?
+  bool agree(Kind kind, std::uint32_t a, std::uint32_t b) const {
+    if (kind == Kind::file) return filesystem_.rules[a].access == filesystem_.rules[b].access;
+    return kind == Kind::socket || same_effect(exec_.rules[a], exec_.rules[b]);
   }
 
   // Two nodes are one when they have one inode, or one name in what is one directory. What holds for either then holds
@@ -267,19 +288,21 @@ class Tree {
   }
 
   Result<void> disagree(std::size_t a, std::size_t b) const {
-    const bool of_exec = ((nodes_[a].value.rights ^ nodes_[b].value.rights) & kFileRights) == 0;
+    const __u32 apart = nodes_[a].value.rights ^ nodes_[b].value.rights;
+    const Kind kind = apart & kFileRights ? Kind::file : apart & SBPF_FS_TALK ? Kind::socket : Kind::program;
     return fail("fs_same_inode",
-                effect_of(a, of_exec) + "; " + effect_of(b, of_exec) + ": these are the same file or directory",
+                effect_of(a, kind) + "; " + effect_of(b, kind) + ": these are the same file or directory",
                 "give both the same access: a bind mount or hard link is the same file under another name");
   }
 
   // "/a/b (by p.yaml:3:9: filesystem.read: /a)"
-  std::string effect_of(std::size_t i, bool of_exec) const {
-    const std::uint32_t rule = of_exec ? nodes_[i].exec_rule : nodes_[i].rule;
-    const bool writable = of_exec && nodes_[i].value.flags & SBPF_FS_DENY_WRITABLE;
-    std::string by = writable              ? "process.exec.deny_writable: true"
-                     : rule != kNoRule     ? rule_of({nullptr, rule, of_exec})
-                     : !of_exec            ? "filesystem.default: " + std::string(to_string(filesystem_.fallback))
+  std::string effect_of(std::size_t i, Kind kind) const {
+    const std::uint32_t rule = nodes_[i].rule_of(kind);
+    const bool writable = kind == Kind::program && nodes_[i].value.flags & SBPF_FS_DENY_WRITABLE;
+    std::string by = writable                  ? "process.exec.deny_writable: true"
+                     : rule != kNoRule         ? rule_of({nullptr, rule, kind})
+                     : kind == Kind::file      ? "filesystem.default: " + std::string(to_string(filesystem_.fallback))
+                     : kind == Kind::socket    ? "network.unix: not in the list"
                      : exec_.allow_listed  ? "process.exec: not in allow"
                                            : "process.exec: not in deny";
     return path_of(i) + " (by " + by + ")";
@@ -317,6 +340,7 @@ class Tree {
 
   const Filesystem& filesystem_;
   const Exec& exec_;
+  const std::vector<UnixRule>& peers_;
   std::uint32_t first_rule_, first_exec_rule_;
   std::vector<Node> nodes_;  // the root first; parents before their children; number = index + 1
   std::map<std::pair<std::size_t, std::string>, std::size_t> children_;  // by parent and name, as the paths have it
@@ -326,61 +350,11 @@ class Tree {
 
 }  // namespace
 
-std::vector<RulePath> rule_paths(const Policy& policy) {
-  std::vector<RulePath> paths;
-  for (const FsRule& rule : policy.filesystem.rules) paths.push_back({rule.path, rule.where});
-  for (const ExecRule& rule : policy.exec.rules) paths.push_back({rule.path, rule.where});
-  std::stable_sort(paths.begin(), paths.end(), [](const RulePath& a, const RulePath& b) { return a.path < b.path; });
-  const auto same = [](const RulePath& a, const RulePath& b) { return a.path == b.path; };
-  paths.erase(std::unique(paths.begin(), paths.end(), same), paths.end());
-  return paths;
-}
-
-FsView empty_view(const Policy& policy) {
-  FsView view;
-  view.assumed = true;
-  view.mounts.push_back({{"", FsInode{}}});
-  for (const RulePath& rule : rule_paths(policy)) {
-    FsPath path = {{"", FsInode{}}};
-    for (std::size_t start = 1; start < rule.path.size();) {
-      const std::size_t end = std::min(rule.path.find('/', start), rule.path.size());
-      path.push_back({rule.path.substr(start, end - start), std::nullopt});
-      start = end + 1;
-    }
-    view.paths.emplace(rule.path, std::vector<FsPath>{std::move(path)});
-  }
-  return view;
-}
-
 Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule) {
   Tree tree(policy, first_rule);
   if (auto grown = tree.grow(view); !grown) return tl::unexpected<Error>(grown.error());
   if (auto settled = tree.settle(); !settled) return tl::unexpected<Error>(settled.error());
   return tree.entries(view.mounts);
-}
-
-std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
-  const auto& entries = image.entries;
-  const auto node_of = [](const sbpf_rule& value) {
-    sbpf_fs_node node;
-    std::memcpy(&node, &value, sizeof node);
-    return node;
-  };
-  std::optional<sbpf_fs_node> here;
-  for (const auto& [key, value] : entries)
-    if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE) here = node_of(value);
-  const __u32 flags = image.header().flags;
-  const __u32 unjudged = (flags & SBPF_POLICY_FS ? 0 : kFileRights) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);
-  if (!here) return unjudged;
-  while (!path.empty() && (here->flags & SBPF_FS_NAMED) != 0) {
-    path.remove_prefix(path.front() == '/' ? 1 : 0);
-    const std::string_view name = path.substr(0, path.find('/'));
-    const auto child = entries.find(fs_name_key(here->node, name));
-    if (name.empty() || child == entries.end()) break;
-    here = node_of(child->second);
-    path.remove_prefix(name.size());
-  }
-  return here->rights | unjudged;
 }
 
 }  // namespace sbpf::policy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of the paths of filesystem and exec rules, and where they lie on a host. Pure: the agent looks the paths up.
+// The tree of the paths of rules for files, programs and sockets, and where they lie on a host. Pure: the agent looks the paths up.
 #pragma once
 
 #include <map>
@@ -49,7 +49,10 @@ struct RulePath {
   Location where;
 };
 
-// Every path of the policy's filesystem and exec rules, each once, sorted.
+// Does the policy have rules for paths: for files, programs, or sockets?
+bool has_paths(const Policy& policy);
+
+// Every path of such rules, each once, sorted.
 std::vector<RulePath> rule_paths(const Policy& policy);
 
 // A view in which nothing but "/" exists, each rule's path leading to itself; for what is asked of a policy alone.
@@ -63,13 +66,16 @@ std::uint64_t fs_name_hash(std::string_view name);
 sbpf_rule_key fs_inode_key(const FsInode& inode);
 sbpf_rule_key fs_name_key(std::uint32_t node, std::string_view name);
 
+// The key of an abstract socket: "@name".
+sbpf_rule_key unix_key(std::string_view peer);
+
 // Marks in a header that this entry is of a file with an inode of its own; does nothing for other entries.
 void set_file_bit(sbpf_policy_header& header, const sbpf_rule_key& key);
 
 using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
 
-// The entries of the policy's filesystem and exec rules on the host of `view`, numbering the rules from `first_rule` on,
-// those for files first. A node has the rights of the nearest rule of either kind. Nodes are
+// The entries of the policy's rules for paths on the host of `view`, numbering the rules from `first_rule` on, those for
+// files first, then those for programs. A node has the rights of the nearest rule of each kind. Nodes are
 // numbered in the order of their paths, component by component; where several nodes are one file or directory (a bind
 // mount, a hard link), their entries have the number of the first.
 // Errors, each with the places of the rules:

@@ -6,7 +6,7 @@
 //   - a single value (mode, on_loss, dangerously_allow_all, filesystem.default, process.exec.deny_writable, each of the
 //     limits, process.seccomp, capabilities and user as wholes) that is written later replaces the earlier one; one that
 //     is not written leaves it;
-//   - lists (connect, bind, dangerously_allow_sockets, env.allow) are united; a profile's entry cannot be taken back
+//   - lists (connect, bind, unix, dangerously_allow_sockets, env.allow) are united; a profile's entry cannot be taken back
 //     one by one, but
 //   - `network: none` drops all of the network part that came before it, dangerously_* included;
 //   - filesystem rules are united, as are exec rules; a later rule for a path replaces the earlier one of that very path
@@ -79,12 +79,14 @@ void merge(Draft& base, Draft later) {
     base.connect.clear();
     base.bind.clear();
     base.dangerously_allow_sockets.clear();
+    base.unix_peers.clear();
   }
   replace(base.dangerously_allow_all, later.dangerously_allow_all);
   replace(base.dangerously_allow_metadata, later.dangerously_allow_metadata);
   append(base.connect, std::move(later.connect));
   append(base.bind, std::move(later.bind));
   append(base.dangerously_allow_sockets, std::move(later.dangerously_allow_sockets));
+  for (auto& [peer, rule] : later.unix_peers) base.unix_peers.insert_or_assign(peer, std::move(rule));
   merge(base.filesystem, std::move(later.filesystem));
   merge(base.exec, std::move(later.exec));
   if (later.env_allow) {
@@ -183,6 +185,7 @@ Policy finish(Draft draft) {
   normalise(policy.network.connect);
   normalise(policy.network.bind);
   sort_unique(policy.network.dangerously_allow_sockets);
+  for (auto& [peer, rule] : draft.unix_peers) policy.network.unix_peers.push_back(std::move(rule));
   Filesystem& filesystem = policy.filesystem;
   filesystem.requested = draft.filesystem.requested;
   filesystem.dangerously_allow_all =
@@ -215,6 +218,7 @@ void check_contradiction(const Draft& draft, std::vector<Diagnostic>& diagnostic
   const char* list = !draft.connect.empty()                     ? "connect"
                      : !draft.bind.empty()                      ? "bind"
                      : !draft.dangerously_allow_sockets.empty() ? "dangerously_allow_sockets"
+                     : !draft.unix_peers.empty()                ? "unix"
                                                                 : nullptr;
   if (!list) return;
   internal::report(

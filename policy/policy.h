@@ -51,12 +51,20 @@ struct Endpoint {
   Location where;
 };
 
+// One entry of network.unix: whom the sandbox may talk to outside.
+struct UnixRule {
+  std::string peer;  // a socket, or a directory of sockets, as FsRule's path; "@name": an abstract one
+  Location where;
+  bool abstract() const { return peer[0] == '@'; }
+};
+
 struct Network {
   bool dangerously_allow_all = false;
   bool dangerously_allow_metadata = false;  // lists, networks and dangerously_allow_all leave these addresses out
   std::vector<Endpoint> connect;
   std::vector<Endpoint> bind;                        // port 0: the kernel picks
   std::vector<sbpf_socket_class> dangerously_allow_sockets;  // sorted, unique
+  std::vector<UnixRule> unix_peers;                          // sorted by peer (its bytes), each once
 };
 
 enum class FsAccess {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `network` part of a policy.
 #include <algorithm>
+#include <set>
 
 #include "policy/reader.h"
 
@@ -111,6 +112,18 @@ void read_sockets(const YamlNode& node, const std::string& key, Reader& reader, 
   });
 }
 
+void read_unix(const YamlNode& node, const std::string& key, Reader& reader, std::map<std::string, UnixRule>& out) {
+  std::set<std::string> seen;  // in this file
+  reader.list(node, key, "a list of sockets, as in [/run/postgresql/.s.PGSQL.5432, \"@name\"]",
+              [&](const YamlNode& item, const std::string& item_key) {
+                const auto peer = reader.value<std::string>(item, item_key, "a path, or @ and a name", parse_unix_peer);
+                if (!peer) return;
+                if (!seen.insert(*peer).second)
+                  reader.error(item, item_key, {"duplicate_value", quoted(*peer) + " is named twice", "remove one"});
+                out.insert_or_assign(*peer, UnixRule{*peer, reader.where(item)});
+              });
+}
+
 }  // namespace
 
 void read_network(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
@@ -137,9 +150,9 @@ void read_network(const YamlNode& node, const std::string& key, Reader& reader, 
        }},
       {"dangerously_allow_sockets",
        [&](const YamlNode& n, const std::string& k) { read_sockets(n, k, reader, draft.dangerously_allow_sockets); }},
+      {"unix", [&](const YamlNode& n, const std::string& k) { read_unix(n, k, reader, draft.unix_peers); }},
   };
   const std::vector<Reader::Later> later = {
-      {"unix", "rules for AF_UNIX come in a later version; sockets within the sandbox already work"},
       {"dns", "policed DNS comes in a later version; allow the resolver's address and port 53 in connect"},
   };
   reader.map(node, key, fields, later);

@@ -51,6 +51,7 @@ struct Draft {
   std::optional<bool> dangerously_allow_metadata;
   std::vector<Endpoint> connect, bind;
   std::vector<sbpf_socket_class> dangerously_allow_sockets;
+  std::map<std::string, UnixRule> unix_peers;  // by peer
   DraftFilesystem filesystem;
   DraftExec exec;
   std::optional<std::vector<std::string>> env_allow;

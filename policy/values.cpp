@@ -23,6 +23,7 @@ constexpr std::uint32_t kMaxCpuMillis = 8192 * 1000;
 
 constexpr std::size_t kMaxName = 255;   // NAME_MAX
 constexpr std::size_t kMaxPath = 4095;  // PATH_MAX, without its NUL
+constexpr std::size_t kMaxAbstract = 108;  // sun_path: the NUL, here @, and the name
 
 bool digit(char c) { return c >= '0' && c <= '9'; }
 bool letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -196,6 +197,49 @@ Value<std::string> parse_path(std::string_view text) {
     start = end + 1;
   }
   return std::string(path);
+}
+
+namespace {
+
+// Directories in which sockets lie that control the host or act for its users, beside others and under names that nobody
+// can list (ssh-agent's in /tmp, a session's in /run/user). Each of those sockets can be named by itself.
+bool holds_agents(std::string_view path) {
+  constexpr std::string_view kWide[] = {"/", "/dev", "/home", "/proc", "/root", "/run", "/run/user", "/sys", "/tmp",
+                                        "/var", "/var/run", "/var/run/user", "/var/tmp"};
+  constexpr std::string_view kOwners[] = {"/home/", "/run/user/", "/var/run/user/"};  // each user's own directory, whole
+  const auto is_owners = [path](std::string_view above) {
+    return path.starts_with(above) && path.find('/', above.size()) == std::string_view::npos;
+  };
+  return std::find(std::begin(kWide), std::end(kWide), path) != std::end(kWide) ||
+         std::any_of(std::begin(kOwners), std::end(kOwners), is_owners);
+}
+
+// sbpf's own, which no policy opens.
+bool is_own_socket(std::string_view path) {
+  const auto within = [path](std::string_view directory) {
+    return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
+  };
+  return within("/run/sbpf") || within("/var/run/sbpf");
+}
+
+}  // namespace
+
+Value<std::string> parse_unix_peer(std::string_view text) {
+  if (text.empty() || text[0] != '@') {
+    auto path = parse_path(text);
+    if (path && holds_agents(*path))
+      return tl::unexpected(BadValue{"too_wide", quoted(text) + " holds sockets that control the host or act for its users "
+                                                                "(docker, systemd, D-Bus, X11, ssh-agent)",
+                                     "name the socket, or a directory that has nothing else"});
+    if (path && is_own_socket(*path))
+      return tl::unexpected(BadValue{"own_socket", quoted(text) + " is sbpf's own, and no sandbox may reach it",
+                                     "remove it"});
+    return path;
+  }
+  if (text.size() == 1 || text.size() > kMaxAbstract || has_control(text))
+    return tl::unexpected(BadValue{"bad_abstract_name", quoted(text) + " is no name of an abstract socket",
+                                   "write @ and 1 to 107 characters, as ss -xl shows it"});
+  return std::string(text);
 }
 
 Value<std::string> parse_sha256(std::string_view text) {

@@ -143,6 +143,8 @@ Policy any_policy() {
     for (int c = SBPF_SOCKET_MPTCP; c < SBPF_SOCKET_OTHER; ++c)
       if (*rc::gen::inRange(0, 4) == 0)
         p.network.dangerously_allow_sockets.push_back(static_cast<sbpf_socket_class>(c));
+    for (const char* peer : {"/run/db/.s.PGSQL.5432", "/srv/a b", "@name", "@null"})
+      if (*rc::gen::inRange(0, 3) == 0) p.network.unix_peers.push_back(UnixRule{peer, {}});
   }
   p.filesystem = any_filesystem();
   p.exec = any_exec(p.filesystem);
@@ -240,6 +242,9 @@ TEST(Properties, canonical_text_gives_the_policy_back) {
     RC_ASSERT(p.network.dangerously_allow_all == made.network.dangerously_allow_all);
     RC_ASSERT(p.network.dangerously_allow_metadata == made.network.dangerously_allow_metadata);
     RC_ASSERT(p.network.dangerously_allow_sockets == made.network.dangerously_allow_sockets);
+    RC_ASSERT(std::equal(p.network.unix_peers.begin(), p.network.unix_peers.end(), made.network.unix_peers.begin(),
+                         made.network.unix_peers.end(),
+                         [](const UnixRule& a, const UnixRule& b) { return a.peer == b.peer; }));
     RC_ASSERT(same_files(p.filesystem, made.filesystem));
     RC_ASSERT(p.env.set == made.env.set);
     RC_ASSERT(p.limits.processes == made.limits.processes && p.limits.memory_bytes == made.limits.memory_bytes);

@@ -181,7 +181,7 @@ TEST(Schema, refuses_what_parse_refuses) {
                            "network: {connect: [{host: a, ports: [1]}]}",
                            "network: {dangerously_allow_sockets: [other]}",
                            "network: {dangerously_allow_all: \"true\"}",
-                           "network: {unix: []}",
+                           "network: {unix: [run/x]}",
                            "process: {exec: []}",
                            "process: {exec: {allow: /usr/bin}}",
                            "process: {exec: {deny: [bin]}}",

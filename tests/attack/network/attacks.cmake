@@ -199,6 +199,7 @@ set(SBPF_NETWORK_ATTACKS
   unix_dgram_sendmsg_is_refused
   unix_dgram_sendto_from_socketpair_is_refused
   unix_dgram_sendto_is_refused
+  unix_named_peers_are_refused
   unix_path_connect_from_new_netns_is_refused
   unix_seqpacket_connect_is_refused
   unix_socketpair_reconnect_is_refused

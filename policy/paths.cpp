@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which paths a policy's rules name, and what its image says of one.
+#include <algorithm>
+
+#include "policy/filesystem.h"
+
+namespace sbpf::policy {
+
+bool has_paths(const Policy& policy) {
+  const auto& peers = policy.network.unix_peers;
+  return policy.filesystem.judged() || policy.exec.judged() ||
+         std::any_of(peers.begin(), peers.end(), [](const UnixRule& rule) { return !rule.abstract(); });
+}
+
+std::vector<RulePath> rule_paths(const Policy& policy) {
+  std::vector<RulePath> paths;
+  for (const FsRule& rule : policy.filesystem.rules) paths.push_back({rule.path, rule.where});
+  for (const ExecRule& rule : policy.exec.rules) paths.push_back({rule.path, rule.where});
+  for (const UnixRule& rule : policy.network.unix_peers)
+    if (!rule.abstract()) paths.push_back({rule.peer, rule.where});
+  std::stable_sort(paths.begin(), paths.end(), [](const RulePath& a, const RulePath& b) { return a.path < b.path; });
+  const auto same = [](const RulePath& a, const RulePath& b) { return a.path == b.path; };
+  paths.erase(std::unique(paths.begin(), paths.end(), same), paths.end());
+  return paths;
+}
+
+FsView empty_view(const Policy& policy) {
+  FsView view;
+  view.assumed = true;
+  view.mounts.push_back({{"", FsInode{}}});
+  for (const RulePath& rule : rule_paths(policy)) {
+    FsPath path = {{"", FsInode{}}};
+    for (std::size_t start = 1; start < rule.path.size();) {
+      const std::size_t end = std::min(rule.path.find('/', start), rule.path.size());
+      path.push_back({rule.path.substr(start, end - start), std::nullopt});
+      start = end + 1;
+    }
+    view.paths.emplace(rule.path, std::vector<FsPath>{std::move(path)});
+  }
+  return view;
+}
+
+std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
+  const auto& entries = image.entries;
+  const auto node_of = [](const sbpf_rule& value) {
+    sbpf_fs_node node;
+    std::memcpy(&node, &value, sizeof node);
+    return node;
+  };
+  std::optional<sbpf_fs_node> here;
+  for (const auto& [key, value] : entries)
+    if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE) here = node_of(value);
+  const __u32 flags = image.header().flags;
+  const __u32 files = SBPF_FS_READ | SBPF_FS_WRITE;
+  const __u32 unjudged = (flags & SBPF_POLICY_FS ? 0 : files) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);
+  if (!here) return unjudged;
+  while (!path.empty() && (here->flags & SBPF_FS_NAMED) != 0) {
+    path.remove_prefix(path.front() == '/' ? 1 : 0);
+    const std::string_view name = path.substr(0, path.find('/'));
+    const auto child = entries.find(fs_name_key(here->node, name));
+    if (name.empty() || child == entries.end()) break;
+    here = node_of(child->second);
+    path.remove_prefix(name.size());
+  }
+  return here->rights | unjudged;
+}
+
+}  // namespace sbpf::policy
