@@ -81,6 +81,7 @@ struct Status {
   bool frozen = false;
   std::uint64_t events = 0, lost_full = 0, lost_rate = 0;
   std::array<std::uint64_t, SBPF_MAX_HOOKS> denied{};
+  std::vector<std::string> ended;  // by this `swap` or `attach --evict`: connections that the policy forbids
 
   std::size_t hooks_attached() const;
 };
@@ -151,6 +152,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options);
 struct AttachOptions {
   std::string cgroup;               // path of a cgroup2 directory
   std::string name;                 // "" = derived from the path
+  bool evict = false;               // end the TCP and UDP sockets that were open before and that the policy forbids
   bool keep_open_sockets = false;   // accept sockets that were open before and that the policy forbids (degraded)
 };
 

@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "agent/agent.h"
+#include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
@@ -24,14 +25,7 @@ namespace sbpf::agent {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kTcpEstablished = 1, kTcpListen = 10;
-
-// One line of /proc/PID/net/{tcp,udp,raw}[6].
-struct InetSocket {
-  policy::Address local{}, remote{};
-  std::uint16_t local_port = 0, remote_port = 0;
-  int state = 0;
-};
+constexpr int kTcpListen = 10;
 
 // The address is printed as 32-bit words in the machine's byte order.
 bool parse_endpoint(const std::string& text, policy::Address& address, std::uint16_t& port) {
@@ -50,8 +44,9 @@ bool parse_endpoint(const std::string& text, policy::Address& address, std::uint
   return true;
 }
 
-std::map<std::uint64_t, InetSocket> read_table(pid_t pid, const std::string& name) {
-  std::map<std::uint64_t, InetSocket> sockets;
+// Of /proc/PID/net/{tcp,udp,raw}[6], by inode.
+std::map<std::uint64_t, Flow> read_table(pid_t pid, const std::string& name) {
+  std::map<std::uint64_t, Flow> sockets;
   std::ifstream table("/proc/" + std::to_string(pid) + "/net/" + name);
   std::string line;
   std::getline(table, line);
@@ -59,41 +54,15 @@ std::map<std::uint64_t, InetSocket> read_table(pid_t pid, const std::string& nam
     std::istringstream fields(line);
     std::string slot, local, remote, state, queues, timer, retransmits, uid, timeout;
     std::uint64_t inode = 0;
-    InetSocket s;
+    Flow s;
     if (!(fields >> slot >> local >> remote >> state >> queues >> timer >> retransmits >> uid >> timeout >> inode))
       continue;
     if (!parse_endpoint(local, s.local, s.local_port) || !parse_endpoint(remote, s.remote, s.remote_port)) continue;
-    s.state = static_cast<int>(std::stoul(state, nullptr, 16));
+    s.tcp = name.starts_with("tcp");
+    s.listens = s.tcp && std::stoul(state, nullptr, 16) == kTcpListen;
     sockets[inode] = s;
   }
   return sockets;
-}
-
-std::string endpoint_text(const policy::Address& address, std::uint16_t port) {
-  return policy::to_string(address) + ":" + std::to_string(port);
-}
-
-// What the policy forbids of an open inet socket; empty if nothing.
-std::string forbidden_part(const InetSocket& s, const std::string& table, const policy::Image& image) {
-  const bool all = (image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0;
-  if (all) return "";
-  if (table.rfind("raw", 0) == 0)
-    return (image.header().sockets >> SBPF_SOCKET_RAW & 1) != 0 ? "" : "a raw socket";
-  const bool tcp = table.rfind("tcp", 0) == 0;
-  policy::NetQuery query;
-  query.proto = tcp ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
-  query.kind = SBPF_RULE_BIND;
-  query.address = s.local;
-  query.port = s.local_port;
-  const bool local_allowed = policy::allows(image, query);
-  if (tcp && s.state == kTcpListen)
-    return local_allowed ? "" : "listens on tcp " + endpoint_text(s.local, s.local_port);
-  if (s.remote_port == 0) return "";  // unconnected: each send is judged
-  query.kind = SBPF_RULE_CONNECT;
-  query.address = s.remote;
-  query.port = s.remote_port;
-  if (local_allowed || policy::allows(image, query)) return "";
-  return std::string(tcp ? "tcp" : "udp") + " connection to " + endpoint_text(s.remote, s.remote_port);
 }
 
 bool is_writable(pid_t pid, const std::string& fd) {
@@ -107,41 +76,49 @@ bool is_writable(pid_t pid, const std::string& fd) {
   return false;
 }
 
-// Descriptors of one task that the policy would not have let it make.
-std::vector<std::string> forbidden_descriptors(pid_t pid, const policy::Image& image, const std::string& cgroup_mount) {
-  std::vector<std::string> found;
+// What the tasks have that the policy would not have let them have.
+struct OpenBefore {
+  std::vector<std::string> flows;   // which can be ended
+  std::vector<std::string> others;  // which cannot
+  std::set<std::uint64_t> sockets;  // inodes of all that they hold
+  bool empty() const { return flows.empty() && others.empty(); }
+};
+
+void scan_descriptors(pid_t pid, const policy::Image& image, const std::string& cgroup_mount, OpenBefore& before) {
   std::set<std::uint64_t> inodes;
+  const std::string who = "pid " + std::to_string(pid) + ": ";
   std::error_code ec;
   const std::string proc = "/proc/" + std::to_string(pid);
   for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
     const std::string target = fs::read_symlink(entry.path(), ec).string();
     if (target.rfind("socket:[", 0) == 0) inodes.insert(std::stoull(target.substr(8)));
     if (target.rfind(cgroup_mount + "/", 0) == 0 && is_writable(pid, entry.path().filename()))
-      found.push_back("pid " + std::to_string(pid) + ": " + target + " open for writing");
+      before.others.push_back(who + target + " open for writing");
   }
-  if (inodes.empty()) return found;
+  if (inodes.empty()) return;
+  before.sockets.insert(inodes.begin(), inodes.end());
+  const bool raw_allowed = (image.header().sockets >> SBPF_SOCKET_RAW & 1) != 0 || (image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0;
   for (const char* table : {"tcp", "tcp6", "udp", "udp6", "raw", "raw6"})
     for (const auto& [inode, socket] : read_table(pid, table)) {
       if (inodes.count(inode) == 0) continue;
-      const std::string what = forbidden_part(socket, table, image);
-      if (!what.empty()) found.push_back("pid " + std::to_string(pid) + ": " + what);
+      const bool raw = table[0] == 'r';
+      if (raw && !raw_allowed) before.others.push_back(who + "a raw socket");
+      if (const std::string what = raw ? "" : forbidden_part(socket, image); !what.empty()) before.flows.push_back(who + what);
     }
-  return found;
 }
 
-Result<std::vector<std::string>> scan(const Cgroup& cgroup, const policy::Image& image) {
+Result<OpenBefore> scan(const Cgroup& cgroup, const policy::Image& image) {
   auto mount = cgroup2_mount();
   if (!mount) return tl::unexpected<Error>(mount.error());
   auto pids = cgroup.processes();
   if (!pids) return tl::unexpected<Error>(pids.error());
-  std::vector<std::string> found;
+  OpenBefore before;
   for (pid_t pid : *pids) {
-    auto more = forbidden_descriptors(pid, image, *mount);
-    found.insert(found.end(), more.begin(), more.end());
-    more = forbidden_files(pid, image);
-    found.insert(found.end(), more.begin(), more.end());
+    scan_descriptors(pid, image, *mount, before);
+    const auto files = forbidden_files(pid, image);
+    before.others.insert(before.others.end(), files.begin(), files.end());
   }
-  return found;
+  return before;
 }
 
 // bpffs reserves dots.
@@ -219,20 +196,29 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
     if (!image) return tl::unexpected<Error>(image.error());
     auto open_before = scan(*cgroup, *image);
     if (!open_before) return tl::unexpected<Error>(open_before.error());
-    if (!open_before->empty() && !options.keep_open_sockets) {
+    if (!open_before->empty() && !options.keep_open_sockets && !(options.evict && open_before->others.empty())) {
       std::string all;
-      for (const std::string& one : *open_before) all += (all.empty() ? "" : "; ") + one;
+      for (const auto* list : {&open_before->flows, &open_before->others})
+        for (const std::string& one : *list) all += (all.empty() ? "" : "; ") + one;
       return fail("open_sockets", "the policy forbids what is open already: " + all,
-                  "restart the workload in the cgroup, or accept it with --keep-open-sockets (reported as degraded)");
+                  std::string("restart the workload in the cgroup, ") +
+                      (open_before->others.empty() ? "end its connections with --evict, " : "") +
+                      "or accept it with --keep-open-sockets (reported as degraded)");
     }
     SandboxSpec spec;
     spec.name = name;
     spec.flags = SBPF_SANDBOX_ATTACHED;
-    if (!open_before->empty()) spec.flags |= SBPF_SANDBOX_KEPT_SOCKETS;
+    if (!open_before->empty() && !options.evict) spec.flags |= SBPF_SANDBOX_KEPT_SOCKETS;
     std::vector<Fd> links;
     if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up)
       return tl::unexpected<Error>(explain_failure(up.error()));
     links.clear();
+    Result<std::vector<std::string>> cut;
+    if (options.evict) cut = cut_flows(*cgroup, *image, open_before->sockets);
+    if (!cut) {
+      take_down(*kernel, cgroup->id(), name);
+      return tl::unexpected<Error>(cut.error());
+    }
     if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) {
       take_down(*kernel, cgroup->id(), name);
       return tl::unexpected<Error>(labelled.error());
@@ -246,6 +232,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
       return tl::unexpected<Error>(explain_failure(
           {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
     }
+    status.ended = std::move(*cut);
     return status;
   };
   auto done = steps();

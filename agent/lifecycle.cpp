@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
@@ -66,13 +67,21 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   if (!image) return tl::unexpected<Error>(image.error());
   if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
     return tl::unexpected<Error>(published.error());
+  // What the new policy forbids ends: connections that are under way already are judged by no hook.
+  auto cut = cut_flows(*cgroup, *image);
+  if (!cut) {
+    if (old) (void)publish(host->kernel, record->cgroup_id, *old);
+    return tl::unexpected<Error>(cut.error());
+  }
   // The limits of a cgroup that another runtime owns are lifted by no one but its owner.
   if (!(record->flags & SBPF_SANDBOX_ATTACHED)) lift_limits(*cgroup);
   if (auto limited = apply_limits(*cgroup, policy.limits); !limited) {
     if (old) (void)publish(host->kernel, record->cgroup_id, *old);
     return tl::unexpected<Error>(limited.error());
   }
-  return read_status(host->kernel, *record, true);
+  Status status = read_status(host->kernel, *record, true);
+  status.ended = std::move(*cut);
+  return status;
 }
 
 Result<Status> status(const std::string& name, bool canary) {

@@ -30,7 +30,7 @@ constexpr const char* kAttachFooter = R"(Example:
   sbpf detach web
 
 Running processes are frozen while the policy is put in place. A socket that is already open and that the policy
-forbids is listed and refuses the attach, unless --keep-open-sockets accepts it.)";
+forbids is listed and refuses the attach, unless --evict ends it or --keep-open-sockets accepts it.)";
 
 }  // namespace
 
@@ -40,6 +40,7 @@ void add_attach(CLI::App& app, Session& session) {
   sub->add_option("-c,--cgroup", args->options.cgroup, "Directory of a cgroup (v2)")->type_name("PATH")->required();
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file")->type_name("POLICY")->required();
   sub->add_option("-n,--name", args->options.name, "Name of the sandbox (default: from the path)")->type_name("NAME");
+  sub->add_flag("--evict", args->options.evict, "End open TCP and UDP connections that the policy forbids");
   sub->add_flag("--keep-open-sockets", args->options.keep_open_sockets,
                 "Accept open sockets that the policy forbids; status then says degraded");
   sub->add_flag("--json", session.json, "Print the status as JSON");

@@ -165,9 +165,15 @@ std::string headline(const agent::Status& status) {
          " cgroup=" + (status.cgroup.empty() ? "gone" : printable(status.cgroup));
 }
 
+std::string ended_text(const agent::Status& status) {
+  std::string text;
+  for (const std::string& one : status.ended) text += "  ended " + printable(one) + "\n";
+  return text;
+}
+
 Result<int> print_change(const agent::Status& status, bool json, bool accept_degraded) {
   const std::string text =
-      json ? pretty(status_json(status)) : printable(status.sandbox) + ": " + headline(status) + "\n";
+      json ? pretty(status_json(status)) : printable(status.sandbox) + ": " + headline(status) + "\n" + ended_text(status);
   if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
   const bool audit = status.mode == policy::Mode::audit && hooks_held(status) == agent::hooks().size();
   return is_active(status) || audit || accept_degraded ? kExitOk : kExitLess;
@@ -191,6 +197,7 @@ Json status_json(const agent::Status& status) {
           {"requested", requested_json(status)},
           {"effective", effective_json(status)},
           {"degraded", degraded},
+          {"ended", status.ended},
           {"runtime", "host"},
           {"policy",
            {{"name", status.policy_name},

@@ -50,6 +50,7 @@ complete -c sbpf -n '__sbpf_using run' -l status-fd -x -d 'Write status as JSON 
 complete -c sbpf -n '__sbpf_using run' -l events -d 'Show each denial as it happens'
 complete -c sbpf -n '__sbpf_using run' -s q -l quiet -d 'Say nothing about denials'
 complete -c sbpf -n '__sbpf_using attach' -s c -l cgroup -x -a '(__fish_complete_directories)' -d 'Cgroup directory'
+complete -c sbpf -n '__sbpf_using attach' -l evict -d 'End forbidden open connections'
 complete -c sbpf -n '__sbpf_using attach' -l keep-open-sockets -d 'Accept forbidden open sockets'
 complete -c sbpf -n '__sbpf_using detach' -l all -d 'All sandboxes'
 complete -c sbpf -n '__sbpf_using status' -l require -x -a active -d 'Exit with 3 unless it is so'

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// By sock_diag(7), which names a socket's cgroup and can end it.
+#include "agent/flows.h"
+
+#include <fcntl.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <thread>
+
+namespace sbpf::agent {
+namespace fs = std::filesystem;
+namespace {
+
+constexpr int kTcpTimeWait = 6, kTcpListen = 10;
+constexpr std::uint32_t kHeldStates = ~(1u << kTcpTimeWait);  // nobody holds what waits
+
+tl::unexpected<Error> flows_error(const char* what) {
+  const int error = errno;
+  return fail("flows", std::string("cannot ") + what + ": " + std::strerror(error),
+              error == EOPNOTSUPP ? "the kernel needs CONFIG_INET_DIAG_DESTROY"
+              : error == ENOENT   ? "the kernel needs the modules inet_diag, tcp_diag and udp_diag"
+                                  : "",
+              error);
+}
+
+struct Request {
+  nlmsghdr header;
+  inet_diag_req_v2 body;
+};
+
+Request request_of(std::uint16_t type, std::uint16_t flags, int family, int protocol) {
+  Request request{};
+  request.header.nlmsg_len = sizeof request;
+  request.header.nlmsg_type = type;
+  request.header.nlmsg_flags = static_cast<std::uint16_t>(NLM_F_REQUEST | flags);
+  request.body.sdiag_family = static_cast<std::uint8_t>(family);
+  request.body.sdiag_protocol = static_cast<std::uint8_t>(protocol);
+  request.body.idiag_states = kHeldStates;
+  return request;
+}
+
+// A socket as the kernel lists it.
+struct Listed {
+  Flow flow;
+  int family = 0, protocol = 0;
+  inet_diag_sockid id{};
+  std::uint64_t cgroup_id = 0, inode = 0;
+};
+
+policy::Address address_of(int family, const std::uint32_t (&words)[4]) {
+  policy::Address address{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  if (family == AF_INET)
+    std::memcpy(address.data() + 12, words, 4);
+  else
+    std::memcpy(address.data(), words, address.size());
+  return address;
+}
+
+Listed listed_of(const nlmsghdr& header, int protocol) {
+  const auto* message = static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));
+  Listed listed;
+  listed.family = message->idiag_family;
+  listed.protocol = protocol;
+  listed.id = message->id;
+  listed.inode = message->idiag_inode;
+  listed.flow.tcp = protocol == IPPROTO_TCP;
+  listed.flow.listens = listed.flow.tcp && message->idiag_state == kTcpListen;
+  listed.flow.local = address_of(listed.family, message->id.idiag_src);
+  listed.flow.remote = address_of(listed.family, message->id.idiag_dst);
+  listed.flow.local_port = ntohs(message->id.idiag_sport);
+  listed.flow.remote_port = ntohs(message->id.idiag_dport);
+  auto left = static_cast<int>(header.nlmsg_len - NLMSG_LENGTH(sizeof *message));
+  for (const auto* part = reinterpret_cast<const nlattr*>(message + 1); left >= static_cast<int>(sizeof *part);) {
+    if (part->nla_len < sizeof *part || part->nla_len > left) break;
+    if (part->nla_type == INET_DIAG_CGROUP_ID && part->nla_len >= sizeof *part + sizeof listed.cgroup_id)
+      std::memcpy(&listed.cgroup_id, part + 1, sizeof listed.cgroup_id);
+    const int size = NLA_ALIGN(part->nla_len);
+    left -= size;
+    part = reinterpret_cast<const nlattr*>(reinterpret_cast<const char*>(part) + size);
+  }
+  return listed;
+}
+
+// The network namespace that the calling thread is in.
+class Diag {
+ public:
+  Diag() : socket_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG)) {}
+
+  Result<void> list(int family, int protocol, std::vector<Listed>& out) {
+    const Request request = request_of(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, family, protocol);
+    if (!socket_ || ::send(socket_.get(), &request, sizeof request, 0) != sizeof request)
+      return flows_error("list the sandbox's sockets");
+    alignas(nlmsghdr) std::array<char, 65536> buffer;
+    while (true) {
+      const ssize_t n = ::recv(socket_.get(), buffer.data(), buffer.size(), 0);
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) return flows_error("list the sandbox's sockets");
+      auto left = static_cast<unsigned>(n);
+      for (auto* header = reinterpret_cast<nlmsghdr*>(buffer.data()); NLMSG_OK(header, left); header = NLMSG_NEXT(header, left)) {
+        if (header->nlmsg_type == NLMSG_DONE) return {};
+        if (header->nlmsg_type == NLMSG_ERROR) {
+          errno = -static_cast<const nlmsgerr*>(NLMSG_DATA(header))->error;
+          return flows_error("list the sandbox's sockets");
+        }
+        out.push_back(listed_of(*header, protocol));
+      }
+    }
+  }
+
+  Result<void> destroy(const Listed& listed) {
+    Request request = request_of(SOCK_DESTROY, NLM_F_ACK, listed.family, listed.protocol);
+    request.body.id = listed.id;
+    struct {
+      nlmsghdr header;
+      nlmsgerr error;
+      std::array<char, 512> rest;
+    } answer;
+    if (::send(socket_.get(), &request, sizeof request, 0) != sizeof request ||
+        ::recv(socket_.get(), &answer, sizeof answer, 0) < static_cast<ssize_t>(NLMSG_LENGTH(sizeof answer.error)))
+      return flows_error("end a socket of the sandbox");
+    errno = -answer.error.error;
+    if (errno == 0 || errno == ENOENT) return {};  // gone by itself
+    return flows_error("end a socket of the sandbox");
+  }
+
+ private:
+  Fd socket_;
+};
+
+Result<void> cut_here(const policy::Image& image, const std::set<std::uint64_t>& cgroups,
+                      const std::set<std::uint64_t>& inodes, std::vector<std::string>& cut) {
+  Diag diag;
+  std::vector<Listed> all;
+  for (const int family : {AF_INET, AF_INET6})
+    for (const int protocol : {IPPROTO_TCP, IPPROTO_UDP})
+      if (auto listed = diag.list(family, protocol, all); !listed) return listed;
+  for (const Listed& listed : all) {
+    if (!cgroups.contains(listed.cgroup_id) && !inodes.contains(listed.inode)) continue;
+    const std::string part = forbidden_part(listed.flow, image);
+    if (part.empty()) continue;
+    if (auto destroyed = diag.destroy(listed); !destroyed) return destroyed;
+    cut.push_back(part);
+  }
+  return {};
+}
+
+// In a thread of its own, which ends there.
+Result<void> in_namespace(int network, const std::function<Result<void>()>& work) {
+  Result<void> result;
+  std::thread([&] {
+    if (::setns(network, CLONE_NEWNET) != 0)
+      result = flows_error("enter the sandbox's network namespace");
+    else
+      result = work();
+  }).join();
+  return result;
+}
+
+std::set<std::uint64_t> cgroups_of(const Cgroup& cgroup) {
+  std::set<std::uint64_t> ids{cgroup.id()};
+  std::error_code ec;
+  for (const auto& entry : fs::recursive_directory_iterator(cgroup.path(), ec))
+    if (entry.is_directory(ec))
+      if (auto child = Cgroup::open(entry.path())) ids.insert(child->id());
+  return ids;
+}
+
+}  // namespace
+
+std::string forbidden_part(const Flow& flow, const policy::Image& image) {
+  if ((image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0) return "";
+  const auto allowed = [&](sbpf_rule_kind kind, const policy::Address& address, std::uint16_t port) {
+    policy::NetQuery query;
+    query.kind = kind;
+    query.proto = flow.tcp ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
+    query.address = address;
+    query.port = port;
+    return policy::allows(image, query);
+  };
+  const auto text = [](const policy::Address& address, std::uint16_t port) {
+    return policy::to_string(address) + ":" + std::to_string(port);
+  };
+  const bool local_allowed = allowed(SBPF_RULE_BIND, flow.local, flow.local_port);
+  if (flow.listens) return local_allowed ? "" : "listens on tcp " + text(flow.local, flow.local_port);
+  // The reply of a server: its listener's address is the one that a rule must allow.
+  if (flow.remote_port == 0 || local_allowed || allowed(SBPF_RULE_CONNECT, flow.remote, flow.remote_port)) return "";
+  return std::string(flow.tcp ? "tcp" : "udp") + " connection to " + text(flow.remote, flow.remote_port);
+}
+
+Result<std::vector<std::string>> cut_flows(const Cgroup& cgroup, const policy::Image& image,
+                                           const std::set<std::uint64_t>& inodes) {
+  std::vector<std::string> cut;
+  if ((image.header().flags & SBPF_POLICY_AUDIT) != 0) return cut;  // it only tells
+  auto pids = cgroup.processes();
+  if (!pids) return tl::unexpected<Error>(pids.error());
+  const std::set<std::uint64_t> cgroups = cgroups_of(cgroup);
+  std::map<ino_t, Fd> networks;
+  for (const pid_t pid : *pids) {
+    Fd network(::open(("/proc/" + std::to_string(pid) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat info {};
+    if (network && ::fstat(network.get(), &info) == 0) networks.try_emplace(info.st_ino, std::move(network));
+  }
+  // Twice: a connect that the old policy let through may become a socket that is listed only then.
+  for (int pass = 0; pass < 2; pass++)
+    for (const auto& [inode, network] : networks)
+      if (auto done = in_namespace(network.get(), [&] { return cut_here(image, cgroups, inodes, cut); }); !done)
+        return tl::unexpected<Error>(done.error());
+  return cut;
+}
+
+}  // namespace sbpf::agent

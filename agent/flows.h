@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The TCP and UDP sockets that a sandbox has, against a policy that came over it: what it forbids is reported, or ended.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/cgroup.h"
+#include "policy/image.h"
+
+namespace sbpf::agent {
+
+struct Flow {
+  bool tcp = true;
+  bool listens = false;
+  policy::Address local{}, remote{};
+  std::uint16_t local_port = 0, remote_port = 0;  // remote 0: not connected
+};
+
+// What the policy would not have let the sandbox do with this socket: "tcp connection to 1.2.3.4:443"; empty if nothing.
+// An unconnected one is free: each send is judged.
+std::string forbidden_part(const Flow& flow, const policy::Image& image);
+
+// Ends every TCP and UDP socket that the policy forbids: of the cgroup and those below it, and of `inodes` (sockfs) whoever
+// made them, in each network namespace that a process of the cgroup is in. Whoever holds one gets ECONNABORTED. Returns what
+// was ended, as forbidden_part() says it; nothing under a policy that only audits.
+// Errors: "flows" with errno; EOPNOTSUPP: the kernel was built without CONFIG_INET_DIAG_DESTROY.
+Result<std::vector<std::string>> cut_flows(const Cgroup& cgroup, const policy::Image& image,
+                                           const std::set<std::uint64_t>& inodes = {});
+
+}  // namespace sbpf::agent

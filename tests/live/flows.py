@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+# Holds sockets, and carries out orders on them by stdin: each is answered by 0 or an errno.
+#   tcp|tcp6|udp NAME PORT   a connection to that port of 127.0.0.1 (tcp6: by its mapped address)
+#   sender NAME              an unconnected UDP socket
+#   listen NAME PORT         a TCP server at 127.0.0.1
+#   accept NAME SERVER       the next connection of a server
+#   echo NAME                sends a word to who answers with it
+#   receive NAME             waits for what the other side says, or for what ends it
+#   send NAME PORT           the same from an unconnected socket
+import socket, sys
+held = {}
+
+def connect(kind, name, port):
+    family = socket.AF_INET6 if kind == "tcp6" else socket.AF_INET
+    s = socket.socket(family, socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM)
+    s.settimeout(30)
+    s.connect(("::ffff:127.0.0.1" if kind == "tcp6" else "127.0.0.1", int(port)))
+    held[name] = s
+
+def echo(name, port=None):
+    s = held[name]
+    if port:
+        s.sendto(b"word", ("127.0.0.1", int(port)))
+    else:
+        s.sendall(b"word")
+    if s.recv(16) != b"word":
+        raise OSError(104, "closed")
+
+def carry_out(what, name, *rest):
+    if what in ("tcp", "tcp6", "udp"):
+        connect(what, name, *rest)
+    elif what == "sender":
+        held[name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        held[name].settimeout(30)
+    elif what == "listen":
+        held[name] = socket.create_server(("127.0.0.1", int(rest[0])))
+        held[name].settimeout(30)
+    elif what == "accept":
+        held[name] = held[rest[0]].accept()[0]
+        held[name].settimeout(30)
+    elif what == "receive":
+        held[name].recv(16)
+    else:
+        echo(name, *rest)
+
+for line in sys.stdin:
+    try:
+        carry_out(*line.split())
+        print(0, flush=True)
+    except OSError as e:
+        print(e.errno or "timeout", flush=True)
