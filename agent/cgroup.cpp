@@ -15,10 +15,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "agent/agent.h"
+#include "agent/mounts.h"
 
 namespace sbpf::agent {
 namespace fs = std::filesystem;
@@ -40,15 +40,6 @@ bool wait_for(Condition&& condition) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   return false;
-}
-
-// The fields of /proc/self/mountinfo up to " - " are counted, those after it are type, source, options.
-bool parse_cgroup2_mount(const std::string& line, std::string& root, std::string& mount_point) {
-  const auto separator = line.find(" - cgroup2 ");
-  if (separator == std::string::npos) return false;
-  std::istringstream fields(line);
-  std::string id, parent, device;
-  return static_cast<bool>(fields >> id >> parent >> device >> root >> mount_point);
 }
 
 std::uint32_t level_of(const std::string& path, const std::string& mount) {
@@ -88,14 +79,12 @@ bool has_swap() {
 }  // namespace
 
 Result<std::string> cgroup2_mount() {
-  std::ifstream mounts("/proc/self/mountinfo");
-  std::string line, root, mount_point;
   bool seen = false;
-  while (std::getline(mounts, line)) {
-    if (!parse_cgroup2_mount(line, root, mount_point)) continue;
+  for (const Mount& mount : own_mounts()) {
+    if (mount.type != "cgroup2") continue;
     seen = true;
     // Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
-    if (root == "/" && !fs::exists(mount_point + "/cgroup.events")) return mount_point;
+    if (mount.root == "/" && !fs::exists(mount.point + "/cgroup.events")) return mount.point;
   }
   if (seen)
     return fail("cgroup_namespace", "the cgroup2 mount does not show the host's root cgroup",

@@ -9,11 +9,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <cstring>
 
 #include "agent/kernel.h"
+#include "agent/mounts.h"
 #include "agent/sandbox.h"
 #include "bpf/capabilities.h"
 
@@ -106,14 +105,9 @@ std::string wanted_text(std::uint32_t rights) {
 std::string mount_point(std::uint32_t dev) {
   constexpr unsigned kMinorBits = 20;  // of the kernel's dev_t
   const std::string wanted = std::to_string(dev >> kMinorBits) + ":" + std::to_string(dev & ((1u << kMinorBits) - 1));
-  std::ifstream mounts("/proc/self/mountinfo");
   std::string best;
-  for (std::string line; std::getline(mounts, line);) {
-    std::istringstream fields(line);
-    std::string id, parent, device, root, point;
-    fields >> id >> parent >> device >> root >> point;
-    if (device == wanted && root == "/" && (best.empty() || point.size() < best.size())) best = point;
-  }
+  for (const Mount& mount : own_mounts())
+    if (mount.device == wanted && mount.root == "/" && (best.empty() || mount.point.size() < best.size())) best = mount.point;
   return best;
 }
 

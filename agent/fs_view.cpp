@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "agent/inodes.h"
+#include "agent/mounts.h"
 #include "agent/pins.h"
 
 namespace sbpf::agent {
@@ -127,20 +128,7 @@ class LookUp {
   // Mounted roots, so that rules reach into what is mounted below them. The root of a bind mount is part of a larger
   // filesystem; where that is mounted as a whole, its own place decides.
   void add_mounts() {
-    struct Mount {
-      std::string device, root, point;
-    };
-    std::vector<Mount> mounts;
-    std::istringstream lines(mountinfo_);
-    for (std::string line; std::getline(lines, line);) {
-      std::istringstream fields(line);
-      std::string id, parent;
-      Mount m;
-      fields >> id >> parent >> m.device >> m.root >> m.point;
-      m.point = unescape(m.point);
-      m.root = unescape(m.root);
-      mounts.push_back(m);
-    }
+    const std::vector<Mount> mounts = parse_mounts(mountinfo_);
     for (const Mount& m : mounts) {
       bool part_of_another = false;
       for (const Mount& other : mounts)
@@ -151,20 +139,6 @@ class LookUp {
       mounts_.push_back(names);
       inodes_[join(names, names.size())] = std::nullopt;
     }
-  }
-
-  // mountinfo writes space, tab, newline and backslash as octal.
-  static std::string unescape(const std::string& text) {
-    std::string out;
-    for (std::size_t i = 0; i < text.size(); i++) {
-      if (text[i] == '\\' && i + 3 < text.size()) {
-        out += static_cast<char>(std::stoi(text.substr(i + 1, 3), nullptr, 8));
-        i += 3;
-      } else {
-        out += text[i];
-      }
-    }
-    return out;
   }
 
   // Opens the paths a batch at a time and asks the kernel what they are. What vanished meanwhile stays without an inode.

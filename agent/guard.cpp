@@ -9,11 +9,10 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <thread>
 
 #include "agent/inodes.h"
+#include "agent/mounts.h"
 #include "agent/sandbox.h"
 #include "base/clock.h"
 
@@ -29,15 +28,11 @@ std::string reason_of(const sbpf_guard& guard) {
 
 // The mount that this process sees at `point`, and the one below it; the last one covers those before.
 bool find_mount(const std::string& point, std::uint32_t& id, std::uint32_t& parent) {
-  std::ifstream mounts("/proc/self/mountinfo");
   bool found = false;
-  for (std::string line; std::getline(mounts, line);) {
-    std::istringstream fields(line);
-    std::uint32_t mount = 0, below = 0;
-    std::string device, root, where;
-    if (!(fields >> mount >> below >> device >> root >> where) || where != point) continue;
-    id = mount;
-    parent = below;
+  for (const Mount& mount : own_mounts()) {
+    if (mount.point != point) continue;
+    id = mount.id;
+    parent = mount.parent;
     found = true;
   }
   return found;
