@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace sbpf::bench {
 namespace {
@@ -27,7 +28,7 @@ constexpr const char* kDeepDir = "/tmp/a/b/c/d/e/f/g/h";
 constexpr const char* kDeep = "/tmp/a/b/c/d/e/f/g/h/file";  // depth 10
 
 int file = -1, udp = -1;
-std::array<int, 2> ends{-1, -1};
+std::array<int, 2> ends{-1, -1}, stream{-1, -1};
 
 void need(bool good, const char* what) {
   if (!good) die(std::string(what) + ": " + std::strerror(errno));
@@ -130,6 +131,27 @@ void op_udp_pair() {
   need(::recvfrom(udp, &byte, 1, 0, nullptr, nullptr) == 1, "recvfrom");
 }
 
+// Both ends of a connection, in this process. The listener is gone again: the port refuses other connections.
+void open_stream() {
+  for (int& end : stream)
+    if (end >= 0) ::close(std::exchange(end, -1));
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int on = 1;
+  need(listener >= 0 && ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) == 0, "socket");
+  need(::bind(listener, generic(allowed), sizeof allowed) == 0 && ::listen(listener, 1) == 0, "listen");
+  stream[0] = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  need(stream[0] >= 0 && ::connect(stream[0], generic(allowed), sizeof allowed) == 0, "connect");
+  stream[1] = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+  need(stream[1] >= 0, "accept");
+  ::close(listener);
+}
+
+void op_tcp_stream() {
+  static std::array<char, 65536> block;
+  need(::send(stream[0], block.data(), block.size(), 0) == static_cast<ssize_t>(block.size()), "send");
+  need(::recv(stream[1], block.data(), block.size(), MSG_WAITALL) == static_cast<ssize_t>(block.size()), "recv");
+}
+
 // A window of the limit on events per second begins, so that each denial has its event.
 void rest() { ::sleep(2); }
 
@@ -195,6 +217,7 @@ const std::vector<Op>& ops() {
       {"rename", 100, make_files, rename_file},
       {"rename_open_10", 80, make_files, [] { rename_file(); open_close(kDeep); }},
       {"tcp", 40, nullptr, [] { tcp_connect(allowed, ECONNREFUSED); }},
+      {"tcp_stream", 8, open_stream, op_tcp_stream},
       {"udp_connect", 200, open_udp, op_udp_connect},
       {"udp_pair", 100, bind_udp, op_udp_pair},
       {"fork", 10, nullptr, op_fork},
