@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf attach`: a policy for a cgroup that exists, with what runs in it.
 #include <fcntl.h>
+#include <netinet/tcp.h>
 
 #include <cctype>
 #include <cstring>
@@ -24,8 +25,6 @@
 namespace sbpf::agent {
 namespace fs = std::filesystem;
 namespace {
-
-constexpr int kTcpListen = 10;
 
 // The address is printed as 32-bit words in the machine's byte order.
 bool parse_endpoint(const std::string& text, policy::Address& address, std::uint16_t& port) {
@@ -59,7 +58,7 @@ std::map<std::uint64_t, Flow> read_table(pid_t pid, const std::string& name) {
       continue;
     if (!parse_endpoint(local, s.local, s.local_port) || !parse_endpoint(remote, s.remote, s.remote_port)) continue;
     s.tcp = name.starts_with("tcp");
-    s.listens = s.tcp && std::stoul(state, nullptr, 16) == kTcpListen;
+    s.listens = s.tcp && std::stoul(state, nullptr, 16) == TCP_LISTEN;
     sockets[inode] = s;
   }
   return sockets;

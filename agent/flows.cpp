@@ -7,6 +7,7 @@
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,8 +24,7 @@ namespace sbpf::agent {
 namespace fs = std::filesystem;
 namespace {
 
-constexpr int kTcpTimeWait = 6, kTcpListen = 10;
-constexpr std::uint32_t kHeldStates = ~(1u << kTcpTimeWait);  // nobody holds what waits
+constexpr std::uint32_t kHeldStates = ~(1u << TCP_TIME_WAIT);  // nobody holds what waits
 
 tl::unexpected<Error> flows_error(const char* what) {
   const int error = errno;
@@ -76,7 +76,7 @@ Listed listed_of(const nlmsghdr& header, int protocol) {
   listed.id = message->id;
   listed.inode = message->idiag_inode;
   listed.flow.tcp = protocol == IPPROTO_TCP;
-  listed.flow.listens = listed.flow.tcp && message->idiag_state == kTcpListen;
+  listed.flow.listens = listed.flow.tcp && message->idiag_state == TCP_LISTEN;
   listed.flow.local = address_of(listed.family, message->id.idiag_src);
   listed.flow.remote = address_of(listed.family, message->id.idiag_dst);
   listed.flow.local_port = ntohs(message->id.idiag_sport);

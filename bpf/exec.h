@@ -102,10 +102,7 @@ static __noinline int judge_exec_before_6_2(struct sbpf_sandbox *box, const stru
 		struct fs_ask exec_ask = {.hook = SBPF_HOOK_##name}; \
 \
 		find_exec_place(file, &exec_ask); \
-		if (sbpf_rdonly_cast) \
-			LSM_ASK(EACCES, boxes, judge_exec, &exec_ask); \
-		else \
-			LSM_ASK(EACCES, boxes, judge_exec_before_6_2, &exec_ask, (struct dentry *)exec_ask.dentry); \
+		LSM_ASK_ONCE(EACCES, boxes, judge_exec, &exec_ask, (struct dentry *)exec_ask.dentry); \
 	} while (0)
 
 #endif

@@ -201,10 +201,7 @@ static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 re
 		struct fs_ask ask = { \
 			.dentry = (__u64)asked, .mnt = (__u64)(at), .hook = SBPF_HOOK_##name, .want = wanted}; \
 \
-		if (sbpf_rdonly_cast) \
-			LSM_ASK(EACCES, boxes, judge_place, &ask); \
-		else \
-			LSM_ASK(EACCES, boxes, judge_place_before_6_2, &ask, asked); \
+		LSM_ASK_ONCE(EACCES, boxes, judge_place, &ask, asked); \
 	} while (0)
 
 #define FS_JUDGE(boxes, name, wanted, dentry, mnt) \

@@ -363,6 +363,16 @@ enum hook_domain {
 			return -(error); \
 	} while (0)
 
+/* The same of a judge that takes an `ask` by addresses and is verified once; before 6.2, which cannot make pointers of
+ * addresses, of its twin, which takes the pointers beside it. */
+#define LSM_ASK_ONCE(error, boxes, judge, ask, ...) \
+	do { \
+		if (sbpf_rdonly_cast) \
+			LSM_ASK(error, boxes, judge, ask); \
+		else \
+			LSM_ASK(error, boxes, judge##_before_6_2, ask, ##__VA_ARGS__); \
+	} while (0)
+
 #define LSM_JUDGE(boxes, judge, ...) \
 	do { \
 		LSM_ASK(EPERM, boxes, judge, ##__VA_ARGS__); \

@@ -267,15 +267,15 @@ void *bpf_rdonly_cast(const void *object, __u32 type_id) __attribute__((weak, se
 /* Has the kernel that function? By the loader. */
 extern const volatile __u32 sbpf_rdonly_cast;
 
-#define QUICK_TO_VERIFY(pointer, type) \
-	do { \
-		if (sbpf_rdonly_cast) \
-			pointer = bpf_rdonly_cast(pointer, bpf_core_type_id_kernel(struct type)); \
-	} while (0)
-
 /* What lies at an address; only where sbpf_rdonly_cast says so. */
 #define STRUCT_AT(address, type) \
 	((struct type *)bpf_rdonly_cast((const void *)(address), bpf_core_type_id_kernel(struct type)))
+
+#define QUICK_TO_VERIFY(pointer, type) \
+	do { \
+		if (sbpf_rdonly_cast) \
+			pointer = STRUCT_AT(pointer, type); \
+	} while (0)
 
 /* User-visible layouts, fixed forever: no relocation. */
 struct sockaddr {

@@ -17,7 +17,7 @@
 static __always_inline struct unix_sock *unix_sock_of(struct sock *sk)
 {
 	if (sbpf_rdonly_cast)
-		return bpf_rdonly_cast(sk, bpf_core_type_id_kernel(struct unix_sock));
+		return STRUCT_AT(sk, unix_sock);
 	return bpf_skc_to_unix_sock(sk);
 }
 

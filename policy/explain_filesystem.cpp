@@ -31,17 +31,12 @@ std::vector<Place<Rule>> places_of(const std::vector<Rule>& rules, const FsView&
   return places;
 }
 
-// Is `path` this directory, or below it? Both without a slash at the end.
-bool within(std::string_view path, std::string_view directory) {
-  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
-}
-
 // The rule of the longest path that covers `path`; nullptr if none does.
 template <typename Rule>
 const Place<Rule>* nearest(const std::vector<Place<Rule>>& places, std::string_view path) {
   const Place<Rule>* best = nullptr;
   for (const Place<Rule>& place : places)
-    if (within(path, place.path) && (!best || place.path.size() > best->path.size())) best = &place;
+    if (internal::within(path, place.path) && (!best || place.path.size() > best->path.size())) best = &place;
   return best;
 }
 
@@ -134,7 +129,7 @@ Explanation explain_file(const Policy& policy, const FsView& view, FsOperation o
   // A directory takes along what is in it: neither may go while a path beneath is not to be written.
   if (operation == FsOperation::remove || operation == FsOperation::rename) {
     for (const Place<FsRule>& held : places) {
-      if (held.path.size() <= path.size() || !within(held.path, path) || grants(held.rule->access, true)) continue;
+      if (held.path.size() <= path.size() || !internal::within(held.path, path) || grants(held.rule->access, true)) continue;
       if (answer.allowed) place = &held;
       answer.allowed = false;
       if (std::find(lacking.begin(), lacking.end(), held.rule->path) == lacking.end())

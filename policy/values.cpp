@@ -199,6 +199,10 @@ Value<std::string> parse_path(std::string_view text) {
   return std::string(path);
 }
 
+bool within(std::string_view path, std::string_view directory) {
+  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
 namespace {
 
 // Directories in which sockets lie that control the host or act for its users, beside others and under names that nobody
@@ -215,12 +219,7 @@ bool holds_agents(std::string_view path) {
 }
 
 // sbpf's own, which no policy opens.
-bool is_own_socket(std::string_view path) {
-  const auto within = [path](std::string_view directory) {
-    return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
-  };
-  return within("/run/sbpf") || within("/var/run/sbpf");
-}
+bool is_own_socket(std::string_view path) { return within(path, "/run/sbpf") || within(path, "/var/run/sbpf"); }
 
 }  // namespace
 

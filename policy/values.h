@@ -49,6 +49,9 @@ Value<std::string> parse_sha256(std::string_view text);  // 64 lower-case hexade
 bool valid_policy_name(std::string_view text);
 bool valid_env_name(std::string_view text);
 
+// Is `path` this directory, or below it? Both without a slash at the end.
+bool within(std::string_view path, std::string_view directory);
+
 bool is_v4(const Address& address);
 std::string to_string(const PortRange& range);  // "443" or "6000-6010"
 std::string cidr_text(const Address& address, std::uint8_t prefix);
