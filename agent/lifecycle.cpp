@@ -67,17 +67,18 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   if (!image) return tl::unexpected<Error>(image.error());
   if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
     return tl::unexpected<Error>(published.error());
-  // What the new policy forbids ends: connections that are under way already are judged by no hook.
-  auto cut = cut_flows(*cgroup, *image);
-  if (!cut) {
-    if (old) (void)publish(host->kernel, record->cgroup_id, *old);
-    return tl::unexpected<Error>(cut.error());
-  }
   // The limits of a cgroup that another runtime owns are lifted by no one but its owner.
   if (!(record->flags & SBPF_SANDBOX_ATTACHED)) lift_limits(*cgroup);
   if (auto limited = apply_limits(*cgroup, policy.limits); !limited) {
     if (old) (void)publish(host->kernel, record->cgroup_id, *old);
     return tl::unexpected<Error>(limited.error());
+  }
+  // What the new policy forbids ends: connections that are under way already are judged by no hook. The last step, as
+  // it cannot be taken back.
+  auto cut = cut_flows(*cgroup, *image);
+  if (!cut) {
+    if (old) (void)publish(host->kernel, record->cgroup_id, *old);
+    return tl::unexpected<Error>(cut.error());
   }
   Status status = read_status(host->kernel, *record, true);
   status.ended = std::move(*cut);

@@ -85,6 +85,19 @@ sbpf detach evict
 kill "$pid_guest" "$pid_late"; wait "$pid_guest" "$pid_late" 2>/dev/null
 within 10 rmdir "$cgroots/evict"
 
+# ---- a swap that fails ends nothing: limits that a cgroup without controllers cannot have ----
+mkdir -p "$cgroots/bare/in"
+hands_of bare bash -c "echo \$\$ >'$cgroots/bare/in/cgroup.procs'; exec \"\$@\"" bash
+sbpf attach --cgroup "$cgroots/bare/in" --policy "$wide" --name bare 2>/dev/null >&2; is failed/attach 0 $?
+is failed/connect 0 "$(ask bare tcp a 7001)"
+limited=$({ cat "$narrow"; echo 'process: {limits: {memory: 64MiB}}'; } | policy limited)
+out=$(sbpf swap bare --policy "$limited" 2>&1); is failed/exit 125 $?
+has failed/says-why "process.limits.memory cannot be enforced" "$out"
+is failed/goes-on 0 "$(ask bare echo a)"
+is failed/old-policy-stands wide "$(sbpf status bare --json | jq -r .policy.name)"
+sbpf kill bare 2>/dev/null
+within 10 rmdir "$cgroots/bare/in" "$cgroots/bare"
+
 # ---- in a network namespace of its own ----
 mkdir "$cgroots/far"
 hands_of far unshare -n bash -c "ip link set lo up; python3 '$here/echo.py' 7001 7002 >'$tmp/far.echo' & echo \$! >'$tmp/far.pid'; echo \$\$ >'$cgroots/far/cgroup.procs'; exec \"\$@\"" bash
