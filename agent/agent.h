@@ -26,7 +26,13 @@ inline constexpr std::string_view kRootCgroupName = "sbpf";
 
 // ---- the hook table --------------------------------------------------------------------------------------------
 
-enum class HookKind { cgroup, lsm, trace };  // trace: sees, and refuses nothing
+enum class HookKind {
+  cgroup,
+  names,  // of a cgroup as well, where a resolver serves the sandbox: puts addresses right, and refuses nothing
+  flows,  // likewise, where the policy has flows recorded: sees, and refuses nothing
+  lsm,
+  trace  // sees, and refuses nothing
+};
 
 struct Hook {
   sbpf_hook id;
@@ -34,12 +40,16 @@ struct Hook {
   HookKind kind;
   sbpf_domain domain;
   bool optional;  // not every supported kernel has it
+
+  bool per_sandbox() const { return kind == HookKind::cgroup || kind == HookKind::names || kind == HookKind::flows; }
 };
 
 // All hooks of this version, in id order: from SBPF_HOOKS (bpf/hooks.h).
 const std::vector<Hook>& all_hooks();
 // Those of them that the running kernel has; all of them, until a Kernel was loaded or opened.
 const std::vector<Hook>& hooks();
+// Those of them that a sandbox with these flags (enum sbpf_sandbox_flags) has.
+std::vector<Hook> hooks_of(std::uint32_t flags);
 // Keeps the optional hooks that are present. Called by Kernel alone, once it knows.
 void set_hooks_present(const std::function<bool(const Hook&)>& is_present);
 const char* domain_name(sbpf_domain domain);  // "network", "guard"
@@ -77,6 +87,7 @@ struct Status {
   policy::Mode mode = policy::Mode::enforce;
   policy::OnLoss on_loss = policy::OnLoss::freeze;
   bool attached_cgroup = false;  // made by attach, not by run
+  std::uint32_t flags = 0;       // enum sbpf_sandbox_flags
   std::uint64_t processes = 0;
   bool frozen = false;
   std::uint64_t events = 0, lost_full = 0, lost_rate = 0;
@@ -92,7 +103,11 @@ struct Status {
 // (empty where no policy can).
 struct Event {
   sbpf_event raw{};
+  std::string name;  // of the resolver's events: the host name that was asked for; of flows, which led there
   std::string path;  // of filesystem events, as far as it is known: "…/" stands for what is above
+  std::string exe;   // of records of flows: the program, if it still runs
+  std::uint64_t flow = 0, sent = 0, received = 0;  // of records of flows: which one; bytes, at its end
+  std::uint16_t local_port = 0;                    // likewise; 0: not known
   std::string wanted;  // of filesystem events: "read", "write", "read, write"
   std::string sandbox;
   std::string text;
@@ -133,6 +148,8 @@ struct RunOptions {
   std::function<void(const Status&)> on_active;
   // Called for a hook that was found missing while the program runs (after on_loss was carried out).
   std::function<void(const Status&)> on_loss;
+  // Called with what does not weaken the isolation but the operator should know.
+  std::function<void(const std::string&)> on_warning;
   // Called for each event as it is read; unset = events stay in the ring for `sbpf events`.
   std::function<void(const Event&)> on_event;
 };
@@ -172,6 +189,17 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy);
 
 // The kernel's answer, now. `canary`: also has each hook deny a canary (needs room for one process in the sandbox).
 Result<Status> status(const std::string& name, bool canary);
+
+struct Origin {
+  policy::Address address{};  // whom the connection is for
+  std::uint16_t port = 0;
+  policy::Via proxy;          // whom a rule led it to
+  std::string sandbox;        // empty if it has ended
+};
+
+// What a proxy asks for a connection that `via` led to it: by its client's address and port, as accept(2) names them.
+// Errors: "not_loaded", "no_such_connection".
+Result<Origin> origin_of(const policy::Address& client, std::uint16_t port);
 
 // Names of the sandboxes that are pinned; removes what is empty and unowned first.
 Result<std::vector<std::string>> list();

@@ -175,6 +175,9 @@ Result<void> check_place(const Cgroup& cgroup, const Kernel& kernel, const std::
 
 Result<Status> attach(const policy::Policy& policy, const AttachOptions& options) {
   if (auto none = refuse_secrets(policy, "attach"); !none) return tl::unexpected<Error>(none.error());
+  if (!policy.network.hosts.empty())
+    return fail("names_unenforceable", "network.connect: host names need a resolver, which only `sbpf run` starts",
+                "list addresses, or start the workload by `sbpf run`");
   auto cgroup = Cgroup::open(options.cgroup);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   const std::string name = options.name.empty() ? derive_name(cgroup->path()) : options.name;
@@ -213,7 +216,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
       return tl::unexpected<Error>(explain_failure(up.error()));
     links.clear();
     Result<std::vector<std::string>> cut;
-    if (options.evict) cut = cut_flows(*cgroup, *image, open_before->sockets);
+    if (options.evict) cut = cut_flows(*kernel, *cgroup, *image, open_before->sockets);
     if (!cut) {
       take_down(*kernel, cgroup->id(), name);
       return tl::unexpected<Error>(cut.error());

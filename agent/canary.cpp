@@ -29,20 +29,25 @@ struct RawReport {
   bool complete;
 };
 
-[[noreturn]] void canary_main(KernelGlobals& globals, int pipe, const Scene& scene) {
+// That a flow is not recorded lets nothing through: such a hook is read back, and not tried.
+std::vector<Hook> proven_of(std::uint32_t flags) { return hooks_of(flags & ~static_cast<std::uint32_t>(SBPF_SANDBOX_FLOWS)); }
+
+[[noreturn]] void canary_main(KernelGlobals& globals, int pipe, const Scene& scene, std::uint32_t flags) {
   RawReport report{};
   globals.canary.hook = SBPF_HOOK_COUNT;  // none: these two get the policy's own verdict
   report.allowed_errno = canary::try_allowed();
   report.policy_errno = canary::try_policy_probe();
-  for (const Hook& hook : hooks()) {
+  for (const Hook& hook : proven_of(flags)) {
     globals.canary.hook = hook.id;
     globals.canary.hit = 0;
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     const int error = canary::try_hook(hook.id, scene);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     report.error[hook.id] = error;
-    // A tracepoint refuses nothing: that it saw the canary is its proof.
-    const bool answered = hook.kind == HookKind::trace ? error == 0 : error == EPERM || error == EACCES;
+    // A tracepoint refuses nothing: that it saw the canary is its proof. Nor do those that put addresses right: that they
+    // did is theirs.
+    const bool refuses = hook.kind != HookKind::trace && hook.kind != HookKind::names;
+    const bool answered = refuses ? error == EPERM || error == EACCES : error == 0;
     if (error == kUnreachable)
       report.hooks[hook.id] = CanaryVerdict::unreachable;
     else
@@ -60,14 +65,15 @@ bool in_host_pid_namespace() {
   return ::stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == 0xEFFFFFFC;  // PROC_PID_INIT_INO
 }
 
-CanaryReport judge(const RawReport& raw, const policy::Image& image) {
+CanaryReport judge(const RawReport& raw, const policy::Image& image, std::uint32_t flags) {
   CanaryReport report;
   report.hooks = raw.hooks;
+  report.flags = flags;
   report.allowed_ok = raw.allowed_errno == 0;
   policy::NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_UDP, *policy::parse_address("192.0.2.1"), canary::kPolicyProbePort};
   const bool audit = (image.header().flags & SBPF_POLICY_AUDIT) != 0;
   report.policy_ok = (raw.policy_errno != EPERM) == (audit || policy::allows(image, query));
-  for (const Hook& hook : hooks()) {
+  for (const Hook& hook : proven_of(flags)) {
     if (report.hooks[hook.id] != CanaryVerdict::not_denied) continue;
     report.detail += (report.detail.empty() ? "" : ", ") + std::string(hook.name) + " (" +
                      (raw.error[hook.id] == 0 ? "allowed" : std::strerror(raw.error[hook.id])) + ")";
@@ -84,7 +90,7 @@ CanaryReport judge(const RawReport& raw, const policy::Image& image) {
 }  // namespace
 
 bool CanaryReport::ok() const {
-  for (const Hook& hook : agent::hooks())
+  for (const Hook& hook : proven_of(flags))
     if (hooks[hook.id] != CanaryVerdict::denied && hooks[hook.id] != CanaryVerdict::unreachable) return false;
   return allowed_ok && policy_ok;
 }
@@ -103,7 +109,8 @@ const char* to_string(CanaryVerdict verdict) {
   return "unknown";
 }
 
-Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image) {
+Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
+                                std::uint32_t flags) {
   if (!in_host_pid_namespace())
     return fail("pid_namespace", "sbpf runs in a pid namespace of its own, so its canary cannot be told apart",
                 "run sbpf in the host's pid namespace (containers: --pid=host)");
@@ -122,7 +129,7 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
     // A cgroup that hands controllers down takes no processes itself: a child of it is judged the same.
     auto child = Cgroup::create(cgroup.path() + "/sbpf-canary");
     if (!child) return fail(std::move(child.error()), "cannot run the canary");
-    auto report = run_canary(kernel, *child, image);
+    auto report = run_canary(kernel, *child, image, flags);
     (void)remove_cgroup(child->path());
     return report;
   }
@@ -131,7 +138,7 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
     globals.canary.born_from = before;
     globals.canary.born_until = boottime_ns();
     __atomic_store_n(&globals.canary.tgid, static_cast<std::uint32_t>(::getpid()), __ATOMIC_SEQ_CST);
-    canary_main(globals, writer.get(), scene);
+    canary_main(globals, writer.get(), scene, flags);
   }
   writer.reset();
   RawReport raw{};
@@ -142,7 +149,7 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
   __atomic_store_n(&globals.canary.tgid, 0u, __ATOMIC_SEQ_CST);
   if (!answered || !raw.complete)
     return fail("canary", "the canary gave no answer", "the sandbox's cgroup may be frozen or at a limit", EIO);
-  return judge(raw, image);
+  return judge(raw, image, flags);
 }
 
 }  // namespace sbpf::agent

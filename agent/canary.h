@@ -12,10 +12,12 @@
 
 namespace sbpf::agent {
 
+// denied: by a hook that refuses nothing, it was seen, and what the hook changes was changed.
 enum class CanaryVerdict : unsigned char { not_run, denied, not_denied, unreachable };
 
 struct CanaryReport {
   std::array<CanaryVerdict, SBPF_HOOK_COUNT> hooks{};  // unreachable: the kernel lacks the protocol (IPv6 off)
+  std::uint32_t flags = 0;  // of the sandbox
   bool allowed_ok = false;  // what every policy allows was allowed
   bool policy_ok = false;   // an endpoint got the verdict that the published policy gives it
   std::string detail;       // what went wrong, for a person; empty if nothing
@@ -24,8 +26,10 @@ struct CanaryReport {
 
 const char* to_string(CanaryVerdict verdict);
 
-// Runs one canary in the cgroup. `image` is the policy read back from the kernel. The caller holds the host lock: there is
+// Runs one canary in the cgroup, by the hooks of a sandbox with these flags. `image` is the policy read
+// back from the kernel. The caller holds the host lock: there is
 // one canary at a time. Errors: "canary" (could not be started), "pid_namespace".
-Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image);
+Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
+                                std::uint32_t flags);
 
 }  // namespace sbpf::agent

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 
@@ -47,6 +48,31 @@ int try_address(int family, AddressOp op) {
       return result(::bind(fd.get(), address, size));
   }
   return EINVAL;
+}
+
+// What the kernel names as the other side must be the endpoint that was asked for, though the socket talks to itself by
+// then (bpf/names.h).
+int try_origin(int family, bool receives) {
+  Fd fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!fd) return errno == EAFNOSUPPORT ? kUnreachable : errno;
+  const sockaddr_in v4 = canary_v4();
+  const sockaddr_in6 v6 = canary_v6();
+  const auto* asked = family == AF_INET ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
+  const socklen_t size = family == AF_INET ? sizeof v4 : sizeof v6;
+  const long sent = receives ? ::sendto(fd.get(), "", 1, MSG_DONTWAIT, asked, size) : ::connect(fd.get(), asked, size);
+  if (sent < 0) return family == AF_INET6 && (errno == EADDRNOTAVAIL || errno == ENETUNREACH) ? kUnreachable : errno;
+  sockaddr_in6 told{};
+  socklen_t length = sizeof told;
+  auto* other = reinterpret_cast<sockaddr*>(&told);
+  char byte = 0;
+  const timeval patience{2, 0};
+  (void)::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  if ((receives ? ::recvfrom(fd.get(), &byte, 1, 0, other, &length) : ::getpeername(fd.get(), other, &length)) < 0) return errno;
+  const auto* told4 = reinterpret_cast<const sockaddr_in*>(&told);
+  const bool same = family == AF_INET
+                        ? told4->sin_addr.s_addr == v4.sin_addr.s_addr && told4->sin_port == v4.sin_port
+                        : std::memcmp(&told.sin6_addr, &v6.sin6_addr, sizeof v6.sin6_addr) == 0 && told.sin6_port == v6.sin6_port;
+  return same ? 0 : EADDRNOTAVAIL;
 }
 
 int try_unix_peer(int type) {
@@ -134,6 +160,14 @@ int try_network_hook(sbpf_hook hook) {
     case SBPF_HOOK_socket_listen:
     case SBPF_HOOK_socket_setsockopt:
       return try_socket_op(hook);
+    case SBPF_HOOK_recvmsg4:
+      return try_origin(AF_INET, true);
+    case SBPF_HOOK_recvmsg6:
+      return try_origin(AF_INET6, true);
+    case SBPF_HOOK_getpeername4:
+      return try_origin(AF_INET, false);
+    case SBPF_HOOK_getpeername6:
+      return try_origin(AF_INET6, false);
     case SBPF_HOOK_unix_stream_connect:
       return try_unix_peer(SOCK_STREAM);
     case SBPF_HOOK_unix_may_send:

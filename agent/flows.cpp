@@ -57,6 +57,7 @@ struct Listed {
   int family = 0, protocol = 0;
   inet_diag_sockid id{};
   std::uint64_t cgroup_id = 0, inode = 0;
+  std::uint64_t cookie() const { return std::uint64_t{id.idiag_cookie[1]} << 32 | id.idiag_cookie[0]; }
 };
 
 policy::Address address_of(int family, const std::uint32_t (&words)[4]) {
@@ -139,14 +140,20 @@ class Diag {
   Fd socket_;
 };
 
-Result<void> cut_here(const policy::Image& image, const std::set<std::uint64_t>& cgroups,
+Result<void> cut_here(const Kernel& kernel, const policy::Image& image, const std::set<std::uint64_t>& cgroups,
                       const std::set<std::uint64_t>& inodes, std::vector<std::string>& cut) {
   Diag diag;
   std::vector<Listed> all;
   for (const int family : {AF_INET, AF_INET6})
     for (const int protocol : {IPPROTO_TCP, IPPROTO_UDP})
       if (auto listed = diag.list(family, protocol, all); !listed) return listed;
-  for (const Listed& listed : all) {
+  // To list a socket gives it its cookie.
+  auto led = led_connections(kernel);
+  if (!led) return tl::unexpected<Error>(led.error());
+  std::map<std::uint64_t, Led> by_cookie;
+  for (const Led& one : *led) by_cookie.emplace(one.cookie, one);
+  for (Listed& listed : all) {
+    if (const auto found = by_cookie.find(listed.cookie()); found != by_cookie.end()) listed.flow.led = found->second;
     if (!cgroups.contains(listed.cgroup_id) && !inodes.contains(listed.inode)) continue;
     const std::string part = forbidden_part(listed.flow, image);
     if (part.empty()) continue;
@@ -181,13 +188,13 @@ std::set<std::uint64_t> cgroups_of(const Cgroup& cgroup) {
 
 std::string forbidden_part(const Flow& flow, const policy::Image& image) {
   if ((image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0) return "";
-  const auto allowed = [&](sbpf_rule_kind kind, const policy::Address& address, std::uint16_t port) {
+  const auto allowed = [&](sbpf_rule_kind kind, const policy::Address& address, std::uint16_t port, std::uint32_t* rule = nullptr) {
     policy::NetQuery query;
     query.kind = kind;
     query.proto = flow.tcp ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
     query.address = address;
     query.port = port;
-    return policy::allows(image, query);
+    return policy::allows(image, query, rule);
   };
   const auto text = [](const policy::Address& address, std::uint16_t port) {
     return policy::to_string(address) + ":" + std::to_string(port);
@@ -195,11 +202,17 @@ std::string forbidden_part(const Flow& flow, const policy::Image& image) {
   const bool local_allowed = allowed(SBPF_RULE_BIND, flow.local, flow.local_port);
   if (flow.listens) return local_allowed ? "" : "listens on tcp " + text(flow.local, flow.local_port);
   // The reply of a server: its listener's address is the one that a rule must allow.
-  if (flow.remote_port == 0 || local_allowed || allowed(SBPF_RULE_CONNECT, flow.remote, flow.remote_port)) return "";
-  return std::string(flow.tcp ? "tcp" : "udp") + " connection to " + text(flow.remote, flow.remote_port);
+  if (flow.remote_port == 0 || local_allowed) return "";
+  const policy::Address& to = flow.led ? flow.led->address : flow.remote;
+  const std::uint16_t port = flow.led ? flow.led->port : flow.remote_port;
+  std::uint32_t rule = policy::kNoRule;
+  const std::optional<policy::Via> via = flow.led ? std::optional(flow.led->proxy) : std::nullopt;
+  // It must go where the policy leads it, too.
+  if (allowed(SBPF_RULE_CONNECT, to, port, &rule) && policy::via_of(image, rule) == via) return "";
+  return std::string(flow.tcp ? "tcp" : "udp") + " connection to " + text(to, port);
 }
 
-Result<std::vector<std::string>> cut_flows(const Cgroup& cgroup, const policy::Image& image,
+Result<std::vector<std::string>> cut_flows(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
                                            const std::set<std::uint64_t>& inodes) {
   std::vector<std::string> cut;
   if ((image.header().flags & SBPF_POLICY_AUDIT) != 0) return cut;  // it only tells
@@ -215,7 +228,7 @@ Result<std::vector<std::string>> cut_flows(const Cgroup& cgroup, const policy::I
   // Twice: a connect that the old policy let through may become a socket that is listed only then.
   for (int pass = 0; pass < 2; pass++)
     for (const auto& [inode, network] : networks)
-      if (auto done = in_namespace(network.get(), [&] { return cut_here(image, cgroups, inodes, cut); }); !done)
+      if (auto done = in_namespace(network.get(), [&] { return cut_here(kernel, image, cgroups, inodes, cut); }); !done)
         return tl::unexpected<Error>(done.error());
   return cut;
 }

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "agent/cgroup.h"
+#include "agent/origins.h"
 #include "policy/image.h"
 
 namespace sbpf::agent {
@@ -17,6 +19,7 @@ struct Flow {
   bool listens = false;
   policy::Address local{}, remote{};
   std::uint16_t local_port = 0, remote_port = 0;  // remote 0: not connected
+  std::optional<Led> led = std::nullopt;          // a rule led it to who is the remote
 };
 
 // What the policy would not have let the sandbox do with this socket: "tcp connection to 1.2.3.4:443"; empty if nothing.
@@ -27,7 +30,7 @@ std::string forbidden_part(const Flow& flow, const policy::Image& image);
 // made them, in each network namespace that a process of the cgroup is in. Whoever holds one gets ECONNABORTED. Returns what
 // was ended, as forbidden_part() says it; nothing under a policy that only audits.
 // Errors: "flows" with errno; EOPNOTSUPP: the kernel was built without CONFIG_INET_DIAG_DESTROY.
-Result<std::vector<std::string>> cut_flows(const Cgroup& cgroup, const policy::Image& image,
+Result<std::vector<std::string>> cut_flows(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
                                            const std::set<std::uint64_t>& inodes = {});
 
 }  // namespace sbpf::agent

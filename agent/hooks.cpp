@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <linux/bpf.h>
+
 #include "agent/agent.h"
+#include "agent/kernel.h"
 
 namespace sbpf::agent {
 namespace {
 constexpr auto CGROUP = std::pair{HookKind::cgroup, false};
+constexpr auto NAMES = std::pair{HookKind::names, false};
+constexpr auto FLOWS = std::pair{HookKind::flows, false};
 constexpr auto LSM = std::pair{HookKind::lsm, false};
 constexpr auto TRACE = std::pair{HookKind::trace, false};
 constexpr auto LSM_IF = std::pair{HookKind::lsm, true};
@@ -25,10 +30,50 @@ const std::vector<Hook>& all_hooks() {
 
 const std::vector<Hook>& hooks() { return present(); }
 
+std::vector<Hook> hooks_of(std::uint32_t flags) {
+  std::vector<Hook> table = present();
+  std::erase_if(table, [flags](const Hook& hook) {
+    return (hook.kind == HookKind::names && (flags & SBPF_SANDBOX_NAMES) == 0) ||
+           (hook.kind == HookKind::flows && (flags & SBPF_SANDBOX_FLOWS) == 0);
+  });
+  return table;
+}
+
 void set_hooks_present(const std::function<bool(const Hook&)>& is_present) {
   present().clear();
   for (const Hook& hook : all_hooks())
     if (!hook.optional || is_present(hook)) present().push_back(hook);
+}
+
+int cgroup_attach_type(const Hook& hook) {
+  switch (hook.id) {
+    case SBPF_HOOK_connect4:
+      return BPF_CGROUP_INET4_CONNECT;
+    case SBPF_HOOK_connect6:
+      return BPF_CGROUP_INET6_CONNECT;
+    case SBPF_HOOK_sendmsg4:
+      return BPF_CGROUP_UDP4_SENDMSG;
+    case SBPF_HOOK_sendmsg6:
+      return BPF_CGROUP_UDP6_SENDMSG;
+    case SBPF_HOOK_bind4:
+      return BPF_CGROUP_INET4_BIND;
+    case SBPF_HOOK_bind6:
+      return BPF_CGROUP_INET6_BIND;
+    case SBPF_HOOK_sock_create:
+      return BPF_CGROUP_INET_SOCK_CREATE;
+    case SBPF_HOOK_recvmsg4:
+      return BPF_CGROUP_UDP4_RECVMSG;
+    case SBPF_HOOK_recvmsg6:
+      return BPF_CGROUP_UDP6_RECVMSG;
+    case SBPF_HOOK_getpeername4:
+      return BPF_CGROUP_INET4_GETPEERNAME;
+    case SBPF_HOOK_getpeername6:
+      return BPF_CGROUP_INET6_GETPEERNAME;
+    case SBPF_HOOK_sock_ops:
+      return BPF_CGROUP_SOCK_OPS;
+    default:
+      return -1;  // LSM hooks; a cgroup hook missing here fails its attach, and so every run
+  }
 }
 
 const char* domain_name(sbpf_domain domain) {

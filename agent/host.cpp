@@ -153,9 +153,13 @@ void check_by_doing(std::vector<Check>& checks) {
   std::vector<Fd> links;
   SandboxSpec spec;
   spec.name = "preflight";
+  SandboxNames names;  // no resolver, but the hooks that go with one
+  names.port4 = SBPF_DNS_PORT;
+  spec.names = &names;
+  spec.flags |= SBPF_SANDBOX_FLOWS;  // likewise
   auto up = image ? set_up(*kernel, *cgroup, spec, *image, false, links) : Result<void>(fail(image.error(), ""));
   if (up) {
-    auto report = run_canary(*kernel, *cgroup, *image);
+    auto report = run_canary(*kernel, *cgroup, *image, SBPF_SANDBOX_NAMES);
     if (!report)
       broken(canary, report.error().message, report.error().hint);
     else if (!report->ok())

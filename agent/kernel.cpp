@@ -29,6 +29,7 @@ const std::string kRoot{kPinRoot};
 const char* const kInodesPin = "/programs/inodes";
 const char* const kAnnouncePin = "/programs/announce";
 const char* const kStraysPin = "/programs/strays";
+const char* const kLedPin = "/programs/led";
 const std::string kNew = kRoot + "_new";  // filled first, then renamed: pins are all there or not at all
 
 struct MapName {
@@ -112,12 +113,15 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(sandboxes_, other.sandboxes_);
   std::swap(policies_, other.policies_);
   std::swap(rings_, other.rings_);
+  std::swap(names_, other.names_);
   std::swap(cgroup_refs_, other.cgroup_refs_);
   std::swap(bss_, other.bss_);
   std::swap(meta_map_, other.meta_map_);
   std::swap(inodes_, other.inodes_);
   std::swap(announce_, other.announce_);
   std::swap(strays_, other.strays_);
+  std::swap(origins_, other.origins_);
+  std::swap(led_, other.led_);
   std::swap(programs_, other.programs_);
   std::swap(links_, other.links_);
   std::swap(meta_, other.meta_);
@@ -160,16 +164,19 @@ Result<Kernel> Kernel::load() {
   kernel.sandboxes_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_sandboxes));
   kernel.policies_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_policies));
   kernel.rings_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_rings));
+  kernel.names_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_names));
   kernel.cgroup_refs_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_cgroup_refs));
   kernel.bss_ = dup_fd(bpf_map__fd(skeleton->maps.bss));
   kernel.inodes_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_inodes));
   kernel.announce_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_announce));
   kernel.strays_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_strays));
+  kernel.origins_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_origins));
+  kernel.led_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_led));
   for (const Hook& hook : hooks()) {
     bpf_program* program =
         bpf_object__find_program_by_name(skeleton->obj, (std::string("hook_") + hook.name).c_str());
     kernel.programs_[hook.id] = dup_fd(program ? bpf_program__fd(program) : -1);
-    if (hook.kind == HookKind::cgroup) continue;
+    if (hook.per_sandbox()) continue;
     LIBBPF_OPTS(bpf_link_create_opts, options);
     kernel.links_[hook.id] = Fd(bpf_link_create(kernel.programs_[hook.id].get(), 0, host_attach_type(hook), &options));
     if (!kernel.links_[hook.id]) {
@@ -203,7 +210,7 @@ Result<void> Kernel::record_meta() {
     if (!program) return tl::unexpected<Error>(program.error());
     meta.prog_id = program->id;
     std::memcpy(meta.tag, program->tag, sizeof meta.tag);
-    if (hook.kind != HookKind::cgroup) {
+    if (!hook.per_sandbox()) {
       auto link = link_info(links_[hook.id].get());
       if (!link) return tl::unexpected<Error>(link.error());
       meta.link_id = link->id;
@@ -241,17 +248,18 @@ Result<void> Kernel::pin() const {
   }
   const auto pin_all = [&]() -> Result<void> {
     for (const auto& [fd, name] : {std::pair{sandboxes_.get(), "sandboxes"}, {policies_.get(), "policies"},
-                                   {rings_.get(), "rings"}, {cgroup_refs_.get(), "cgroup_refs"},
+                                   {rings_.get(), "rings"}, {names_.get(), "names"}, {origins_.get(), "origins"}, {cgroup_refs_.get(), "cgroup_refs"},
                                    {bss_.get(), "globals"}, {meta_map_.get(), "meta"}})
       if (auto r = pin_fd(fd, kNew + "/maps/" + name); !r) return r;
     for (const Hook& hook : hooks()) {
       if (auto r = pin_fd(programs_[hook.id].get(), kNew + "/programs/" + hook.name); !r) return r;
-      if (hook.kind != HookKind::cgroup)
+      if (!hook.per_sandbox())
         if (auto r = pin_fd(links_[hook.id].get(), kNew + "/links/" + hook.name); !r) return r;
     }
     if (auto r = pin_fd(inodes_.get(), kNew + kInodesPin); !r) return r;
     if (auto r = pin_fd(announce_.get(), kNew + kAnnouncePin); !r) return r;
     if (auto r = pin_fd(strays_.get(), kNew + kStraysPin); !r) return r;
+    if (auto r = pin_fd(led_.get(), kNew + kLedPin); !r) return r;
     if (::rename(kNew.c_str(), kRoot.c_str()) != 0)
       return fail("pin", "cannot rename " + kNew + ": " + std::strerror(errno), "", errno);
     return guard_pins(*this, kRoot);
@@ -269,7 +277,7 @@ Result<Kernel> Kernel::open() {
   Kernel kernel;
   for (const auto& [fd, name] :
        {std::pair{&kernel.sandboxes_, "sandboxes"}, {&kernel.policies_, "policies"}, {&kernel.rings_, "rings"},
-        {&kernel.cgroup_refs_, "cgroup_refs"}, {&kernel.bss_, "globals"}, {&kernel.meta_map_, "meta"}}) {
+        {&kernel.names_, "names"}, {&kernel.origins_, "origins"},        {&kernel.cgroup_refs_, "cgroup_refs"}, {&kernel.bss_, "globals"}, {&kernel.meta_map_, "meta"}}) {
     auto pin = open_pin(kRoot + "/maps/" + name);
     if (!pin) return tl::unexpected<Error>(pin.error());
     *fd = std::move(*pin);
@@ -286,10 +294,11 @@ Result<Kernel> Kernel::open() {
   kernel.inodes_ = Fd(bpf_obj_get((kRoot + kInodesPin).c_str()));
   kernel.announce_ = Fd(bpf_obj_get((kRoot + kAnnouncePin).c_str()));
   kernel.strays_ = Fd(bpf_obj_get((kRoot + kStraysPin).c_str()));
+  kernel.led_ = Fd(bpf_obj_get((kRoot + kLedPin).c_str()));
   // A missing program or link is for status to report, not a reason to be blind. Programs only of hooks that each sandbox
   // attaches anew: what the others run is asked of their links.
   for (const Hook& hook : hooks()) {
-    const bool each = hook.kind == HookKind::cgroup;
+    const bool each = hook.per_sandbox();
     (each ? kernel.programs_ : kernel.links_)[hook.id] =
         Fd(bpf_obj_get((kRoot + (each ? "/programs/" : "/links/") + hook.name).c_str()));
   }
@@ -307,10 +316,10 @@ Result<Kernel> Kernel::ensure() {
     // What the links run is read once, with the status.
     for (const Hook& hook : hooks()) {
       const bool missing =
-          hook.kind == HookKind::cgroup ? !kernel->programs_[hook.id] : !kernel->host_status(hook, false).attached;
+          hook.per_sandbox() ? !kernel->programs_[hook.id] : !kernel->host_status(hook, false).attached;
       if (missing)
         return fail("pins_broken", std::string("hook ") + hook.name + " is pinned but not in force: " +
-                                       (hook.kind != HookKind::cgroup ? kernel->host_status(hook, false).reason : "program missing"),
+                                       (!hook.per_sandbox() ? kernel->host_status(hook, false).reason : "program missing"),
                     "end the sandboxes and run `sbpf unload`, then start again");
     }
     // Whoever could open the maps is the agent, or came through a break-glass window to take over.
@@ -337,7 +346,7 @@ std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id) co
   if (!info) return info.error().message;
   if (std::memcmp(info->tag, meta.tag, sizeof meta.tag) != 0) return "program tag is not the one recorded at load";
   if (map_ids_.empty())
-    for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), cgroup_refs_.get(), bss_.get()})
+    for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), names_.get(), cgroup_refs_.get(), bss_.get()})
       if (auto map = map_info(fd)) map_ids_.insert(map->id);
   std::size_t known = 0;
   for (std::uint32_t id : map_ids) known += map_ids_.count(id);
@@ -373,27 +382,6 @@ HookStatus Kernel::host_status(const Hook& hook, bool program) const {
     status.reason = program_mismatch(hook, link->prog_id);
   status.attached = status.reason.empty();
   return status;
-}
-
-int cgroup_attach_type(const Hook& hook) {
-  switch (hook.id) {
-    case SBPF_HOOK_connect4:
-      return BPF_CGROUP_INET4_CONNECT;
-    case SBPF_HOOK_connect6:
-      return BPF_CGROUP_INET6_CONNECT;
-    case SBPF_HOOK_sendmsg4:
-      return BPF_CGROUP_UDP4_SENDMSG;
-    case SBPF_HOOK_sendmsg6:
-      return BPF_CGROUP_UDP6_SENDMSG;
-    case SBPF_HOOK_bind4:
-      return BPF_CGROUP_INET4_BIND;
-    case SBPF_HOOK_bind6:
-      return BPF_CGROUP_INET6_BIND;
-    case SBPF_HOOK_sock_create:
-      return BPF_CGROUP_INET_SOCK_CREATE;
-    default:
-      return -1;  // LSM hooks; a cgroup hook missing here fails its attach, and so every run
-  }
 }
 
 }  // namespace sbpf::agent

@@ -49,9 +49,12 @@ class Kernel {
   int sandboxes() const { return sandboxes_.get(); }
   int policies() const { return policies_.get(); }
   int rings() const { return rings_.get(); }
+  int names() const { return names_.get(); }
   int cgroup_refs() const { return cgroup_refs_.get(); }
   int inodes() const { return inodes_.get(); }  // the iterator program of bpf/inodes.bpf.c
   int announce() const { return announce_.get(); }  // bpf/announce.bpf.c
+  int origins() const { return origins_.get(); }
+  int led() const { return led_.get(); }            // the iterator program of bpf/origins.bpf.c
   int strays() const { return strays_.get(); }      // the iterator program of bpf/moved.bpf.c
   // Of a hook that each sandbox attaches.
   int program(sbpf_hook hook) const { return programs_[hook].get(); }
@@ -73,7 +76,7 @@ class Kernel {
   Result<void> record_meta();
 
   std::unique_ptr<Object> object_;
-  Fd sandboxes_, policies_, rings_, cgroup_refs_, bss_, meta_map_, inodes_, announce_, strays_;
+  Fd sandboxes_, policies_, rings_, names_, cgroup_refs_, bss_, meta_map_, inodes_, announce_, strays_, origins_, led_;
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
   std::array<Fd, SBPF_HOOK_COUNT> links_;  // LSM only
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};

@@ -7,6 +7,7 @@
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/name_rules.h"
 #include "agent/secrets.h"
 #include "agent/verify.h"
 
@@ -65,21 +66,38 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   auto image = compile_for(host->kernel, *cgroup, policy, generation);
   if (!image) return tl::unexpected<Error>(image.error());
+  const std::uint32_t names = image->header().names, old_names = old ? old->header().names : 0;
+  const Fd name_rules = names == 0 ? Fd() : open_name_rules(name);
+  if (names != 0 && !name_rules)
+    return fail("names_unenforceable", "network.connect: the sandbox began without host names, so it has no resolver",
+                "start it anew with this policy");
+  if ((image->header().flags & SBPF_POLICY_RECORD) != 0 && (record->flags & SBPF_SANDBOX_FLOWS) == 0)
+    return fail("flows_unenforceable", "network.record_flows: a swap cannot begin to record the flows of a sandbox",
+                "start it anew with this policy, or remove record_flows");
+  const std::uint32_t answered_by = names == 0 ? 0 : name_rules_in_use(name_rules.get());
+  if (names != answered_by)
+    if (auto put = put_name_rules(name_rules.get(), policy, names); !put) return tl::unexpected<Error>(put.error());
+  const Fd opened = names == 0 || names == old_names ? Fd() : open_names(host->kernel, record->cgroup_id);
+  const CarriedNames carried(opened.get(), policy, old_names, names);
+  carried.before();
   if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
     return tl::unexpected<Error>(published.error());
+  const auto take_back = [&](Error error) {
+    if (old) (void)publish(host->kernel, record->cgroup_id, *old);
+    if (names != answered_by) (void)use_name_rules(name_rules.get(), answered_by);
+    return tl::unexpected<Error>(std::move(error));
+  };
+  if (names != answered_by)
+    if (auto used = use_name_rules(name_rules.get(), names); !used) return take_back(used.error());
+  if (auto recorded = set_recording(host->kernel, record->cgroup_id, *image); !recorded) return take_back(recorded.error());
   // The limits of a cgroup that another runtime owns are lifted by no one but its owner.
   if (!(record->flags & SBPF_SANDBOX_ATTACHED)) lift_limits(*cgroup);
-  if (auto limited = apply_limits(*cgroup, policy.limits); !limited) {
-    if (old) (void)publish(host->kernel, record->cgroup_id, *old);
-    return tl::unexpected<Error>(limited.error());
-  }
+  if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return take_back(limited.error());
+  carried.after();
   // What the new policy forbids ends: connections that are under way already are judged by no hook. The last step, as
   // it cannot be taken back.
-  auto cut = cut_flows(*cgroup, *image);
-  if (!cut) {
-    if (old) (void)publish(host->kernel, record->cgroup_id, *old);
-    return tl::unexpected<Error>(cut.error());
-  }
+  auto cut = cut_flows(host->kernel, *cgroup, with_opened(host->kernel, record->cgroup_id, *image));
+  if (!cut) return take_back(cut.error());
   Status status = read_status(host->kernel, *record, true);
   status.ended = std::move(*cut);
   return status;

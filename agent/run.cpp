@@ -15,6 +15,7 @@
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/names.h"
 #include "agent/places.h"
 #include "agent/seccomp_ready.h"
 #include "agent/secrets.h"
@@ -176,6 +177,13 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   undo.has(*cgroup, name);
   if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
 
+  // Before the thread goes where the program will be: the resolver stays outside.
+  std::optional<ResolverProcess> resolver;
+  if (!policy.network.hosts.empty()) {
+    auto started = start_resolver(policy, cgroup->id(), checked->header().names);
+    if (!started) return tl::unexpected<Error>(started.error());
+    resolver.emplace(std::move(*started));
+  }
   // From here to the program's start this thread is where the program will be.
   auto places = Stay::in_private_places();
   if (!places) return tl::unexpected<Error>(explain_failure(places.error()));
@@ -188,7 +196,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   Fd mountinfo(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));  // before the paths are looked up
   auto image = compile_for(*kernel, *cgroup, policy, 1);
   if (!image) return tl::unexpected<Error>(image.error());
-  SandboxSpec spec{name, 0, *stdio};
+  SandboxSpec spec{name, 0, *stdio, resolver ? &resolver->names : nullptr};
   std::vector<Fd> links;
   if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up)
     return tl::unexpected<Error>(explain_failure(up.error()));
@@ -218,6 +226,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   // What is mounted later is denied until the policy reaches it.
   if (policy::has_paths(policy))
     supervisor.on_mounts(std::move(mountinfo), [&] { refresh_filesystem(*kernel, *cgroup, policy); });
+  if (resolver) supervisor.serve_names(*resolver);
   RunResult result = supervisor.wait(*pid, pidfd);
   auto relock = lock_host();  // for the undoing
   return result;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/sandbox.h"
 
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ namespace {
 std::string sandbox_dir(const std::string& name) { return std::string(kPinRoot) + "/sandboxes/" + name; }
 // Filled here, then renamed: the pins of a sandbox are all there or not at all.
 std::string building_dir(const std::string& name) { return std::string(kPinRoot) + "/building/" + name; }
+constexpr const char* kNameRules = "/name_rules";
 
 tl::unexpected<Error> publish_error(const char* what, int error) {
   return fail("publish_failed", std::string("cannot publish the policy: ") + what + ": " + std::strerror(error),
@@ -33,9 +35,22 @@ void refresh_levels(const Kernel& kernel) {
   __atomic_store_n(&kernel.globals().gate.other_levels, levels, __ATOMIC_SEQ_CST);
 }
 
-Result<void> attach_links(const Kernel& kernel, const Cgroup& cgroup, std::vector<Fd>& links) {
-  for (const Hook& hook : hooks()) {
-    if (hook.kind != HookKind::cgroup) continue;
+std::uint32_t flags_of(const SandboxSpec& spec, const policy::Image& image) {
+  const std::uint32_t policy = image.header().flags;
+  std::uint32_t flags = spec.flags;
+  if (spec.names != nullptr) flags |= SBPF_SANDBOX_NAMES;
+  if ((policy & SBPF_POLICY_PATHS) != 0) flags |= SBPF_SANDBOX_FS;
+  if ((policy & SBPF_POLICY_RECORD) != 0) flags |= SBPF_SANDBOX_FLOWS;
+  return flags;
+}
+
+std::uint32_t record_flag(const policy::Image& image) {
+  return (image.header().flags & SBPF_POLICY_RECORD) != 0 ? SBPF_REF_RECORD : 0;
+}
+
+Result<void> attach_links(const Kernel& kernel, const Cgroup& cgroup, std::uint32_t flags, std::vector<Fd>& links) {
+  for (const Hook& hook : hooks_of(flags)) {
+    if (!hook.per_sandbox()) continue;
     LIBBPF_OPTS(bpf_link_create_opts, options);
     Fd link(bpf_link_create(kernel.program(hook.id), cgroup.fd(),
                             static_cast<bpf_attach_type>(cgroup_attach_type(hook)), &options));
@@ -54,23 +69,25 @@ Result<void> attach_links(const Kernel& kernel, const Cgroup& cgroup, std::vecto
   return {};
 }
 
-Result<void> pin_links(const std::string& name, const std::vector<Fd>& links) {
-  const std::string building = building_dir(name);
+Result<void> pin_sandbox(const SandboxSpec& spec, std::uint32_t flags, const std::vector<Fd>& links) {
+  const std::string building = building_dir(spec.name);
   std::error_code ec;
   fs::remove_all(building, ec);
   if (::mkdir(building.c_str(), 0700) != 0)
     return fail("pin", "cannot make " + building + ": " + std::strerror(errno), "", errno);
+  const auto pin = [&](const Fd& object, const std::string& path) -> Result<void> {
+    if (bpf_obj_pin(object.get(), path.c_str()) == 0) return {};
+    const int error = errno;
+    fs::remove_all(building, ec);
+    return fail("pin", "cannot pin " + path + ": " + std::strerror(error), "", error);
+  };
   std::size_t i = 0;
-  for (const Hook& hook : hooks()) {
-    if (hook.kind != HookKind::cgroup) continue;
-    const std::string path = building + "/" + hook.name;
-    if (bpf_obj_pin(links[i++].get(), path.c_str()) != 0) {
-      const int error = errno;
-      fs::remove_all(building, ec);
-      return fail("pin", "cannot pin " + path + ": " + std::strerror(error), "", error);
-    }
-  }
-  if (::rename(building.c_str(), sandbox_dir(name).c_str()) != 0) {
+  for (const Hook& hook : hooks_of(flags))
+    if (hook.per_sandbox())
+      if (auto pinned = pin(links[i++], building + "/" + hook.name); !pinned) return pinned;
+  if (spec.names != nullptr && spec.names->rules)
+    if (auto pinned = pin(spec.names->rules, building + kNameRules); !pinned) return pinned;
+  if (::rename(building.c_str(), sandbox_dir(spec.name).c_str()) != 0) {
     const int error = errno;
     fs::remove_all(building, ec);
     return fail("pin", "cannot rename " + building + ": " + std::strerror(error), "", error);
@@ -81,7 +98,7 @@ Result<void> pin_links(const std::string& name, const std::vector<Fd>& links) {
 // At once: the removal of a pin only schedules it, and until then the cgroup's sockets are denied for want of a policy.
 void detach_links(const std::string& dir) {
   for (const Hook& hook : hooks()) {
-    if (hook.kind != HookKind::cgroup) continue;
+    if (!hook.per_sandbox()) continue;
     if (Fd link(bpf_obj_get((dir + "/" + hook.name).c_str())); link) (void)bpf_link_detach(link.get());
   }
 }
@@ -100,8 +117,7 @@ Result<void> make_record(const Kernel& kernel, const Cgroup& cgroup, const Sandb
   sbpf_sandbox record{};
   record.cgroup_id = cgroup.id();
   record.level = cgroup.level();
-  record.flags = spec.flags;
-  if ((image.header().flags & SBPF_POLICY_PATHS) != 0) record.flags |= SBPF_SANDBOX_FS;
+  record.flags = flags_of(spec, image);
   std::strncpy(record.name, spec.name.c_str(), sizeof record.name - 1);
   for (std::size_t i = 0; i < spec.stdio_inode.size(); i++) record.stdio_inode[i] = spec.stdio_inode[i];
   record.created_ns = boottime_ns();
@@ -205,20 +221,52 @@ Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id)
   return read_entries(map.get());
 }
 
+policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy::Image image) {
+  const std::uint32_t names = image.header().names;
+  const Fd map = names == 0 ? Fd() : open_names(kernel, cgroup_id);
+  const std::uint64_t now = boottime_ns();
+  sbpf_rule_key key{}, next{};
+  for (void* previous = nullptr; map && bpf_map_get_next_key(map.get(), previous, &next) == 0; previous = &key) {
+    sbpf_opened opened{};
+    if (bpf_map_lookup_elem(map.get(), &next, &opened) == 0 && (opened.names == names || opened.also == names) &&
+        now <= opened.until_ns)
+      policy::add_rule(image, next, opened.rule);
+    key = next;
+  }
+  return image;
+}
+
+Result<void> set_recording(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
+  sbpf_cgroup_ref ref{};
+  if (bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) == 0) {
+    ref.flags = record_flag(image);
+    if (bpf_map_update_elem(kernel.cgroup_refs(), &cgroup_id, &ref, BPF_EXIST) == 0) return {};
+  }
+  return fail("publish_failed", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
+}
+
 Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpec& spec, const policy::Image& image,
                     bool pinned, std::vector<Fd>& links) {
   const std::uint64_t id = cgroup.id();
+  const std::uint32_t flags = flags_of(spec, image);
   const auto steps = [&]() -> Result<void> {
     // From the first link on, sockets of the cgroup are denied everything until its storage names a policy.
-    if (auto r = attach_links(kernel, cgroup, links); !r) return r;
+    if (auto r = attach_links(kernel, cgroup, flags, links); !r) return r;
     if (auto r = make_ring(kernel, id); !r) return r;
+    sbpf_cgroup_ref ref{id, 0, 0, record_flag(image)};
+    if (spec.names != nullptr) {
+      const int opened = spec.names->opened.get();
+      if (opened >= 0 && bpf_map_update_elem(kernel.names(), &id, &opened, BPF_ANY) != 0)
+        return fail("sandbox_setup", std::string("cannot set the sandbox's map of names: ") + std::strerror(errno), "", errno);
+      ref.dns4_be = htons(spec.names->port4);
+      ref.dns6_be = htons(spec.names->port6);
+    }
     if (auto r = publish(kernel, id, image); !r) return r;
-    const sbpf_cgroup_ref ref{id};
     if (bpf_map_update_elem(kernel.cgroup_refs(), &id, &ref, BPF_ANY) != 0)
       return fail("sandbox_setup", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
     if (auto r = make_record(kernel, cgroup, spec, image); !r) return r;
     if (pinned)
-      if (auto r = pin_links(spec.name, links); !r) return r;
+      if (auto r = pin_sandbox(spec, flags, links); !r) return r;
     refresh_levels(kernel);
     return {};
   };
@@ -239,6 +287,7 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
   bpf_map_delete_elem(kernel.sandboxes(), &cgroup_id);
   bpf_map_delete_elem(kernel.policies(), &cgroup_id);
   bpf_map_delete_elem(kernel.rings(), &cgroup_id);
+  bpf_map_delete_elem(kernel.names(), &cgroup_id);
   forget_verdicts(kernel);
   refresh_levels(kernel);
 }
@@ -259,6 +308,10 @@ Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name) 
     if (name == record.name) return record;
   return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
 }
+
+Fd open_name_rules(const std::string& name) { return Fd(bpf_obj_get((sandbox_dir(name) + kNameRules).c_str())); }
+
+Fd open_names(const Kernel& kernel, std::uint64_t cgroup_id) { return inner_map(kernel.names(), cgroup_id); }
 
 Fd open_ring(const Kernel& kernel, std::uint64_t cgroup_id) { return inner_map(kernel.rings(), cgroup_id); }
 

@@ -14,10 +14,18 @@
 
 namespace sbpf::agent {
 
+// What a sandbox whose policy has host names gets beside: made by start_resolver().
+struct SandboxNames {
+  Fd opened;                         // its own map of what the resolver opened
+  Fd rules;                          // and of what it answers by: agent/name_rules.h
+  std::uint16_t port4 = 0, port6 = 0;  // the resolver's on 127.0.0.1 and ::1, host byte order; 0: none
+};
+
 struct SandboxSpec {
   std::string name;
   std::uint32_t flags = 0;                      // enum sbpf_sandbox_flags
   std::array<std::uint64_t, 3> stdio_inode{};   // AF_UNIX stdio handed over; 0 if none
+  const SandboxNames* names = nullptr;          // null: without
 };
 
 // Attaches the cgroup hooks, publishes the policy, makes the record, opens the gate, and pins the links, in an order in
@@ -36,8 +44,15 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
 // Errors: "publish_failed" with errno.
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
 
+// Begins or ends the recording of flows, as the policy says: after it was published. Errors: "publish_failed".
+Result<void> set_recording(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
+
 // Reads the published policy back from the kernel. Needs no lock. Errors: "no_policy".
 Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id);
+
+// The image, with what the resolver opened under its names as if it were rules: to judge a connection by, not to be
+// published. Needs no lock.
+policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy::Image image);
 
 // Records, as the kernel has them now. Need no lock.
 std::vector<sbpf_sandbox> records(const Kernel& kernel);
@@ -45,6 +60,10 @@ Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name);
 
 // The sandbox's ring of events; -1 inside if there is none.
 Fd open_ring(const Kernel& kernel, std::uint64_t cgroup_id);
+
+// Of a sandbox whose policy has host names: what its resolver answers by, and what that opened. -1 inside if it has none.
+Fd open_name_rules(const std::string& name);
+Fd open_names(const Kernel& kernel, std::uint64_t cgroup_id);
 
 // Pin of a cgroup hook's link.
 std::string link_pin(const std::string& name, const Hook& hook);

@@ -134,11 +134,13 @@ void Supervisor::on_mounts(Fd mountinfo, std::function<void()> changed) {
 RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
   RunResult result;
   if (options_.timeout) deadline_ = make_timer(*options_.timeout, std::chrono::milliseconds(0));
-  std::array<pollfd, 5> waiting{{{pidfd.get(), POLLIN, 0},
+  std::array<pollfd, 7> waiting{{{pidfd.get(), POLLIN, 0},
                                  {signals_.get(), POLLIN, 0},
                                  {watch_timer_.get(), POLLIN, 0},
                                  {deadline_.get(), POLLIN, 0},
-                                 {mountinfo_.get(), POLLPRI, 0}}};
+                                 {mountinfo_.get(), POLLPRI, 0},
+                                 {resolver_ ? resolver_->told.get() : -1, POLLIN, 0},
+                                 {resolver_ ? resolver_->pidfd.get() : -1, POLLIN, 0}}};
   int status = 0;
   while (true) {
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
@@ -150,6 +152,11 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
       waiting[3].fd = -1;
     }
     if (waiting[4].revents != 0) mounts_changed_();
+    if (waiting[5].revents != 0) relay_names(kernel_, resolver_->told);
+    if (waiting[6].revents != 0) {
+      waiting[5].fd = waiting[6].fd = -1;
+      if (options_.on_warning) options_.on_warning("the resolver ended: no host name resolves any more in " + std::string(record_.name));
+    }
     if (options_.on_event && ring_) {
       RingReader reader(ring_);
       reader.read_all([&](const sbpf_fs_event& raw) { options_.on_event(explain_event(raw, record_.name)); });
@@ -160,6 +167,7 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
   result.exit_code = result.timed_out ? 124 : exit_code(status);
   // What the program left running ends with it; a frozen cgroup dies too.
   if (cgroup_.populated()) (void)cgroup_.kill();
+  if (resolver_) relay_names(kernel_, resolver_->told);
   drain_events(result);
   return result;
 }

@@ -7,6 +7,7 @@
 #include <termios.h>
 
 #include "agent/agent.h"
+#include "agent/names.h"
 #include "agent/sandbox.h"
 
 namespace sbpf::agent {
@@ -40,6 +41,9 @@ class Supervisor {
   // opened counts.
   void on_mounts(Fd mountinfo, std::function<void()> changed);
 
+  // Puts what the resolver tells into the ring, as it comes; and says so when it ends, once. It outlives wait().
+  void serve_names(const ResolverProcess& resolver) { resolver_ = &resolver; }
+
   // Waits for the program; on its end or on a timeout the whole cgroup is killed.
   RunResult wait(pid_t pid, const Fd& pidfd);
 
@@ -57,6 +61,7 @@ class Supervisor {
   Fd signals_, watch_timer_, deadline_;
   Fd ring_, mountinfo_;
   std::function<void()> mounts_changed_;
+  const ResolverProcess* resolver_ = nullptr;
   bool lost_ = false;
   std::uint64_t moved_out_ = 0;
   sigset_t old_mask_{};

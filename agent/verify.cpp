@@ -9,6 +9,7 @@
 #include "agent/canary.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/names.h"
 #include "agent/strays.h"
 
 namespace sbpf::agent {
@@ -111,7 +112,7 @@ bool storage_is_set(const Kernel& kernel, const sbpf_sandbox& record) {
 }
 
 bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image) {
-  auto report = run_canary(kernel, cgroup, image);
+  auto report = run_canary(kernel, cgroup, image, status.flags);
   if (!report) {
     add_degradation(status, "canary", "denied", "not run", report.error().message);
     return false;
@@ -125,9 +126,9 @@ bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, co
 
 // What the host's links run was read when the sandbox began: the kernel can put no other program under such a link.
 bool all_attached(const Kernel& kernel, const sbpf_sandbox& record) {
-  for (const Hook& hook : hooks()) {
-    const bool attached = hook.kind != HookKind::cgroup ? kernel.host_status(hook, false).attached
-                                                        : cgroup_status(kernel, hook, record).attached;
+  for (const Hook& hook : hooks_of(record.flags)) {
+    const bool attached = !hook.per_sandbox() ? kernel.host_status(hook, false).attached
+                                              : cgroup_status(kernel, hook, record).attached;
     if (!attached) return false;
   }
   return gate_is_set(kernel, record) && storage_is_set(kernel, record) && bpf_lsm_active();
@@ -138,13 +139,14 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   status.sandbox = record.name;
   status.cgroup_id = record.cgroup_id;
   status.attached_cgroup = (record.flags & SBPF_SANDBOX_ATTACHED) != 0;
+  status.flags = record.flags;
   status.events = record.events;
   status.lost_full = record.lost_full;
   status.lost_rate = record.lost_rate;
   std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
   bool sound = true;
-  for (const Hook& hook : hooks()) {
-    status.hooks.push_back(hook.kind != HookKind::cgroup ? kernel.host_status(hook) : cgroup_status(kernel, hook, record));
+  for (const Hook& hook : hooks_of(status.flags)) {
+    status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : cgroup_status(kernel, hook, record));
     sound = sound && status.hooks.back().attached;
   }
   if (!bpf_lsm_active()) {
@@ -175,6 +177,8 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   for (const HookStatus& hook : status.hooks)
     if (!hook.attached) add_degradation(status, hook.hook->name, "attached", "missing", hook.reason);
 
+  if ((record.flags & SBPF_SANDBOX_NAMES) != 0 && image.header().names != 0 && !resolver_lives(record.cgroup_id))
+    add_degradation(status, "names", "resolved", "refused", "the resolver of `sbpf run` is gone: no host name resolves any more");
   if (record.moved_out > 0) add_strays(status, kernel, record);
   if (auto open = guard_degradation(kernel)) status.degraded.push_back(std::move(*open));
   if (record.flags & SBPF_SANDBOX_KEPT_SOCKETS)

@@ -27,6 +27,9 @@
 #define SBPF_NAME_LEN 64        /* sandbox and policy names, NUL included */
 #define SBPF_RING_BYTES 65536   /* events of one sandbox */
 #define SBPF_EVENTS_PER_SECOND 500
+#define SBPF_MAX_OPENED 65536   /* endpoints that the names of one sandbox open at a time */
+#define SBPF_DNS_PORT 53
+#define SBPF_FLOW_NAME 64       /* of a host's name, its end; NUL included */
 
 enum sbpf_hook {
 #define X(id, name, kind, domain) SBPF_HOOK_##name = id,
@@ -61,6 +64,7 @@ enum sbpf_rule_kind {
 	SBPF_RULE_FS_INODE = 3, /* what exists: struct sbpf_fs_inode in addr, match 1 if a directory -> struct sbpf_fs_node */
 	SBPF_RULE_FS_NAME = 4,  /* an entry of a directory, existing or not: struct sbpf_fs_name -> struct sbpf_fs_node */
 	SBPF_RULE_UNIX = 5,     /* an abstract socket: struct sbpf_fs_name of its name in addr, node 0 */
+	SBPF_RULE_VIA = 6,      /* where a rule leads its connections: its number in addr -> struct sbpf_via */
 	SBPF_RULE_KIND_MAX
 };
 
@@ -92,8 +96,10 @@ SBPF_ASSERT(sizeof(struct sbpf_rule_key) == 24);
 struct sbpf_port_range {
 	__u16 first; /* host byte order, both ends included */
 	__u16 last;
-	__u32 rule; /* index of the policy's rule, for explain */
+	__u32 rule; /* index of the policy's rule; with SBPF_RULE_LED if it leads elsewhere */
 };
+
+#define SBPF_RULE_LED 0x80000000u
 
 /* Unused ranges are empty: first 1, last 0. An exact key has one, of its port. */
 struct sbpf_rule {
@@ -101,6 +107,13 @@ struct sbpf_rule {
 	__u32 pad;
 	struct sbpf_port_range range[SBPF_MAX_RANGES];
 };
+
+struct sbpf_via {
+	__u8 addr[16]; /* network byte order, v4 as ::ffff:a.b.c.d */
+	__u16 port;    /* host byte order */
+	__u8 pad[54];
+};
+SBPF_ASSERT(sizeof(struct sbpf_via) == sizeof(struct sbpf_rule));
 
 /* ---- rules for paths: files and programs ----
  * The paths of all rules form a tree of nodes, "/" its root. Every path component is a node; one that exists is found by
@@ -164,7 +177,8 @@ enum sbpf_policy_flags {
 	SBPF_POLICY_FS = 1u << 2,            /* has filesystem rules; without, files are not judged */
 	SBPF_POLICY_UNIX = 1u << 3,          /* has network.unix; without, no socket of the outside is open */
 	SBPF_POLICY_EXEC = 1u << 4,          /* has exec rules; without, programs are not judged */
-	SBPF_POLICY_NET_METADATA = 1u << 5   /* dangerously_allow_metadata */
+	SBPF_POLICY_NET_METADATA = 1u << 5,  /* dangerously_allow_metadata */
+	SBPF_POLICY_RECORD = 1u << 6         /* record_flows */
 };
 #define SBPF_POLICY_PATHS (SBPF_POLICY_FS | SBPF_POLICY_EXEC)
 
@@ -195,7 +209,7 @@ struct sbpf_policy_header {
 	__u8 pad;
 	__u32 generation;
 	__u32 n_rules;
-	__u32 pad2;
+	__u32 names; /* of the host names and whose answers are believed: another number, other names; 0: none */
 	__u8 image_sha256[32]; /* of every other entry: what verify reads back */
 	__u64 fs_files[2];     /* sbpf_fs_file_bit of every FS_INODE entry that is no directory */
 };
@@ -262,7 +276,9 @@ enum sbpf_on_loss {
 enum sbpf_sandbox_flags {
 	SBPF_SANDBOX_ATTACHED = 1u << 0,    /* by `attach`: its cgroup is another's and stays on detach */
 	SBPF_SANDBOX_KEPT_SOCKETS = 1u << 1, /* attached with forbidden sockets open, on the operator's word */
-	SBPF_SANDBOX_FS = 1u << 2 /* has, or had, a policy with rules for paths; set before such a policy is published */
+	SBPF_SANDBOX_FS = 1u << 2, /* has, or had, a policy with rules for paths; set before such a policy is published */
+	SBPF_SANDBOX_NAMES = 1u << 3, /* made with a resolver, and the hooks that go with it */
+	SBPF_SANDBOX_FLOWS = 1u << 4  /* made with a policy that has its flows recorded, and the hook that goes with it */
 };
 
 /* Keyed by cgroup id. Written by the agent once; the counters are the kernel side's. */
@@ -297,10 +313,16 @@ struct sbpf_stray {
 };
 SBPF_ASSERT(sizeof(struct sbpf_stray) == 16);
 
-/* Per-cgroup storage of the cgroup programs: which sandbox the program instance serves. */
+/* Per-cgroup storage of the cgroup programs: which sandbox the program instance serves, and the ports of its resolver on
+ * 127.0.0.1 and ::1, in network byte order; 0: it has none there. */
 struct sbpf_cgroup_ref {
 	__u64 cgroup_id; /* 0: not set up yet, deny */
+	__u16 dns4_be;
+	__u16 dns6_be;
+	__u32 flags; /* SBPF_REF_RECORD: its policy has flows recorded */
 };
+#define SBPF_REF_RECORD 1u
+SBPF_ASSERT(sizeof(struct sbpf_cgroup_ref) == 16);
 
 /* Gate, in the BPF object's .bss: read first by every LSM program. */
 struct sbpf_gate {
@@ -357,11 +379,20 @@ struct sbpf_guard {
 };
 SBPF_ASSERT(sizeof(struct sbpf_guard) == 64 + SBPF_BREAK_REASON_LEN);
 
-/* Input of the program `sbpf_announce`, by which the agent puts an event into a sandbox's ring. */
+#define SBPF_HOST_NAME_LEN 256 /* NUL included */
+
+/* Input of the program `sbpf_announce`, by which the agent puts an event into a sandbox's ring. With a name it is about
+ * what became of a query for it. */
 struct sbpf_announcement {
 	__u64 cgroup_id;
 	__u32 reason; /* enum sbpf_reason */
-	__u32 detail;
+	__u32 detail; /* of a name: the type of DNS; A is 1, AAAA 28 */
+	__u32 verdict; /* enum sbpf_verdict */
+	__u32 lost;    /* announcements that did not get here before this one */
+	__u32 n_addresses; /* answered or withheld */
+	__u32 pad;
+	__u8 addr[16]; /* the first of them */
+	char name[SBPF_HOST_NAME_LEN];
 };
 
 /* What the agent recorded when it loaded the programs: map `meta`, one entry a hook, frozen. */
@@ -381,6 +412,7 @@ SBPF_ASSERT(sizeof(struct sbpf_meta) == 56);
 #define SBPF_CANARY_V4 0x00534250u /* 0.83.66.80, host order: "this network", never a destination */
 /* v6: 100::5342:5046, of the discard-only prefix */
 
+#include "abi_names.h"
 #include "abi_event.h"
 
 #endif

@@ -38,6 +38,26 @@ struct sbpf_event {
 };
 SBPF_ASSERT(sizeof(struct sbpf_event) == 56 + 32);
 
+/* What the sandbox's resolver reports, in place of struct sbpf_event (which it begins with): `net` has the first address,
+ * as `level` the type of DNS and as `option` the number of addresses. */
+struct sbpf_name_event {
+	struct sbpf_event event;
+	char name[SBPF_HOST_NAME_LEN];
+};
+/* What is recorded of a flow, in place of struct sbpf_event (which it begins with): `net` has the other side. */
+struct sbpf_flow_event {
+	struct sbpf_event event;
+	__u64 cookie; /* of the socket: the same at its beginning and its end */
+	__u64 sent;   /* bytes, at its end; as TCP counts, which gives one to its beginning and to its end */
+	__u64 received;
+	__u32 local_port; /* 0: it has none yet */
+	__u32 pad;
+	char name[SBPF_FLOW_NAME]; /* the end of the host's name that led there; empty: none did */
+};
+SBPF_ASSERT(sizeof(struct sbpf_flow_event) == 88 + 32 + SBPF_FLOW_NAME);
+
+#define SBPF_NO_HOOK 255 /* of an event: no hook tells it, but the resolver */
+
 /* The end of a path, of a filesystem event: entry names from the file upwards. */
 #define SBPF_PATH_NAMES 10
 #define SBPF_PATH_NAME_LEN 48 /* longer names are cut; NUL included */
@@ -84,6 +104,14 @@ enum sbpf_reason {
 	SBPF_REASON_EXEC_PINNED = 23,     /* not the file whose contents the policy pins */
 	SBPF_REASON_BREAK_GLASS = 24,     /* nothing was denied: the guard of sbpf's own objects is open; detail: seconds */
 	SBPF_REASON_MOVED_OUT = 25,       /* nothing was denied: root outside moved a process out of its sandbox */
+	SBPF_REASON_NAME_ANSWERED = 26,   /* nothing was denied: a host name and where it leads */
+	SBPF_REASON_NAME = 27,            /* no rule of the policy covers the host name */
+	SBPF_REASON_NAME_WITHHELD = 28,   /* it leads to addresses that are not public */
+	SBPF_REASON_NAME_RATE = 29,       /* too many queries, or too many new names below one pattern */
+	SBPF_REASON_NAME_FAILED = 30,     /* nobody answers for it */
+	SBPF_REASON_FLOW = 31,            /* nothing was denied: a connection, or the first datagram to somewhere */
+	SBPF_REASON_FLOW_ACCEPTED = 32,   /* nothing was denied: a connection from outside */
+	SBPF_REASON_FLOW_ENDED = 33,      /* nothing was denied: a TCP connection is over */
 	SBPF_REASON_MAX
 };
 

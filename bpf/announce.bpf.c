@@ -3,6 +3,33 @@
  * to nothing. */
 #include "gate.h"
 
+/* What was allowed leaves the other half to what was denied: it may be long until someone reads. */
+static __always_inline int is_half_full(const struct sbpf_sandbox *box)
+{
+	__u64 id = box->cgroup_id;
+	void *ring = bpf_map_lookup_elem(&sbpf_rings, &id);
+
+	return ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > SBPF_RING_BYTES / 2;
+}
+
+static __noinline int announce_name(struct sbpf_sandbox *box, const struct denial *d, const struct sbpf_announcement *input)
+{
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct sbpf_name_event *told;
+
+	if (input->verdict == SBPF_ALLOW && is_half_full(box))
+		return 1;
+	told = reserve_event(box, now, sizeof(*told));
+	if (!told)
+		return 1;
+	fill_event(&told->event, box, d, now, input->verdict, 0);
+	told->event.tgid = 0; /* of whom it was asked is not known; the current task is the supervisor */
+	told->event.tid = 0;
+	__builtin_memcpy(told->name, input->name, sizeof(told->name));
+	bpf_ringbuf_submit(told, 0);
+	return 0;
+}
+
 SEC("syscall")
 int sbpf_announce(struct sbpf_announcement *input)
 {
@@ -13,6 +40,15 @@ int sbpf_announce(struct sbpf_announcement *input)
 	if (!box)
 		return 1;
 	d.reason = input->reason;
+	if (input->name[0]) {
+		d.hook = SBPF_NO_HOOK;
+		d.domain = SBPF_DOMAIN_NETWORK;
+		d.net.level = input->detail;
+		d.net.option = input->n_addresses;
+		__builtin_memcpy(d.net.addr, input->addr, sizeof(d.net.addr));
+		__sync_fetch_and_add(&box->lost_full, input->lost);
+		return announce_name(box, &d, input);
+	}
 	d.task.detail = input->detail;
 	return emit(box, &d, SBPF_ALLOW, 0) ? 0 : 1;
 }

@@ -35,6 +35,8 @@ struct sbpf_net_query {
 	__u16 port;     /* host byte order */
 	__u32 rule;     /* out: number of the rule that allowed it, or SBPF_NO_RULE */
 	__u64 addr_be[2]; /* the mapped address, as it lies in memory */
+	__u32 names;    /* out: policy_header.names, if what they opened may allow it yet */
+	__u32 led;      /* out: that rule leads it elsewhere, sbpf_via_of() says where */
 };
 
 /* v4 in network byte order, into the form that every rule has: ::ffff:a.b.c.d. */
@@ -106,29 +108,28 @@ SBPF_INLINE const void *sbpf_header_slot(void *policy, __u16 slot)
 	return sbpf_policy_lookup(policy, &key);
 }
 
-/* One prefix length: a single-port key first, then the ranges. */
-SBPF_INLINE int sbpf_match_prefix(void *policy, struct sbpf_net_query *q, __u8 prefix_len)
+SBPF_INLINE void sbpf_take_rule(struct sbpf_net_query *q, __u32 number)
 {
-	struct sbpf_rule_key key;
-	const struct sbpf_rule *rule;
+	q->rule = number & ~SBPF_RULE_LED;
+	q->led = number >> 31;
+}
+
+SBPF_INLINE const struct sbpf_via *sbpf_via_of(void *policy, __u32 rule)
+{
+	struct sbpf_rule_key key = {};
+
+	key.kind = SBPF_RULE_VIA;
+	__builtin_memcpy(key.addr, &rule, sizeof(rule));
+	return (const struct sbpf_via *)sbpf_policy_lookup(policy, &key);
+}
+
+/* Is the port in one of the rule's ranges? Without branches: the verifier would walk each of them for each prefix. Unused
+ * ranges are empty (first > last), the others do not overlap, so at most one contributes its number. */
+SBPF_INLINE int sbpf_in_ranges(const struct sbpf_rule *rule, struct sbpf_net_query *q)
+{
 	__u32 number = 0;
 	__u64 hit = 0;
 
-	sbpf_rule_key_init(&key, q, prefix_len);
-	key.match = SBPF_PORT_EXACT;
-	key.port = q->port;
-	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
-	if (rule) {
-		q->rule = rule->range[0].rule;
-		return 1;
-	}
-	key.match = SBPF_PORT_RANGES;
-	key.port = 0;
-	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
-	if (!rule)
-		return 0;
-	/* Without branches: the verifier would walk each of them for each prefix. Unused ranges are empty (first > last),
-	 * the others do not overlap, so at most one contributes its number. */
 	for (__u32 i = 0; i < SBPF_MAX_RANGES; i++) {
 		__s64 above = (__s64)q->port - rule->range[i].first;
 		__s64 below = (__s64)rule->range[i].last - q->port;
@@ -139,8 +140,45 @@ SBPF_INLINE int sbpf_match_prefix(void *policy, struct sbpf_net_query *q, __u8 p
 	}
 	if (!hit)
 		return 0;
-	q->rule = number;
+	sbpf_take_rule(q, number);
 	return 1;
+}
+
+/* Does what the resolver entered under this name allow the endpoint now? Goes on with it where its time is nearly over. */
+SBPF_INLINE int sbpf_decide_opened(struct sbpf_opened *opened, struct sbpf_net_query *q, __u64 now_ns)
+{
+	__u64 until = opened->until_ns;
+
+	if ((opened->names != q->names && opened->also != q->names) || now_ns > until ||
+	    !sbpf_in_ranges(&opened->rule, q))
+		return SBPF_DENY;
+	if (until - now_ns < SBPF_OPENED_PROLONG_NS && until < opened->last_ns) {
+		until = now_ns + SBPF_OPENED_PROLONG_NS;
+		opened->until_ns = until < opened->last_ns ? until : opened->last_ns;
+	}
+	return SBPF_ALLOW;
+}
+
+/* One prefix length: a single-port key first, then the ranges. */
+SBPF_INLINE int sbpf_match_prefix(void *policy, struct sbpf_net_query *q, __u8 prefix_len)
+{
+	struct sbpf_rule_key key;
+	const struct sbpf_rule *rule;
+
+	sbpf_rule_key_init(&key, q, prefix_len);
+	key.match = SBPF_PORT_EXACT;
+	key.port = q->port;
+	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
+	if (rule) {
+		sbpf_take_rule(q, rule->range[0].rule);
+		return 1;
+	}
+	key.match = SBPF_PORT_RANGES;
+	key.port = 0;
+	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
+	if (!rule)
+		return 0;
+	return sbpf_in_ranges(rule, q);
 }
 
 struct sbpf_prefix_search {
@@ -174,6 +212,8 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 	__u32 n;
 
 	q->rule = SBPF_NO_RULE;
+	q->led = 0;
+	q->names = 0;
 	if (sbpf_is_canary(q))
 		return SBPF_DENY;
 	if (sbpf_is_metadata(q)) {
@@ -187,7 +227,7 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 	key.port = q->port;
 	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
 	if (rule) {
-		q->rule = rule->range[0].rule;
+		sbpf_take_rule(q, rule->range[0].rule);
 		return SBPF_ALLOW;
 	}
 
@@ -196,6 +236,8 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 		return SBPF_DENY;
 	if (header->flags & SBPF_POLICY_NET_ALLOW_ALL)
 		return SBPF_ALLOW;
+	if (q->kind == SBPF_RULE_CONNECT)
+		q->names = header->names;
 
 	n = q->kind == SBPF_RULE_BIND ? header->n_bind_prefixes : header->n_connect_prefixes;
 	if (!n)

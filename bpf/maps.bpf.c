@@ -24,8 +24,10 @@ const struct {
 	struct sbpf_policy_id policy_id;
 	struct sbpf_policy_name policy_name;
 	struct sbpf_policy_process policy_process;
+	struct sbpf_opened opened;
 	struct sbpf_meta meta;
 	struct sbpf_event event;
+	struct sbpf_name_event name_event;
 } abi_types = {};
 
 char LICENSE[] SEC("license") = "GPL";

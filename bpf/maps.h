@@ -21,6 +21,15 @@
 		__uint(value_size, sizeof(struct sbpf_rule)); \
 	}
 
+#define OPENED_MAP \
+	struct { \
+		__uint(type, BPF_MAP_TYPE_HASH); \
+		__uint(map_flags, BPF_F_NO_PREALLOC); \
+		__uint(max_entries, SBPF_MAX_OPENED); \
+		__uint(key_size, sizeof(struct sbpf_rule_key)); \
+		__uint(value_size, sizeof(struct sbpf_opened)); \
+	}
+
 #define RING_MAP \
 	struct { \
 		__uint(type, BPF_MAP_TYPE_RINGBUF); \
@@ -53,6 +62,23 @@ SBPF_MAP struct {
 	__type(key, __u64);
 	__array(values, RING_MAP);
 } sbpf_rings SEC(".maps");
+
+/* cgroup id -> what its resolver opened. */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);
+	__uint(max_entries, SBPF_MAX_SANDBOXES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__array(values, OPENED_MAP);
+} sbpf_names SEC(".maps");
+
+/* Socket -> whom its queries were for. */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct sbpf_origin);
+} sbpf_origins SEC(".maps");
 
 /* Storage that the kernel hands to a cgroup program for the cgroup it is attached to: no lookup by current, so a kernel
  * thread that acts for a sandbox's socket is judged too. Shared by all cgroup hooks of one cgroup. */

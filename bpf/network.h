@@ -13,7 +13,10 @@ struct endpoint {
 	__u16 type;
 	__u16 protocol;
 	__u16 port; /* host byte order */
+	/* Set by decide_endpoint(): the proxy that an allowed connection is led to; port 0: it is not. */
+	__u16 led_port; /* host byte order */
 	__u64 addr_be[2];
+	__u64 led_be[2];
 };
 
 static __always_inline void endpoint_init(struct endpoint *ep, __u8 kind, __u16 family, __u16 type, __u16 protocol)
@@ -26,6 +29,7 @@ static __always_inline void endpoint_init(struct endpoint *ep, __u8 kind, __u16 
 	ep->port = 0;
 	ep->addr_be[0] = 0;
 	ep->addr_be[1] = 0;
+	ep->led_port = 0;
 }
 
 static __always_inline void endpoint_v6(struct endpoint *ep, const __u32 words[4], __u16 port)
@@ -99,9 +103,45 @@ static __always_inline void denial_fill_net(struct denial *d, const struct endpo
 	d->net.option = 0;
 }
 
+/* Asked when no rule allows the endpoint: is it an address of a name that the sandbox asked for lately? */
+static __noinline int is_opened(__u64 cgroup_id, struct sbpf_net_query *q)
+{
+	void *names = bpf_map_lookup_elem(&sbpf_names, &cgroup_id);
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct sbpf_opened *opened;
+	struct sbpf_rule_key key;
+
+	if (!names)
+		return 0;
+	sbpf_rule_key_init(&key, q, 128);
+	key.match = SBPF_PORT_EXACT;
+	key.port = q->port;
+	opened = bpf_map_lookup_elem(names, &key);
+	if (opened && sbpf_decide_opened(opened, q, now) == SBPF_ALLOW)
+		return 1;
+	key.match = SBPF_PORT_RANGES;
+	key.port = 0;
+	opened = bpf_map_lookup_elem(names, &key);
+	return opened && sbpf_decide_opened(opened, q, now) == SBPF_ALLOW;
+}
+
+/* By the policy that has allowed it: a rule without its proxy allows nothing. A function of its own for the sake of the
+ * stack, of which 512 bytes are counted over all callers. */
+static __noinline int lead(void *policy, const struct sbpf_net_query *q, struct endpoint *ep)
+{
+	const struct sbpf_via *via;
+
+	via = sbpf_via_of(policy, q->rule);
+	if (!via)
+		return SBPF_REASON_NO_RULE;
+	__builtin_memcpy(ep->led_be, via->addr, sizeof(ep->led_be));
+	ep->led_port = via->port;
+	return SBPF_REASON_NONE;
+}
+
 /* The one network decision (bpf/decide.h) on an endpoint, for the sandbox of this cgroup: the reason of a denial, or
  * SBPF_REASON_NONE. A global function: verified once, not at each of its callers. */
-__weak __noinline int decide_endpoint(__u64 cgroup_id, const struct endpoint *ep)
+__weak __noinline int decide_endpoint(__u64 cgroup_id, struct endpoint *ep)
 {
 	struct sbpf_net_query q = {};
 	void *policy;
@@ -123,7 +163,9 @@ __weak __noinline int decide_endpoint(__u64 cgroup_id, const struct endpoint *ep
 	q.proto = ep->type == 1 ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
 	q.addr_be[0] = ep->addr_be[0];
 	q.addr_be[1] = ep->addr_be[1];
-	return sbpf_decide_net(policy, &q) == SBPF_ALLOW ? SBPF_REASON_NONE : SBPF_REASON_NO_RULE;
+	if (sbpf_decide_net(policy, &q) == SBPF_ALLOW || (q.names && is_opened(cgroup_id, &q)))
+		return q.led ? lead(policy, &q, ep) : SBPF_REASON_NONE;
+	return SBPF_REASON_NO_RULE;
 }
 
 #endif

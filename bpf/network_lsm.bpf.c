@@ -83,6 +83,7 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 	int kind = d->hook == SBPF_HOOK_socket_bind ? SBPF_RULE_BIND : SBPF_RULE_CONNECT;
 	struct sock *sk = sock_of(sock);
 	struct endpoint ep;
+	int reason;
 
 	endpoint_init(&ep, kind, 0, 0, 0);
 	if (is_canary(d->hook))
@@ -104,7 +105,11 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 	} else if (ep.family == AF_UNIX || (ep.family == AF_NETLINK && ep.class == SBPF_SOCKET_NORMAL)) {
 		return 0; /* AF_UNIX is judged by its peer, in its own hooks */
 	}
-	return refuse_endpoint_if(box, d, &ep, decide_endpoint(box->cgroup_id, &ep));
+	reason = decide_endpoint(box->cgroup_id, &ep);
+	/* What it does not lead to its proxy does not go past it either. */
+	if (reason == SBPF_REASON_NONE && ep.led_port)
+		reason = SBPF_REASON_FOREIGN_SOCKET;
+	return refuse_endpoint_if(box, d, &ep, reason);
 }
 
 SEC("lsm/socket_connect")
@@ -212,13 +217,41 @@ static __always_inline int has_header_options(struct sock *sk)
 	return !!options;
 }
 
-static __always_inline int judge_message(struct sbpf_sandbox *box, struct socket *sock, struct msghdr *msg)
+/* What a send is about. By addresses, as struct fs_ask. */
+struct send_ask {
+	__u64 sock;
+	__u64 msg;
+	struct sbpf_origin origin; /* led_port_be 0: it was led nowhere */
+};
+
+/* Is the socket connected to the proxy that a rule led it to? Then the endpoint is whom that connection is for. */
+static __always_inline int is_led(struct endpoint *ep, const struct sbpf_origin *origin)
+{
+	if (!origin->led_port_be || bpf_htons(ep->port) != origin->led_port_be || ep->addr_be[0] != origin->led_be[0] ||
+	    ep->addr_be[1] != origin->led_be[1])
+		return 0;
+	__builtin_memcpy(ep->addr_be, origin->address_be, sizeof(ep->addr_be));
+	ep->port = bpf_ntohs(origin->port_be);
+	return 1;
+}
+
+/* Does a connection that the policy allows go where the policy leads it? */
+static __always_inline int goes_astray(const struct endpoint *ep, const struct sbpf_origin *origin, int led)
+{
+	if (!led)
+		return !!ep->led_port;
+	return bpf_htons(ep->led_port) != origin->led_port_be || ep->led_be[0] != origin->led_be[0] ||
+	       ep->led_be[1] != origin->led_be[1];
+}
+
+static __always_inline int judge_message(struct sbpf_sandbox *box, const struct send_ask *ask, struct socket *sock,
+					 struct msghdr *msg)
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_NO_RULE);
 	enum address_result named = ADDRESS_NONE;
 	struct sock *sk = sock_of(sock);
 	struct endpoint ep;
-	int own, early, reason;
+	int own, early, reason, led = 0;
 	void *name;
 
 	endpoint_init(&ep, SBPF_RULE_CONNECT, 0, 0, 0);
@@ -258,37 +291,50 @@ static __always_inline int judge_message(struct sbpf_sandbox *box, struct socket
 		if (!early)
 			return 0;
 		endpoint_of_peer(&ep, sk);
+		led = is_led(&ep, &ask->origin);
 	}
 	reason = decide_endpoint(box->cgroup_id, &ep);
+	if (reason == SBPF_REASON_NONE && goes_astray(&ep, &ask->origin, led))
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_FOREIGN_SOCKET);
 	if (reason == SBPF_REASON_NO_RULE && named == ADDRESS_NONE) {
-		/* The reply of a server: its listener's address is the one that a rule must allow. */
-		struct endpoint local;
-
-		endpoint_of_sock(&local, SBPF_RULE_BIND, sk);
-		endpoint_of_local(&local, sk);
-		if (decide_endpoint(box->cgroup_id, &local) == SBPF_REASON_NONE)
+		/* The reply of a server: its listener's address is the one that a rule must allow. In the place of the peer, for
+		 * the sake of the stack. */
+		denial_fill_net(&d, &ep);
+		endpoint_of_sock(&ep, SBPF_RULE_BIND, sk);
+		endpoint_of_local(&ep, sk);
+		if (decide_endpoint(box->cgroup_id, &ep) == SBPF_REASON_NONE)
 			return 0;
+		return refuse(box, &d);
 	}
 	return refuse_endpoint_if(box, &d, &ep, reason);
 }
-
-/* As struct fs_ask. */
-struct send_ask {
-	__u64 sock;
-	__u64 msg;
-};
 
 /* As judge_place(). */
 __weak __noinline int judge_send(struct sbpf_sandbox *box, const struct send_ask *ask)
 {
 	if (!box || !ask || !sbpf_rdonly_cast)
 		return 1;
-	return judge_message(box, STRUCT_AT(ask->sock, socket), STRUCT_AT(ask->msg, msghdr));
+	return judge_message(box, ask, STRUCT_AT(ask->sock, socket), STRUCT_AT(ask->msg, msghdr));
 }
 
-static __noinline int judge_send_before_6_2(struct sbpf_sandbox *box, struct socket *sock, struct msghdr *msg)
+static __noinline int judge_send_before_6_2(struct sbpf_sandbox *box, const struct send_ask *ask, struct socket *sock,
+					    struct msghdr *msg)
 {
-	return judge_message(box, sock, msg);
+	return judge_message(box, ask, sock, msg);
+}
+
+/* Asked where the cgroup layer does not answer for sends: connections of sandboxes that were attached to. */
+static __noinline int find_origin(struct send_ask *ask, struct socket *sock)
+{
+	struct sbpf_origin *origin;
+	struct sock *sk = sock->sk;
+
+	if (!sk)
+		return 0;
+	origin = bpf_sk_storage_get(&sbpf_origins, sk, 0, 0);
+	if (origin)
+		ask->origin = *origin;
+	return 0;
 }
 
 SEC("lsm/socket_sendmsg")
@@ -297,9 +343,11 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int s
 	struct send_ask ask = {.sock = (__u64)sock, .msg = (__u64)msg};
 
 	LSM_GATE(boxes);
+	if (unlikely((boxes.outer->flags | boxes.inner->flags) & SBPF_SANDBOX_ATTACHED))
+		find_origin(&ask, sock);
 	if (sbpf_rdonly_cast)
 		LSM_JUDGE(boxes, judge_send, &ask);
-	LSM_JUDGE(boxes, judge_send_before_6_2, sock, msg);
+	LSM_JUDGE(boxes, judge_send_before_6_2, &ask, sock, msg);
 }
 
 /* ---- socket_listen ---- */

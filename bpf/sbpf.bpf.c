@@ -10,6 +10,8 @@
 #include "inodes.bpf.c"
 #include "moved.bpf.c"
 #include "network_cgroup.bpf.c"
+#include "flows.bpf.c"
 #include "network_lsm.bpf.c"
 #include "network_unix.bpf.c"
+#include "origins.bpf.c"
 #include "process.bpf.c"

@@ -20,6 +20,7 @@ void add_list(CLI::App& app, Session& session);
 void add_preflight(CLI::App& app, Session& session);
 void add_events(CLI::App& app, Session& session);
 void add_explain(CLI::App& app, Session& session);
+void add_origin(CLI::App& app, Session& session);
 void add_stage(CLI::App& app, Session& session);
 void add_policy(CLI::App& app, Session& session);
 void add_completion(CLI::App& app, Session& session);

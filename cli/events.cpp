@@ -14,12 +14,26 @@ namespace {
 struct EventsArgs {
   std::string name;
   bool follow = false;
+  bool flows = false;
 };
+
+// What `--flows` shows: what was allowed, as the policy has it recorded, and what was denied for its address.
+bool is_flow(const sbpf_event& event) {
+  switch (event.reason) {
+    case SBPF_REASON_FLOW:
+    case SBPF_REASON_FLOW_ACCEPTED:
+    case SBPF_REASON_FLOW_ENDED:
+      return true;
+    default:
+      return event.domain == SBPF_DOMAIN_NETWORK && event.reason == SBPF_REASON_NO_RULE;
+  }
+}
 
 Result<int> events(const EventsArgs& args, const Session& session) {
   Result<void> printed;
   const auto sink = [&](const agent::Event& event) {
     if (event.raw.reason == SBPF_REASON_CANARY) return true;  // a verification of ours, not the program
+    if (args.flows && !is_flow(event.raw)) return true;
     const std::int64_t epoch = boot_epoch_ns();
     printed = print((session.json ? dump(event_json(event, epoch)) : event_text(event, epoch)) + "\n");
     return printed.has_value();
@@ -38,9 +52,11 @@ void add_events(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("events", "Show what a sandbox was denied, and what would allow it");
   sub->add_option("NAME", args->name, "The sandbox")->required();
   sub->add_flag("-f,--follow", args->follow, "Go on as it happens, until the sandbox ends");
+  sub->add_flag("--flows", args->flows, "Only connections and datagrams, allowed ones too where the policy has record_flows");
   sub->add_flag("--json", session.json, "Print one JSON object a line");
   sub->footer(
-      "Examples:\n  sbpf events task-7 --follow\n  sbpf events task-7 --json | jq -r .allow | sort -u\n\n"
+      "Examples:\n  sbpf events task-7 --follow\n  sbpf events task-7 --json | jq -r .allow | sort -u\n"
+      "  sbpf events task-7 --flows --json | jq -r '[.verdict, .name, .address, .port] | @tsv'\n\n"
       "An event is shown once: reading takes it out of the kernel's ring, and one reader at a time is let in.");
   sub->callback([args, &session] { session.action = [args, &session] { return events(*args, session); }; });
 }

@@ -29,13 +29,13 @@ Json where_json(const policy::Explanation& answer) {
 }
 
 Json explanation_json(const ExplainArgs& args, const policy::NetQuery& query, const std::string& name,
-                      const policy::Explanation& answer) {
+                      const policy::Explanation& answer, const std::optional<NamePort>& host) {
   return {{"allowed", answer.allowed},
           {"audit_only", answer.audit_only},
           {"operation", args.operation},
           {"protocol", query.proto == SBPF_PROTO_UDP ? "udp" : "tcp"},
-          {"address", policy::to_string(query.address)},
-          {"port", query.port},
+          {host ? "host" : "address", host ? host->name : policy::to_string(query.address)},
+          {"port", host ? host->port : query.port},
           {"policy", name},
           {"rule", answer.rule},
           {"where", where_json(answer)},
@@ -43,9 +43,10 @@ Json explanation_json(const ExplainArgs& args, const policy::NetQuery& query, co
 }
 
 std::string explanation_text(const ExplainArgs& args, const policy::NetQuery& query, const std::string& name,
-                             const policy::Explanation& answer) {
+                             const policy::Explanation& answer, const std::optional<NamePort>& host) {
   std::string text = (answer.allowed ? "allowed: " : "denied: ") + args.operation +
-                     (query.proto == SBPF_PROTO_UDP ? " udp " : " tcp ") + to_string({query.address, query.port}) +
+                     (query.proto == SBPF_PROTO_UDP ? " udp " : " tcp ") +
+                     (host ? args.object : to_string({query.address, query.port})) +
                      " under policy " + name + "\n";
   if (!answer.rule.empty())
     text += "  rule: " + answer.rule + (answer.where ? "  (" + place(answer) + ")" : "") + "\n";
@@ -144,14 +145,17 @@ Result<int> explain_file(const ExplainArgs& args, const Session& session) {
 Result<int> explain(const ExplainArgs& args, const Session& session) {
   if (is_file_operation(args.operation)) return explain_file(args, session);
   if (!args.access.empty()) return fail("usage", "'" + args.access + "' is one too many", "r, w and rw go with open");
-  auto query = parse_question(args.operation, args.object, args.protocol);
+  // Of a name, the policy says whether the resolver answers; which addresses it opens, nobody knows before.
+  const auto host = args.operation == "bind" ? std::nullopt : parse_name_port(args.object);
+  auto query = parse_question(args.operation, host ? "0.0.0.0:1" : args.object, args.protocol);
   if (!query) return tl::unexpected<Error>(query.error());
   auto loaded = load_policy(args.policy);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
-  const policy::Explanation answer = policy::explain(loaded->policy, loaded->image, *query);
+  const policy::Explanation answer = host ? policy::explain_host(loaded->policy, host->name, query->proto, host->port)
+                                          : policy::explain(loaded->policy, loaded->image, *query);
   const std::string& name = loaded->policy.name;
-  auto printed = print(session.json ? pretty(explanation_json(args, *query, name, answer))
-                                    : explanation_text(args, *query, name, answer));
+  auto printed = print(session.json ? pretty(explanation_json(args, *query, name, answer, host))
+                                    : explanation_text(args, *query, name, answer, host));
   if (!printed) return tl::unexpected<Error>(printed.error());
   return answer.allowed ? kExitOk : kExitDenied;
 }
@@ -162,18 +166,19 @@ void add_explain(CLI::App& app, Session& session) {
   auto args = std::make_shared<ExplainArgs>();
   CLI::App* sub = app.add_subcommand("explain", "Say what a policy decides, which rule, and what would change it");
   sub->add_option("OPERATION", args->operation, "connect, bind, send, open, create, delete, rename or exec")->required();
-  sub->add_option("OBJECT", args->object, "ADDRESS:PORT, [V6-ADDRESS]:PORT or a path")->required();
+  sub->add_option("OBJECT", args->object, "ADDRESS:PORT, [V6-ADDRESS]:PORT, NAME:PORT or a path")->required();
   sub->add_option("ACCESS", args->access, "Of open: r, w or rw (default: r)");
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file")->type_name("POLICY")->required();
   sub->add_option("--protocol", args->protocol, "tcp or udp (default: udp for send, else tcp)")->type_name("PROTOCOL");
   sub->add_flag("--json", session.json, "Print JSON");
   sub->footer(
       "Examples:\n  sbpf explain --policy ./task.yaml connect 192.0.2.1:443\n"
+      "  sbpf explain --policy ./task.yaml connect packages.example.org:443\n"
       "  sbpf explain --policy ./task.yaml bind [::1]:8000\n"
       "  sbpf explain --policy ./task.yaml open /workspace/notes rw\n"
       "  sbpf explain --policy ./task.yaml rename /workspace/tests\n"
       "  sbpf explain --policy ./task.yaml exec /usr/bin/env\n\n"
-      "Endpoints are decided by the code that the kernel runs; paths by the nearest rule, with symbolic links followed "
+      "Endpoints are decided by the code that the kernel runs; names by their patterns; paths by the nearest rule, with symbolic links followed "
       "as\n"
       "this host has them now. Exit code 0: allowed, 1: denied, 2: bad input.");
   sub->callback([args, &session] { session.action = [args, &session] { return explain(*args, session); }; });

@@ -23,7 +23,7 @@ std::size_t hooks_held(const agent::Status& status) {
 }
 
 std::string hook_count(const agent::Status& status) {
-  return std::to_string(hooks_held(status)) + "/" + std::to_string(agent::hooks().size());
+  return std::to_string(hooks_held(status)) + "/" + std::to_string(agent::hooks_of(status.flags).size());
 }
 
 std::string isolation_word(const agent::Status& status) {
@@ -52,7 +52,7 @@ Json effective_json(const agent::Status& status) {
   const char* all = status.mode == policy::Mode::audit ? "audit" : "enforced";
   Json effective = Json::object();
   std::map<std::string, std::size_t> wanted, held;
-  for (const agent::Hook& hook : agent::hooks()) {
+  for (const agent::Hook& hook : agent::hooks_of(status.flags)) {
     wanted[agent::domain_name(hook.domain)]++;
     effective[agent::domain_name(hook.domain)]["hooks"] = Json::array();
   }
@@ -72,14 +72,14 @@ Json effective_json(const agent::Status& status) {
 
 Json requested_json(const agent::Status& status) {
   Json requested = Json::object();
-  for (const agent::Hook& hook : agent::hooks())
+  for (const agent::Hook& hook : agent::hooks_of(status.flags))
     requested[agent::domain_name(hook.domain)] = status.mode == policy::Mode::audit ? "audit" : "enforced";
   return requested;
 }
 
 Json denied_json(const agent::Status& status) {
   Json denied = Json::object();
-  for (const agent::Hook& hook : agent::hooks())
+  for (const agent::Hook& hook : agent::hooks_of(status.flags))
     if (const std::uint64_t n = status.denied.at(static_cast<std::size_t>(hook.id)); n > 0) denied[hook.name] = n;
   return denied;
 }
@@ -105,10 +105,10 @@ std::string details(const agent::Status& status) {
     if (hook.hook != nullptr && !holds(hook))
       text += "  missing hook " + std::string(hook.hook->name) + " (" + agent::domain_name(hook.hook->domain) +
               "): " + missing_reason(hook) + "\n";
-  if (status.hooks.size() < agent::hooks().size())
-    text += "  " + std::to_string(agent::hooks().size() - status.hooks.size()) + " hooks were not found at all\n";
-  const auto is_hook = [](const agent::Degradation& d) {  // said above, as a missing hook
-    return std::ranges::any_of(agent::hooks(), [&](const agent::Hook& hook) { return d.what == hook.name; });
+  if (status.hooks.size() < agent::hooks_of(status.flags).size())
+    text += "  " + std::to_string(agent::hooks_of(status.flags).size() - status.hooks.size()) + " hooks were not found at all\n";
+  const auto is_hook = [&status](const agent::Degradation& d) {  // said above, as a missing hook
+    return std::ranges::any_of(agent::hooks_of(status.flags), [&](const agent::Hook& hook) { return d.what == hook.name; });
   };
   for (const agent::Degradation& d : status.degraded)
     if (!is_hook(d))
@@ -154,7 +154,7 @@ std::string printable(std::string_view text, bool keep_newlines) {
 
 bool is_active(const agent::Status& status) {
   return status.isolation == agent::Isolation::active && status.mode == policy::Mode::enforce &&
-         hooks_held(status) == agent::hooks().size();
+         hooks_held(status) == agent::hooks_of(status.flags).size();
 }
 
 std::string headline(const agent::Status& status) {
@@ -175,7 +175,7 @@ Result<int> print_change(const agent::Status& status, bool json, bool accept_deg
   const std::string text =
       json ? pretty(status_json(status)) : printable(status.sandbox) + ": " + headline(status) + "\n" + ended_text(status);
   if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
-  const bool audit = status.mode == policy::Mode::audit && hooks_held(status) == agent::hooks().size();
+  const bool audit = status.mode == policy::Mode::audit && hooks_held(status) == agent::hooks_of(status.flags).size();
   return is_active(status) || audit || accept_degraded ? kExitOk : kExitLess;
 }
 
@@ -193,7 +193,7 @@ Json status_json(const agent::Status& status) {
           {"mode", std::string(policy::to_string(status.mode))},
           {"on_loss", std::string(policy::to_string(status.on_loss))},
           {"hooks_attached", status.hooks_attached()},
-          {"hooks_total", agent::hooks().size()},
+          {"hooks_total", agent::hooks_of(status.flags).size()},
           {"requested", requested_json(status)},
           {"effective", effective_json(status)},
           {"degraded", degraded},

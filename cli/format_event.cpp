@@ -55,6 +55,31 @@ void add_network(Json& json, const sbpf_event& event) {
   }
 }
 
+void add_name(Json& json, const agent::Event& event) {
+  json["name"] = event.name;
+  json["type"] = event.raw.net.level;  // of DNS
+  if (event.raw.net.option == 0) return;
+  policy::Address address;
+  std::copy(std::begin(event.raw.net.addr), std::end(event.raw.net.addr), address.begin());
+  json["address"] = policy::to_string(address);
+  json["addresses"] = event.raw.net.option;
+}
+
+void add_flow(Json& json, const agent::Event& event) {
+  policy::Address address;
+  std::copy(std::begin(event.raw.net.addr), std::end(event.raw.net.addr), address.begin());
+  json["protocol"] = protocol_name(event.raw.net);
+  json["address"] = policy::to_string(address);
+  json["port"] = event.raw.net.port;
+  json["flow"] = event.flow;
+  if (event.local_port != 0) json["local_port"] = event.local_port;
+  if (!event.name.empty()) json["name"] = event.name;
+  if (!event.exe.empty()) json["exe"] = event.exe;
+  if (event.raw.reason != SBPF_REASON_FLOW_ENDED) return;
+  json["sent"] = event.sent;
+  json["received"] = event.received;
+}
+
 void add_task(Json& json, const sbpf_event& event) {
   switch (event.hook) {
     case SBPF_HOOK_capable:
@@ -78,6 +103,7 @@ void add_task(Json& json, const sbpf_event& event) {
 }
 
 std::string hook_name(std::uint8_t id) {
+  if (id == SBPF_NO_HOOK) return "resolver";
   return id < agent::all_hooks().size() ? agent::all_hooks()[id].name : "hook " + std::to_string(id);
 }
 
@@ -157,6 +183,22 @@ const char* to_string(sbpf_reason reason) {
       return "exec_pinned";
     case SBPF_REASON_EXEC_PLACELESS:
       return "exec_placeless";
+    case SBPF_REASON_FLOW:
+      return "flow";
+    case SBPF_REASON_FLOW_ACCEPTED:
+      return "flow_accepted";
+    case SBPF_REASON_FLOW_ENDED:
+      return "flow_ended";
+    case SBPF_REASON_NAME_ANSWERED:
+      return "name_answered";
+    case SBPF_REASON_NAME:
+      return "name";
+    case SBPF_REASON_NAME_WITHHELD:
+      return "name_withheld";
+    case SBPF_REASON_NAME_RATE:
+      return "name_rate";
+    case SBPF_REASON_NAME_FAILED:
+      return "name_failed";
     case SBPF_REASON_MAX:
       break;
   }
@@ -188,7 +230,12 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
                {"tid", raw.tid},
                {"uid", raw.uid},
                {"comm", comm_of(raw)}};
-  if (raw.domain == SBPF_DOMAIN_NETWORK) add_network(json, raw);
+  if (event.flow != 0)
+    add_flow(json, event);
+  else if (!event.name.empty())
+    add_name(json, event);
+  else if (raw.domain == SBPF_DOMAIN_NETWORK)
+    add_network(json, raw);
   if (raw.domain == SBPF_DOMAIN_GUARD) add_task(json, raw);
   if (!event.path.empty()) {
     json["path"] = event.path;

@@ -44,11 +44,19 @@ Result<AddressPort> parse_address_port(std::string_view text) {
   const auto address = policy::parse_address(host);
   if (!address)
     return fail("usage", "'" + std::string(host) + "' is not an address",
-                "names are not resolved here: the kernel decides on addresses");
+                "an address, or for connect and send the name of a host");
   const auto port = parse_number(text.substr(colon + 1));
   if (!port || *port > 65535)
     return fail("usage", "'" + std::string(text.substr(colon + 1)) + "' is not a port (0 to 65535)", kEndpointHint);
   return AddressPort{*address, static_cast<std::uint16_t>(*port)};
+}
+
+std::optional<NamePort> parse_name_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || !policy::is_host_name(text.substr(0, colon))) return std::nullopt;
+  const auto port = parse_number(text.substr(colon + 1));
+  if (!port || *port == 0 || *port > 65535) return std::nullopt;
+  return NamePort{std::string(text.substr(0, colon)), static_cast<std::uint16_t>(*port)};
 }
 
 std::string to_string(const AddressPort& endpoint) {

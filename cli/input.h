@@ -27,6 +27,13 @@ Result<AddressPort> parse_address_port(std::string_view text);
 // The same, as people write it.
 std::string to_string(const AddressPort& endpoint);
 
+// "packages.example.org:443". Nothing if the text is none.
+struct NamePort {
+  std::string name;
+  std::uint16_t port = 0;
+};
+std::optional<NamePort> parse_name_port(std::string_view text);
+
 // "connect", "bind" or "send", with "tcp", "udp" or "" (udp for send, tcp otherwise). Errors: "usage".
 Result<policy::NetQuery> parse_question(std::string_view operation, std::string_view endpoint,
                                         std::string_view protocol);

@@ -62,6 +62,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_events(app, session);
   add_preflight(app, session);
   add_explain(app, session);
+  add_origin(app, session);
   add_stage(app, session);
   add_policy(app, session);
   add_break_glass(app, session);

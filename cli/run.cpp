@@ -51,7 +51,7 @@ void tell_status(int fd, const Json& json) {
 
 void tell_loss(const agent::Status& status, int status_fd) {
   tell("ISOLATION LOST: sandbox " + printable(status.sandbox) + " has " + std::to_string(status.hooks_attached()) +
-       "/" + std::to_string(agent::hooks().size()) + " hooks; on_loss: " +
+       "/" + std::to_string(agent::hooks_of(status.flags).size()) + " hooks; on_loss: " +
        std::string(policy::to_string(status.on_loss)) + (status.frozen ? ", its processes are frozen" : ""));
   for (const agent::HookStatus& hook : status.hooks)
     if (!hook.attached && hook.hook != nullptr)
@@ -115,6 +115,7 @@ Result<int> run(const RunArgs& args, const Session& session) {
 
   ignore_broken_pipes();  // nothing ends the watch over a running sandbox; the program gets the default back
   DenialSummary denials;
+  options->on_warning = [](const std::string& text) { tell("warning: " + printable(text)); };
   options->on_active = [&](const agent::Status& status) {
     tell(headline(status));
     tell_status(session.status_fd, status_json(status));

@@ -24,7 +24,7 @@ bool looks_like_name(std::string_view text) {
 }
 
 std::string address_hint(std::string_view text) {
-  if (looks_like_name(text)) return "host names are not supported by this version: give the numeric address";
+  if (looks_like_name(text)) return "a name is written as host: instead of address:";
   if (text.find('%') != std::string_view::npos) return "remove the zone: the address is matched on every interface";
   if (text.find('[') != std::string_view::npos) return "write the address without brackets, and the port in ports";
   const auto colons = std::count(text.begin(), text.end(), ':');

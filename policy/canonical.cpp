@@ -52,17 +52,35 @@ std::string scalar_text(std::string_view text) {
   return quoted + "\"";
 }
 
+namespace {
+
+// IPv6 in quotes: "::1" is a text, but a plain ::1 within {} is where YAML readers differ.
+std::string quoted_v6(const Address& address, const std::string& text) {
+  return is_v4(address) ? text : "\"" + text + "\"";
+}
+
+// What the entries of connect and bind end with.
+std::string ports_text(const std::vector<PortRange>& ports, Protocol protocol, const std::optional<Via>& via) {
+  std::string text = ", ports: [";
+  for (std::size_t i = 0; i < ports.size(); ++i) text += (i == 0 ? "" : ", ") + to_string(ports[i]);
+  text += "], protocol: " + std::string(policy::to_string(protocol));
+  if (via)
+    text += ", via: {address: " + quoted_v6(via->address, policy::to_string(via->address)) + ", port: " +
+            std::to_string(via->port) + "}";
+  return text + "}";
+}
+
+}  // namespace
+
+std::string entry_text(const HostRule& rule) {
+  return "{host: \"" + rule.pattern + "\"" + ports_text(rule.ports, rule.protocol, rule.via);
+}
+
 std::string entry_text(const Endpoint& endpoint) {
-  // IPv6 in quotes: "::1" is a text, but a plain ::1 within {} is where YAML readers differ.
-  const char* quote = is_v4(endpoint.address) ? "" : "\"";
-  std::string text = endpoint.prefix == 128 ? "{address: " : "{cidr: ";
-  text +=
-      quote +
-      (endpoint.prefix == 128 ? policy::to_string(endpoint.address) : cidr_text(endpoint.address, endpoint.prefix)) +
-      quote;
-  text += ", ports: [";
-  for (std::size_t i = 0; i < endpoint.ports.size(); ++i) text += (i == 0 ? "" : ", ") + to_string(endpoint.ports[i]);
-  return text + "], protocol: " + std::string(policy::to_string(endpoint.protocol)) + "}";
+  const bool one = endpoint.prefix == 128;
+  return (one ? "{address: " : "{cidr: ") +
+         quoted_v6(endpoint.address, one ? policy::to_string(endpoint.address) : cidr_text(endpoint.address, endpoint.prefix)) +
+         ports_text(endpoint.ports, endpoint.protocol, endpoint.via);
 }
 
 std::string path_text(std::string_view path) {
@@ -98,16 +116,17 @@ namespace {
 using internal::entry_text;
 using internal::scalar_text;
 
-std::string entries_text(std::string_view key, const std::vector<Endpoint>& entries) {
-  std::string text = "  " + std::string(key) + ":" + (entries.empty() ? " []" : "") + "\n";
+std::string entries_text(std::string_view key, const std::vector<Endpoint>& entries, const std::vector<HostRule>& hosts) {
+  std::string text = "  " + std::string(key) + ":" + (entries.empty() && hosts.empty() ? " []" : "") + "\n";
   for (const Endpoint& entry : entries) text += "    - " + entry_text(entry) + "\n";
+  for (const HostRule& rule : hosts) text += "    - " + entry_text(rule) + "\n";
   return text;
 }
 
 std::string network_text(const Network& network) {
   std::string text = "network:\n";
-  text += entries_text("connect", network.connect);
-  text += entries_text("bind", network.bind);
+  text += entries_text("connect", network.connect, network.hosts);
+  text += entries_text("bind", network.bind, {});
   text += std::string("  dangerously_allow_all: ") + (network.dangerously_allow_all ? "true" : "false") + "\n";
   text += std::string("  dangerously_allow_metadata: ") + (network.dangerously_allow_metadata ? "true" : "false") + "\n";
   text += "  dangerously_allow_sockets: [";
@@ -115,6 +134,8 @@ std::string network_text(const Network& network) {
     text += (i == 0 ? "" : ", ") + std::string(to_string(network.dangerously_allow_sockets[i]));
   text += "]\n";
   // Nothing at all where there are none.
+  if (network.record_flows) text += "  record_flows: true\n";
+  if (network.resolver) text += "  dns: {resolver: \"" + to_string(*network.resolver) + "\"}\n";
   if (!network.unix_peers.empty()) text += "  unix:\n";
   for (const UnixRule& rule : network.unix_peers) text += "    - " + internal::path_text(rule.peer) + "\n";
   return text;

@@ -12,7 +12,6 @@
 namespace sbpf::policy {
 namespace {
 
-using Entries = std::map<sbpf_rule_key, sbpf_rule, KeyLess>;
 using Ranges = std::map<sbpf_rule_key, std::vector<sbpf_port_range>, KeyLess>;
 
 // Header slots and rules share one value size; the bytes are copied as the kernel will read them.
@@ -22,6 +21,21 @@ sbpf_rule as_value(const Slot& slot) {
   sbpf_rule value;
   std::memcpy(&value, &slot, sizeof value);
   return value;
+}
+
+sbpf_rule_key via_key(std::uint32_t rule) {
+  sbpf_rule_key key{};
+  key.kind = SBPF_RULE_VIA;
+  std::memcpy(key.addr, &rule, sizeof rule);
+  return key;
+}
+
+void add_via(Entries& entries, std::uint32_t rule, const std::optional<Via>& via) {
+  if (!via) return;
+  sbpf_via value{};
+  std::memcpy(value.addr, via->address.data(), sizeof value.addr);
+  value.port = via->port;
+  entries.emplace(via_key(rule), as_value(value));
 }
 
 sbpf_rule_key slot_key(sbpf_header_slot slot) {
@@ -40,8 +54,39 @@ sbpf_rule empty_rule() {
 
 std::string describe(const Endpoint& entry) { return internal::located(entry.where, internal::entry_text(entry)); }
 
+// Sorted, without overlap; a port that two rules allow stays with the one whose range begins first.
+std::vector<sbpf_port_range> disjoint(std::vector<sbpf_port_range> all) {
+  std::sort(all.begin(), all.end(), [](const sbpf_port_range& a, const sbpf_port_range& b) {
+    return std::tie(a.first, a.rule) < std::tie(b.first, b.rule);
+  });
+  std::vector<sbpf_port_range> result;
+  for (sbpf_port_range range : all) {
+    if (!result.empty() && range.last <= result.back().last) continue;
+    if (!result.empty() && range.first <= result.back().last)
+      range.first = static_cast<__u16>(result.back().last + 1);
+    result.push_back(range);
+  }
+  return result;
+}
+
+// Ports that only touch, of different rules, become one range when there is no room for two, unless one of them leads
+// elsewhere; explain() then finds the rule by itself.
+void join_touching(std::vector<sbpf_port_range>& ranges) {
+  std::vector<sbpf_port_range> result;
+  for (const sbpf_port_range& range : ranges) {
+    if (!result.empty() && range.first == result.back().last + 1 &&
+        (range.rule == result.back().rule || ((range.rule | result.back().rule) & SBPF_RULE_LED) == 0))
+      result.back().last = range.last;
+    else
+      result.push_back(range);
+  }
+  ranges = std::move(result);
+}
+
 class Compiler {
  public:
+  explicit Compiler(std::uint32_t first_rule = 0) : next_rule_(first_rule) {}
+
   // Adds the keys of one list of entries. Rules are numbered on from where the last list ended.
   Result<void> add_all(sbpf_rule_kind kind, const std::vector<Endpoint>& entries) {
     ranges_.clear();
@@ -78,12 +123,13 @@ class Compiler {
     key.kind = static_cast<__u8>(kind);
     key.proto = static_cast<__u8>(proto);
     key.prefix_len = entry.prefix;
+    const std::uint32_t number = next_rule_ | (entry.via ? SBPF_RULE_LED : 0);
     std::memcpy(key.addr, entry.address.data(), sizeof key.addr);
     for (const PortRange& ports : entry.ports) {
       if (ports.last - ports.first >= SBPF_EXPAND_PORTS) {
         key.match = SBPF_PORT_RANGES;
         key.port = 0;
-        ranges_[key].push_back(sbpf_port_range{ports.first, ports.last, next_rule_});
+        ranges_[key].push_back(sbpf_port_range{ports.first, ports.last, number});
         continue;
       }
       key.match = SBPF_PORT_EXACT;
@@ -91,39 +137,11 @@ class Compiler {
         key.port = static_cast<__u16>(port);
         sbpf_rule rule = empty_rule();
         rule.n_ranges = 1;
-        rule.range[0] = sbpf_port_range{key.port, key.port, next_rule_};
+        rule.range[0] = sbpf_port_range{key.port, key.port, number};
         entries_.try_emplace(key, rule);  // of two rules that say the same, the first is the one that explains
       }
     }
     return entries_.size() + ranges_.size() <= SBPF_MAX_RULES;
-  }
-
-  // Sorted, without overlap; a port that two rules allow stays with the one whose range begins first.
-  static std::vector<sbpf_port_range> disjoint(std::vector<sbpf_port_range> all) {
-    std::sort(all.begin(), all.end(), [](const sbpf_port_range& a, const sbpf_port_range& b) {
-      return std::tie(a.first, a.rule) < std::tie(b.first, b.rule);
-    });
-    std::vector<sbpf_port_range> result;
-    for (sbpf_port_range range : all) {
-      if (!result.empty() && range.last <= result.back().last) continue;
-      if (!result.empty() && range.first <= result.back().last)
-        range.first = static_cast<__u16>(result.back().last + 1);
-      result.push_back(range);
-    }
-    return result;
-  }
-
-  // Ports that only touch, of different rules, become one range when there is no room for two; explain() then finds the
-  // rule by itself.
-  static void join_touching(std::vector<sbpf_port_range>& ranges) {
-    std::vector<sbpf_port_range> result;
-    for (const sbpf_port_range& range : ranges) {
-      if (!result.empty() && range.first == result.back().last + 1)
-        result.back().last = range.last;
-      else
-        result.push_back(range);
-    }
-    ranges = std::move(result);
   }
 
   Result<void> add_ranges(const std::vector<Endpoint>& entries) {
@@ -133,7 +151,7 @@ class Compiler {
       if (ranges.size() > SBPF_MAX_RANGES) join_touching(ranges);
       if (ranges.size() > SBPF_MAX_RANGES)
         return fail("too_many_ranges",
-                    describe(entries[ranges[SBPF_MAX_RANGES].rule - first_rule]) + ": more than " +
+                    describe(entries[(ranges[SBPF_MAX_RANGES].rule & ~SBPF_RULE_LED) - first_rule]) + ": more than " +
                         std::to_string(SBPF_MAX_RANGES) + " port ranges for this destination and protocol",
                     "join ranges; ranges of up to " + std::to_string(SBPF_EXPAND_PORTS) + " ports do not count");
       sbpf_rule rule = empty_rule();
@@ -181,6 +199,24 @@ sbpf_policy_id id_slot(const Policy& policy) {
   return id;
 }
 
+// By whom the resolver's answers are believed, and for what: all that decides what it opens.
+std::uint32_t names_number(const Policy& policy) {
+  if (policy.network.hosts.empty()) return 0;
+  Sha256 digest;
+  const auto add = [&digest](const std::string& text) { digest.add(text.c_str(), text.size() + 1); };
+  for (const HostRule& rule : policy.network.hosts) add(internal::entry_text(rule));
+  for (const Endpoint& entry : policy.network.connect) add(internal::entry_text(entry));
+  add(policy.network.resolver ? to_string(*policy.network.resolver) : "");
+  add(policy.mode == Mode::audit ? "audit" : "");
+  // What is opened bears the numbers of its rules, by which their proxies are found.
+  const bool led = std::any_of(policy.network.hosts.begin(), policy.network.hosts.end(), [](const HostRule& rule) { return rule.via.has_value(); });
+  add(led ? std::to_string(first_of_hosts(policy)) : "");
+  const auto hash = digest.finish();
+  std::uint32_t number = 0;
+  std::memcpy(&number, hash.data(), sizeof number);
+  return std::max<std::uint32_t>(number, 1);
+}
+
 sbpf_policy_process process_slot(const KernelAccess& kernel) {
   sbpf_policy_process slot{};
   for (std::uint32_t i = 0; i < SBPF_KERNEL_MAX; ++i)
@@ -205,6 +241,9 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   const auto bind_slot = prefix_slot(bind_lengths, policy.network.bind);
   if (!bind_slot) return fail(bind_slot.error(), "network.bind");
 
+  for (const HostRule& rule : policy.network.hosts)
+    if (auto opened = opened_entries(rule, 0, Address{}); !opened)
+      return fail(std::move(opened.error()), internal::entry_text(rule));
   Result<FsEntries> files;
   if (has_paths(policy)) files = filesystem_entries(policy, view, compiler.next_rule());
   if (!files)
@@ -220,11 +259,13 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   header.exec_places_only = policy.exec.allow_listed || policy.exec.deny_writable;
   if (policy.mode == Mode::audit) header.flags |= SBPF_POLICY_AUDIT;
   if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
+  if (policy.network.record_flows) header.flags |= SBPF_POLICY_RECORD;
   if (policy.network.dangerously_allow_metadata) header.flags |= SBPF_POLICY_NET_METADATA;
   for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
   header.n_connect_prefixes = static_cast<__u8>(connect_lengths.size());
   header.n_bind_prefixes = static_cast<__u8>(bind_lengths.size());
   header.generation = generation;
+  header.names = names_number(policy);
   for (const auto& [key, node] : *files) set_file_bit(header, key);
   header.n_rules = static_cast<__u32>(compiler.size() + files->size());
 
@@ -236,6 +277,10 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   for (const auto& [key, node] : *files) image.entries.emplace(key, as_value(node));
   for (const UnixRule& rule : policy.network.unix_peers)
     if (rule.abstract()) image.entries.emplace(unix_key(rule.peer), empty_rule());
+  for (std::size_t i = 0; i < policy.network.connect.size(); ++i)
+    add_via(image.entries, static_cast<std::uint32_t>(i), policy.network.connect[i].via);
+  for (std::size_t i = 0; i < policy.network.hosts.size(); ++i)
+    add_via(image.entries, first_of_hosts(policy) + static_cast<std::uint32_t>(i), policy.network.hosts[i].via);
   image.entries[slot_key(SBPF_SLOT_ID)] = as_value(id_slot(policy));
   image.entries[slot_key(SBPF_SLOT_CONNECT_PREFIXES)] = as_value(*connect_slot);
   image.entries[slot_key(SBPF_SLOT_BIND_PREFIXES)] = as_value(*bind_slot);
@@ -245,6 +290,46 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
   std::memcpy(header.image_sha256, digest.data(), digest.size());
   image.entries[slot_key(SBPF_SLOT_HEADER)] = as_value(header);
   return image;
+}
+
+std::uint32_t first_of_hosts(const Policy& policy) {
+  return static_cast<std::uint32_t>(policy.network.connect.size() + policy.network.bind.size() +
+                                    policy.filesystem.rules.size() + policy.exec.rules.size());
+}
+
+Result<Entries> opened_entries(const HostRule& rule, std::uint32_t number, const Address& address) {
+  Compiler compiler(number);
+  if (auto added = compiler.add_all(SBPF_RULE_CONNECT, {Endpoint{address, 128, rule.ports, rule.protocol, rule.where, rule.via}}); !added)
+    return tl::unexpected(added.error());
+  return compiler.take();
+}
+
+bool join_rules(sbpf_rule& into, const sbpf_rule& other) {
+  std::vector<sbpf_port_range> both(into.range, into.range + into.n_ranges);
+  both.insert(both.end(), other.range, other.range + other.n_ranges);
+  std::vector<sbpf_port_range> ranges = disjoint(both);
+  if (ranges.size() > SBPF_MAX_RANGES) join_touching(ranges);
+  if (ranges.size() > SBPF_MAX_RANGES) return false;
+  into = empty_rule();
+  into.n_ranges = static_cast<__u32>(ranges.size());
+  std::copy(ranges.begin(), ranges.end(), into.range);
+  return true;
+}
+
+void add_rule(Image& image, const sbpf_rule_key& key, const sbpf_rule& rule) {
+  image.entries.insert_or_assign(key, rule);
+  if (key.match != SBPF_PORT_RANGES) return;
+  sbpf_policy_header header = image.header();
+  sbpf_prefixes prefixes{};
+  sbpf_rule& slot = image.entries[slot_key(SBPF_SLOT_CONNECT_PREFIXES)];
+  std::memcpy(&prefixes, &slot, sizeof prefixes);
+  if (header.n_connect_prefixes > 0 && prefixes.len[0] == key.prefix_len) return;  // the longest comes first
+  if (header.n_connect_prefixes == SBPF_MAX_PREFIXES) return;
+  std::copy_backward(prefixes.len, prefixes.len + header.n_connect_prefixes, prefixes.len + header.n_connect_prefixes + 1);
+  prefixes.len[0] = key.prefix_len;
+  ++header.n_connect_prefixes;
+  slot = as_value(prefixes);
+  image.entries[slot_key(SBPF_SLOT_HEADER)] = as_value(header);
 }
 
 std::array<std::uint8_t, 32> image_sha256(const Entries& entries) {

@@ -31,6 +31,15 @@ bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule) {
   return allowed;
 }
 
+std::optional<Via> via_of(const Image& image, std::uint32_t rule) {
+  const sbpf_via* found = sbpf_via_of(const_cast<Image*>(&image), rule);
+  if (found == nullptr) return std::nullopt;
+  Via via;
+  std::memcpy(via.address.data(), found->addr, via.address.size());
+  via.port = found->port;
+  return via;
+}
+
 bool is_canary(const NetQuery& query) {
   sbpf_net_query q{};
   q.port = query.port;

@@ -12,6 +12,9 @@ namespace sbpf::policy::internal {
 // "{address: 1.2.3.4, ports: [443], protocol: tcp}"
 std::string entry_text(const Endpoint& endpoint);
 
+// "{host: "*.example.org", ports: [443], protocol: tcp}"
+std::string entry_text(const HostRule& rule);
+
 // "filesystem.read: /usr"
 std::string entry_text(const FsRule& rule);
 

@@ -38,6 +38,14 @@ const Endpoint* deciding(const Policy& policy, const NetQuery& query, std::uint3
   return found == list.end() ? nullptr : &*found;
 }
 
+bool covers(const HostRule& rule, const std::string& name, sbpf_proto proto, std::uint16_t port) {
+  if (rule.protocol == Protocol::tcp && proto != SBPF_PROTO_TCP) return false;
+  if (rule.protocol == Protocol::udp && proto != SBPF_PROTO_UDP) return false;
+  return host_matches(rule.pattern, name) && std::any_of(rule.ports.begin(), rule.ports.end(), [port](const PortRange& range) {
+           return port >= range.first && port <= range.last;
+         });
+}
+
 }  // namespace
 
 std::string rule_text(const Policy& policy, std::uint32_t rule) {
@@ -46,7 +54,9 @@ std::string rule_text(const Policy& policy, std::uint32_t rule) {
     const std::size_t of_file = rule - policy.network.connect.size() - policy.network.bind.size();
     if (of_file < policy.filesystem.rules.size()) return internal::entry_text(policy.filesystem.rules[of_file]);
     const std::size_t of_program = of_file - policy.filesystem.rules.size();
-    return of_program < policy.exec.rules.size() ? internal::entry_text(policy.exec.rules[of_program]) : "";
+    if (of_program < policy.exec.rules.size()) return internal::entry_text(policy.exec.rules[of_program]);
+    const std::size_t of_name = of_program - policy.exec.rules.size();
+    return of_name < policy.network.hosts.size() ? "network.connect: " + internal::entry_text(policy.network.hosts[of_name]) : "";
   }
   const char* list = rule < policy.network.connect.size() ? "network.connect: " : "network.bind: ";
   return list + internal::entry_text(*entry);
@@ -68,6 +78,7 @@ std::string suggestion(const NetQuery& query) {
     case SBPF_RULE_FS_INODE:
     case SBPF_RULE_FS_NAME:
     case SBPF_RULE_UNIX:
+    case SBPF_RULE_VIA:
     case SBPF_RULE_KIND_MAX:
       return "";
   }
@@ -100,6 +111,24 @@ Explanation explain(const Policy& policy, const Image& image, const NetQuery& qu
   } else if (const Endpoint* entry = deciding(policy, query, rule)) {
     answer.rule = internal::entry_text(*entry);
     answer.where = entry->where;
+  }
+  return answer;
+}
+
+Explanation explain_host(const Policy& policy, const std::string& name, sbpf_proto proto, std::uint16_t port) {
+  Explanation answer;
+  answer.audit_only = policy.mode == Mode::audit;
+  const auto& hosts = policy.network.hosts;
+  const auto rule = std::find_if(hosts.begin(), hosts.end(), [&](const HostRule& r) { return covers(r, name, proto, port); });
+  answer.allowed = rule != hosts.end() || policy.network.dangerously_allow_all;
+  if (rule != hosts.end()) {
+    answer.rule = internal::entry_text(*rule);
+    answer.where = rule->where;
+  } else if (answer.allowed) {
+    answer.rule = "dangerously_allow_all";
+  } else {
+    const HostRule missing{name, {PortRange{port, port}}, proto == SBPF_PROTO_TCP ? Protocol::tcp : Protocol::udp, {}};
+    answer.suggestion = "network: {connect: [" + internal::entry_text(missing) + "]}";
   }
   return answer;
 }

@@ -29,8 +29,8 @@ struct Image {
 struct FsView;  // policy/filesystem.h
 
 // Compiles a policy. `generation` numbers the publication; `view` says where the paths of filesystem rules lie. Rules
-// are numbered in order: network.connect first, then network.bind, then filesystem, then process.exec (rule_text() gives a
-// number's text).
+// are numbered in order: network.connect first, then network.bind, then filesystem, then process.exec, then the names of
+// network.connect (rule_text() gives a number's text).
 // Errors: "too_many_rules", "too_many_prefixes", "too_many_ranges", and those of filesystem_entries(), with the offending
 // entry's location in the message.
 Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsView& view);
@@ -38,6 +38,20 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
 // SHA-256 over all entries in their order, but for the header (port 0), which holds it: what the agent recomputes from
 // the kernel's map.
 std::array<std::uint8_t, 32> image_sha256(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& entries);
+
+// The number of the rule of network.hosts[0].
+std::uint32_t first_of_hosts(const Policy& policy);
+
+// What an answer for a name opens: the rules that this address has by one of network.hosts, as compile() makes them of an
+// entry with an address. `number` is the rule's. Errors: "too_many_ranges".
+using Entries = std::map<sbpf_rule_key, sbpf_rule, KeyLess>;
+Result<Entries> opened_entries(const HostRule& rule, std::uint32_t number, const Address& address);
+
+// Adds to a rule's ranges those of another one for the same key. False if there is no room: `into` is as it was.
+bool join_rules(sbpf_rule& into, const sbpf_rule& other);
+
+// Puts a rule for a single address into an image. Its hash is then not that of its contents.
+void add_rule(Image& image, const sbpf_rule_key& key, const sbpf_rule& rule);
 
 // Where a rule's number could stand: no rule decided (SBPF_NO_RULE of bpf/decide.h).
 inline constexpr std::uint32_t kNoRule = ~0u;
@@ -53,6 +67,9 @@ struct NetQuery {
 // The kernel's verdict on the endpoint under this image (mode aside): decide_net() of bpf/decide.h. `rule`, if given,
 // receives the number of the rule that allowed it, or kNoRule.
 bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule = nullptr);
+
+// Where connections that this rule allows are led instead; nothing: to whom they are for.
+std::optional<Via> via_of(const Image& image, std::uint32_t rule);
 
 // Is it the endpoint that every policy denies (SBPF_CANARY_PORT)?
 bool is_canary(const NetQuery& query);
@@ -78,6 +95,10 @@ struct Explanation {
   std::string suggestion;     // on denial: the smallest YAML that would allow it
 };
 Explanation explain(const Policy& policy, const Image& image, const NetQuery& query);
+
+// The same for a connection to a host's name: by the patterns of network.connect. `name` as parse_host_pattern() takes it,
+// without a *.
+Explanation explain_host(const Policy& policy, const std::string& name, sbpf_proto proto, std::uint16_t port);
 
 // The text of a rule number: "network.connect: {address: 1.2.3.4, ports: [443], protocol: tcp}" or
 // "filesystem.protect: /workspace/tests"; empty if there is none.

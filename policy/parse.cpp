@@ -22,6 +22,7 @@
 #include "policy/entry_text.h"
 #include "policy/image.h"
 #include "policy/reader.h"
+#include "policy/via.h"
 
 namespace sbpf::policy {
 namespace {
@@ -37,11 +38,19 @@ void sort_unique(std::vector<T>& values) {
 }
 
 void normalise(std::vector<Endpoint>& entries) {
-  const auto content = [](const Endpoint& e) { return std::tie(e.address, e.prefix, e.protocol, e.ports); };
+  const auto content = [](const Endpoint& e) { return std::tie(e.address, e.prefix, e.protocol, e.ports, e.via); };
   std::stable_sort(entries.begin(), entries.end(),
                    [&](const Endpoint& a, const Endpoint& b) { return content(a) < content(b); });
   const auto same = [&](const Endpoint& a, const Endpoint& b) { return content(a) == content(b); };
   entries.erase(std::unique(entries.begin(), entries.end(), same), entries.end());
+}
+
+void normalise(std::vector<HostRule>& hosts) {
+  const auto content = [](const HostRule& h) { return std::tie(h.pattern, h.protocol, h.ports, h.via); };
+  std::stable_sort(hosts.begin(), hosts.end(),
+                   [&](const HostRule& a, const HostRule& b) { return content(a) < content(b); });
+  const auto same = [&](const HostRule& a, const HostRule& b) { return content(a) == content(b); };
+  hosts.erase(std::unique(hosts.begin(), hosts.end(), same), hosts.end());
 }
 
 template <typename T>
@@ -76,15 +85,21 @@ void merge(Draft& base, Draft later) {
     base.network_none = true;  // for whoever merges the result of this merge over something else
     base.dangerously_allow_all.reset();
     base.dangerously_allow_metadata.reset();
+    base.record_flows.reset();
     base.connect.clear();
     base.bind.clear();
     base.dangerously_allow_sockets.clear();
     base.unix_peers.clear();
+    base.hosts.clear();
+    base.resolver.reset();
   }
   replace(base.dangerously_allow_all, later.dangerously_allow_all);
   replace(base.dangerously_allow_metadata, later.dangerously_allow_metadata);
+  replace(base.record_flows, later.record_flows);
   append(base.connect, std::move(later.connect));
   append(base.bind, std::move(later.bind));
+  append(base.hosts, std::move(later.hosts));
+  replace(base.resolver, later.resolver);
   append(base.dangerously_allow_sockets, std::move(later.dangerously_allow_sockets));
   for (auto& [peer, rule] : later.unix_peers) base.unix_peers.insert_or_assign(peer, std::move(rule));
   merge(base.filesystem, std::move(later.filesystem));
@@ -178,10 +193,14 @@ Policy finish(Draft draft) {
   policy.mode = draft.mode.value_or(Mode::enforce);
   policy.on_loss = draft.on_loss.value_or(OnLoss::freeze);
   policy.network.dangerously_allow_all = draft.dangerously_allow_all && draft.dangerously_allow_all->value;
+  policy.network.record_flows = draft.record_flows.value_or(false);
   policy.network.dangerously_allow_metadata = draft.dangerously_allow_metadata.value_or(false);
   policy.network.connect = std::move(draft.connect);
   policy.network.bind = std::move(draft.bind);
   policy.network.dangerously_allow_sockets = std::move(draft.dangerously_allow_sockets);
+  policy.network.hosts = std::move(draft.hosts);
+  policy.network.resolver = draft.resolver;
+  normalise(policy.network.hosts);
   normalise(policy.network.connect);
   normalise(policy.network.bind);
   sort_unique(policy.network.dangerously_allow_sockets);
@@ -215,7 +234,7 @@ Policy finish(Draft draft) {
 // A list beside dangerously_allow_all looks as if it limited something.
 void check_contradiction(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
   if (!draft.dangerously_allow_all || !draft.dangerously_allow_all->value) return;
-  const char* list = !draft.connect.empty()                     ? "connect"
+  const char* list = !draft.connect.empty() || !draft.hosts.empty() ? "connect"
                      : !draft.bind.empty()                      ? "bind"
                      : !draft.dangerously_allow_sockets.empty() ? "dangerously_allow_sockets"
                      : !draft.unix_peers.empty()                ? "unix"
@@ -297,6 +316,7 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   check_contradiction(draft, diagnostics);
   check_contradiction(draft.filesystem, diagnostics);
   check_metadata(draft, diagnostics);
+  internal::check_via(draft.connect, diagnostics);
   check_deny_writable(draft, diagnostics);
   check_new_privileges(draft, diagnostics);
   internal::check_secrets(draft, diagnostics);

@@ -42,6 +42,13 @@ struct PortRange {  // both ends included; host byte order; first <= last
 // A 16-byte address, network byte order; v4 as ::ffff:a.b.c.d.
 using Address = std::array<std::uint8_t, 16>;
 
+// A proxy on the host's side that gets an entry's connections instead of whom they are for.
+struct Via {
+  Address address{};
+  std::uint16_t port = 0;  // host byte order
+  auto operator<=>(const Via&) const = default;
+};
+
 // One entry of network.connect or network.bind.
 struct Endpoint {
   Address address{};
@@ -49,7 +56,32 @@ struct Endpoint {
   std::vector<PortRange> ports;
   Protocol protocol = Protocol::any;
   Location where;
+  std::optional<Via> via = {};  // of connect; then protocol is tcp
 };
+
+// One entry of network.connect that goes by name. The sandbox reaches the addresses that its resolver was given for it.
+struct HostRule {
+  std::string pattern;  // lower case, no dot at its end: "a.example.org", "*.example.org" (one label), "**.example.org" (any
+                        // number of labels, but at least one)
+  std::vector<PortRange> ports;
+  Protocol protocol = Protocol::any;
+  Location where;
+  std::optional<Via> via = {};  // as Endpoint's
+};
+
+// Does the name fall under the pattern? `name` in any case, with or without a dot at its end.
+bool host_matches(std::string_view pattern, std::string_view name);
+
+// Is it a name that could be asked for: as parse() takes it for `host`, without a *?
+bool is_host_name(std::string_view text);
+
+struct Network;
+// May an answer for one of the policy's names lead there? To public addresses, and to those that network.connect lists.
+bool may_lead_to(const Network& network, const Address& address);
+
+// May an answer for a name of another's lead there? Not to private, local, special or metadata addresses, nor to what
+// stands for one (NAT64, 6to4).
+bool is_public(const Address& address);
 
 // One entry of network.unix: whom the sandbox may talk to outside.
 struct UnixRule {
@@ -61,8 +93,11 @@ struct UnixRule {
 struct Network {
   bool dangerously_allow_all = false;
   bool dangerously_allow_metadata = false;  // lists, networks and dangerously_allow_all leave these addresses out
+  bool record_flows = false;                // what is allowed is told as well: an event for each flow
   std::vector<Endpoint> connect;
   std::vector<Endpoint> bind;                        // port 0: the kernel picks
+  std::vector<HostRule> hosts;                       // of connect; sorted
+  std::optional<Address> resolver;                   // who answers for the hosts; unset: as /etc/resolv.conf says
   std::vector<sbpf_socket_class> dangerously_allow_sockets;  // sorted, unique
   std::vector<UnixRule> unix_peers;                          // sorted by peer (its bytes), each once
 };

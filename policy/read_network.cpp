@@ -4,11 +4,17 @@
 #include <set>
 
 #include "policy/reader.h"
+#include "policy/via.h"
 
 namespace sbpf::policy::internal {
 namespace {
 
 constexpr Protocol kProtocols[] = {Protocol::any, Protocol::tcp, Protocol::udp};
+
+bool has_key(const YamlNode& map, std::string_view name) {
+  return std::any_of(map.keys.begin(), map.keys.end(),
+                     [name](const YamlNode& key) { return key.kind == YamlNode::Kind::scalar && key.text == name; });
+}
 
 // One entry of connect or bind while it is read.
 struct EntryReader {
@@ -18,12 +24,22 @@ struct EntryReader {
   bool bad = false;
   const YamlNode* address = nullptr;
   const YamlNode* cidr = nullptr;
+  const YamlNode* host = nullptr;
+  std::string pattern = {};
   const YamlNode* ports = nullptr;
+  const YamlNode* via = nullptr;
 
   void read_address(const YamlNode& node, const std::string& key) {
     address = &node;
-    if (auto host = reader.value<Address>(node, key, "an address", parse_host))
-      endpoint.address = *host;
+    if (auto value = reader.value<Address>(node, key, "an address", parse_host))
+      endpoint.address = *value;
+    else
+      bad = true;
+  }
+  void read_host(const YamlNode& node, const std::string& key) {
+    host = &node;
+    if (auto value = reader.value<std::string>(node, key, "a host name", parse_host_pattern))
+      pattern = *value;
     else
       bad = true;
   }
@@ -52,6 +68,44 @@ struct EntryReader {
     bad = bad || node.kind != YamlNode::Kind::sequence || endpoint.ports.size() != node.items.size() ||
           node.items.empty();
   }
+  void read_via(const YamlNode& node, const std::string& key) {
+    via = &node;
+    Via proxy;
+    bool has_address = false;
+    reader.map(node, key,
+               {{"address",
+                 [&](const YamlNode& n, const std::string& k) {
+                   if (auto value = reader.value<Address>(n, k, "an address", parse_host)) {
+                     proxy.address = *value;
+                     has_address = true;
+                   }
+                 }},
+                {"port",
+                 [&](const YamlNode& n, const std::string& k) {
+                   const auto parse_one = [](std::string_view text) { return parse_ports(text, 1); };
+                   const auto range = reader.value<PortRange>(n, k, "a port", parse_one);
+                   if (range && range->first == range->last) proxy.port = range->first;
+                   if (range && range->first != range->last)
+                     reader.error(n, k, {"bad_port", "a proxy has one port", "write port: 3128"});
+                 }}},
+               {});
+    bad = bad || !has_address || proxy.port == 0;
+    if (node.kind != YamlNode::Kind::map) return;
+    if (!has_key(node, "address") || !has_key(node, "port"))
+      reader.error(node, key, {"missing_key", "a proxy has an address and a port", "write via: {address: 127.0.0.1, port: 3128}"});
+    else if (const std::string problem = bad ? "" : via_problem(proxy); !problem.empty())
+      reader.error(node, key, {"bad_via", problem, "name the proxy by its own address"});
+    endpoint.via = proxy;
+  }
+  // What only the whole entry tells.
+  void check_via(const std::string& key) {
+    if (!via || bad) return;
+    if (endpoint.protocol != Protocol::tcp)
+      reader.error(*via, key + ".via", {"via_needs_tcp", "only TCP connections are led to a proxy", "add protocol: tcp to the entry"});
+    else if (!is_v4(endpoint.via->address) && (host || is_v4(endpoint.address)))
+      reader.error(*via, key + ".via",
+                   {"via_family", "sockets of IPv4 cannot be led to an IPv6 address", "name the proxy by an IPv4 address"});
+  }
   void read_protocol(const YamlNode& node, const std::string& key) {
     if (auto i = reader.word(node, key, "bad_protocol", {"any", "tcp", "udp"}))
       endpoint.protocol = kProtocols[*i];
@@ -60,46 +114,59 @@ struct EntryReader {
   }
 };
 
-void read_entry(const YamlNode& node, const std::string& key, bool bind, Reader& reader, std::vector<Endpoint>& out) {
+void read_entry(const YamlNode& node, const std::string& key, bool bind, Reader& reader, std::vector<Endpoint>& out,
+                std::vector<HostRule>* hosts) {
   EntryReader entry{reader, static_cast<std::uint16_t>(bind ? 0 : 1), {}};
   entry.endpoint.where = reader.where(node);
-  const std::vector<Reader::Field> fields = {
+  std::vector<Reader::Field> fields = {
       {"address", [&](const YamlNode& n, const std::string& k) { entry.read_address(n, k); }},
       {"cidr", [&](const YamlNode& n, const std::string& k) { entry.read_cidr(n, k); }},
       {"ports", [&](const YamlNode& n, const std::string& k) { entry.read_ports(n, k); }},
       {"protocol", [&](const YamlNode& n, const std::string& k) { entry.read_protocol(n, k); }},
   };
-  bool is_later = false;
-  std::vector<Reader::Later> later;
   if (!bind) {
-    later = {{"host", "host names come with policed DNS in a later version; give the address"},
-             {"via", "proxies come in a later version; allow the proxy's own address and port"}};
-    is_later = std::any_of(node.keys.begin(), node.keys.end(), [](const YamlNode& name) {
-      return name.kind == YamlNode::Kind::scalar && (name.text == "host" || name.text == "via");
-    });
+    fields.push_back({"host", [&](const YamlNode& n, const std::string& k) { entry.read_host(n, k); }});
+    fields.push_back({"via", [&](const YamlNode& n, const std::string& k) { entry.read_via(n, k); }});
   }
-  reader.map(node, key, fields, later);
+  reader.map(node, key, fields, {});
   if (node.kind != YamlNode::Kind::map) return;
-  if (entry.address && entry.cidr) {
+  const int targets = (entry.address ? 1 : 0) + (entry.cidr ? 1 : 0) + (entry.host ? 1 : 0);
+  if (targets > 1) {
     reader.error(node, key,
-                 {"address_and_cidr", "an entry has either address or cidr, not both", "make it two entries"});
+                 {"address_and_cidr", std::string("an entry has one of address, cidr") + (bind ? "" : " and host"),
+                  "make it two entries"});
     return;
   }
-  if (!entry.address && !entry.cidr && !is_later)
-    reader.error(
-        node, key,
-        {"missing_key", "the entry has neither address nor cidr", "add address: 127.0.0.1, or cidr: 10.0.0.0/8"});
+  if (targets == 0)
+    reader.error(node, key,
+                 {"missing_key", std::string("the entry has neither address nor cidr") + (bind ? "" : " nor host"),
+                  "add address: 127.0.0.1, or cidr: 10.0.0.0/8"});
   if (!entry.ports)
     reader.error(node, key, {"missing_key", "the entry has no ports", "add ports: [443]; [1-65535] is all of them"});
-  if (entry.bad || !entry.ports || (!entry.address && !entry.cidr)) return;
-  entry.endpoint.ports = normal_ports(std::move(entry.endpoint.ports));
-  out.push_back(std::move(entry.endpoint));
+  entry.check_via(key);
+  if (entry.bad || !entry.ports || targets == 0) return;
+  Endpoint& endpoint = entry.endpoint;
+  endpoint.ports = normal_ports(std::move(endpoint.ports));
+  if (entry.host)
+    hosts->push_back(HostRule{std::move(entry.pattern), std::move(endpoint.ports), endpoint.protocol, endpoint.where, endpoint.via});
+  else
+    out.push_back(std::move(endpoint));
 }
 
-void read_entries(const YamlNode& node, const std::string& key, bool bind, Reader& reader, std::vector<Endpoint>& out) {
+void read_entries(const YamlNode& node, const std::string& key, bool bind, Reader& reader, std::vector<Endpoint>& out,
+                  std::vector<HostRule>* hosts) {
   reader.list(
       node, key, "a list, as in [{address: 127.0.0.1, ports: [18443]}]",
-      [&](const YamlNode& item, const std::string& item_key) { read_entry(item, item_key, bind, reader, out); });
+      [&](const YamlNode& item, const std::string& item_key) { read_entry(item, item_key, bind, reader, out, hosts); });
+}
+
+void read_dns(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
+  reader.map(node, key,
+             {{"resolver",
+               [&](const YamlNode& n, const std::string& k) {
+                 if (auto address = reader.value<Address>(n, k, "an address", parse_host)) draft.resolver = *address;
+               }}},
+             {});
 }
 
 void read_sockets(const YamlNode& node, const std::string& key, Reader& reader, std::vector<sbpf_socket_class>& out) {
@@ -138,8 +205,8 @@ void read_network(const YamlNode& node, const std::string& key, Reader& reader, 
     return;
   }
   const std::vector<Reader::Field> fields = {
-      {"connect", [&](const YamlNode& n, const std::string& k) { read_entries(n, k, false, reader, draft.connect); }},
-      {"bind", [&](const YamlNode& n, const std::string& k) { read_entries(n, k, true, reader, draft.bind); }},
+      {"connect", [&](const YamlNode& n, const std::string& k) { read_entries(n, k, false, reader, draft.connect, &draft.hosts); }},
+      {"bind", [&](const YamlNode& n, const std::string& k) { read_entries(n, k, true, reader, draft.bind, nullptr); }},
       {"dangerously_allow_all",
        [&](const YamlNode& n, const std::string& k) {
          if (auto b = reader.boolean(n, k)) draft.dangerously_allow_all = Placed<bool>{*b, reader.where(n)};
@@ -150,12 +217,14 @@ void read_network(const YamlNode& node, const std::string& key, Reader& reader, 
        }},
       {"dangerously_allow_sockets",
        [&](const YamlNode& n, const std::string& k) { read_sockets(n, k, reader, draft.dangerously_allow_sockets); }},
+      {"record_flows",
+       [&](const YamlNode& n, const std::string& k) {
+         if (auto b = reader.boolean(n, k)) draft.record_flows = *b;
+       }},
+      {"dns", [&](const YamlNode& n, const std::string& k) { read_dns(n, k, reader, draft); }},
       {"unix", [&](const YamlNode& n, const std::string& k) { read_unix(n, k, reader, draft.unix_peers); }},
   };
-  const std::vector<Reader::Later> later = {
-      {"dns", "policed DNS comes in a later version; allow the resolver's address and port 53 in connect"},
-  };
-  reader.map(node, key, fields, later);
+  reader.map(node, key, fields, {});
 }
 
 }  // namespace sbpf::policy::internal

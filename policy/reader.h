@@ -49,7 +49,10 @@ struct Draft {
   bool network_none = false;
   std::optional<Placed<bool>> dangerously_allow_all;
   std::optional<bool> dangerously_allow_metadata;
+  std::optional<bool> record_flows;
   std::vector<Endpoint> connect, bind;
+  std::vector<HostRule> hosts;
+  std::optional<Address> resolver;
   std::vector<sbpf_socket_class> dangerously_allow_sockets;
   std::map<std::string, UnixRule> unix_peers;  // by peer
   DraftFilesystem filesystem;

@@ -203,6 +203,35 @@ bool within(std::string_view path, std::string_view directory) {
   return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
 }
 
+Value<std::string> parse_host_pattern(std::string_view text) {
+  constexpr std::size_t kMaxHost = 253, kMaxLabel = 63;
+  const auto bad = [text](const char* what, const char* hint) {
+    return tl::unexpected(BadValue{"bad_host", quoted(text) + " " + what, hint});
+  };
+  std::string name(text);
+  std::transform(name.begin(), name.end(), name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+  if (name.ends_with('.')) name.pop_back();
+  if (parse_address(name)) return bad("is an address", "write address: instead of host:");
+  std::string_view labels = name;
+  if (labels.starts_with("**."))
+    labels.remove_prefix(3);
+  else if (labels.starts_with("*."))
+    labels.remove_prefix(2);
+  if (labels.empty() || name.size() > kMaxHost || name == "*" || name == "**")
+    return bad("is not a host name", "write a name as in packages.example.org, *.example.org or **.example.org");
+  while (true) {
+    const std::string_view label = labels.substr(0, labels.find('.'));
+    const bool good = !label.empty() && label.size() <= kMaxLabel && label.front() != '-' && label.back() != '-' &&
+                      std::all_of(label.begin(), label.end(), [](char c) { return letter(c) || digit(c) || c == '-' || c == '_'; });
+    if (!good)
+      return bad("is not a host name", label.find('*') != std::string_view::npos
+                                           ? "a * stands only for the first labels: *.example.org, **.example.org"
+                                           : "labels are letters, digits, - and _; other scripts are written as xn--…");
+    if (label.size() == labels.size()) return name;
+    labels.remove_prefix(label.size() + 1);
+  }
+}
+
 namespace {
 
 // Directories in which sockets lie that control the host or act for its users, beside others and under names that nobody

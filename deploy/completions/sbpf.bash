@@ -56,7 +56,7 @@ _sbpf() {
   esac
 
   if ((COMP_CWORD == 1)); then
-    options="run env attach swap detach kill status verify list events preflight explain stage policy break-glass
+    options="run env attach swap detach kill status verify list events preflight explain stage origin policy break-glass
       unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
@@ -66,12 +66,13 @@ _sbpf() {
     run) options="--policy --name --timeout --user --env --status-fd --events --quiet -- --help" ;;
     env) options="--policy --env -- --help" ;;
     attach) options="--cgroup --policy --name --evict --keep-open-sockets --json --help" ;;
+    origin) options="--json --help" ;;
     swap) options="--policy --json --help $(_sbpf_sandboxes)" ;;
     detach) options="--all --help $(_sbpf_sandboxes)" ;;
     kill) options="--help $(_sbpf_sandboxes)" ;;
     status) options="--require --json --help $(_sbpf_sandboxes)" ;;
     verify) options="--json --help $(_sbpf_sandboxes)" ;;
-    events) options="--follow --json --help $(_sbpf_sandboxes)" ;;
+    events) options="--follow --flows --json --help $(_sbpf_sandboxes)" ;;
     list | preflight) options="--json --help" ;;
     explain)
       case $prev in

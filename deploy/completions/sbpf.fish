@@ -26,6 +26,7 @@ complete -c sbpf -n __sbpf_needs_command -l version -d 'Print the version'
 complete -c sbpf -n __sbpf_needs_command -a run -d 'Run a program in a new sandbox'
 complete -c sbpf -n __sbpf_needs_command -a env -d 'Run a program with a policy\'s environment only'
 complete -c sbpf -n __sbpf_needs_command -a attach -d 'Put a policy on an existing cgroup'
+complete -c sbpf -n __sbpf_needs_command -a origin -d 'Tell a proxy whom a connection is for'
 complete -c sbpf -n __sbpf_needs_command -a swap -d 'Change the policy of a live sandbox'
 complete -c sbpf -n __sbpf_needs_command -a detach -d 'Take the policy off a sandbox'
 complete -c sbpf -n __sbpf_needs_command -a kill -d 'Kill every process of a sandbox'
@@ -54,6 +55,7 @@ complete -c sbpf -n '__sbpf_using attach' -l evict -d 'End forbidden open connec
 complete -c sbpf -n '__sbpf_using attach' -l keep-open-sockets -d 'Accept forbidden open sockets'
 complete -c sbpf -n '__sbpf_using detach' -l all -d 'All sandboxes'
 complete -c sbpf -n '__sbpf_using status' -l require -x -a active -d 'Exit with 3 unless it is so'
+complete -c sbpf -n '__sbpf_using events' -l flows -d 'Only connections and datagrams'
 complete -c sbpf -n '__sbpf_using break-glass' -l reason -x -d Why
 complete -c sbpf -n '__sbpf_using break-glass' -l for -x -d 'How long'
 complete -c sbpf -n '__sbpf_using break-glass' -l close -d 'Close the window'
@@ -61,7 +63,7 @@ complete -c sbpf -n '__sbpf_using events' -s f -l follow -d 'Go on as it happens
 complete -c sbpf -n '__sbpf_using explain' -l protocol -x -a 'tcp udp' -d Protocol
 complete -c sbpf -n '__sbpf_using explain' -a 'connect bind send open create delete rename'
 complete -c sbpf -n '__sbpf_using explain' -F
-complete -c sbpf -n '__sbpf_using attach swap status verify list events preflight explain stage' -l json -d 'Print JSON'
+complete -c sbpf -n '__sbpf_using attach swap status verify list events preflight explain stage origin' -l json -d 'Print JSON'
 complete -c sbpf -n '__sbpf_using swap detach kill status verify events' -a '(__sbpf_sandboxes)' -d Sandbox
 complete -c sbpf -n '__sbpf_using stage' -l root -x -a '(__fish_complete_directories)' -d 'Tree that SRC is beneath'
 complete -c sbpf -n '__sbpf_using stage' -l replace -d 'Replace DST, in one step'

@@ -76,7 +76,7 @@ const Op& find_op(const std::string& name) {
   die("no operation is named " + name);
 }
 
-// "all" stands for everything but what a policy must deny.
+// "all" stands for everything but what needs more than a sandbox like any other.
 std::vector<std::string> expand(const std::vector<std::string>& names) {
   std::vector<std::string> expanded;
   for (const std::string& name : names) {
@@ -85,7 +85,7 @@ std::vector<std::string> expand(const std::vector<std::string>& names) {
       continue;
     }
     for (const Op& op : ops())
-      if (std::strcmp(op.name, "tcp_denied") != 0) expanded.emplace_back(op.name);
+      if (!op.special) expanded.emplace_back(op.name);
   }
   return expanded;
 }

@@ -155,6 +155,28 @@ void op_tcp_stream() {
 // A window of the limit on events per second begins, so that each denial has its event.
 void rest() { ::sleep(2); }
 
+// Somebody answers there: tests/bench/guest.
+void open_query() {
+  open_udp();
+  sockaddr_in server = loopback(53);
+  server.sin_addr.s_addr = htonl(INADDR_LOOPBACK + 52);  // 127.0.0.53
+  need(::connect(udp, generic(server), sizeof server) == 0, "connect");
+}
+
+// An A record of the name a.example.
+void op_dns_query() {
+  static std::uint16_t number = 0;
+  std::array<char, 27> query{0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 7, 'e', 'x', 'a', 'm', 'p', 'l', 'e', 0, 0, 1, 0, 1};
+  std::array<char, 512> reply{};
+  ++number;
+  std::memcpy(query.data(), &number, sizeof number);
+  need(::send(udp, query.data(), query.size(), 0) == static_cast<ssize_t>(query.size()), "send");
+  const ssize_t size = ::recv(udp, reply.data(), reply.size(), 0);
+  need(size > static_cast<ssize_t>(query.size()), "recv");
+  if (std::memcmp(reply.data(), query.data(), sizeof number) != 0 || (reply[3] & 15) != 0 || reply[7] != 1)
+    die("dns_query: no answer");
+}
+
 // ---- processes ----
 
 void reap(pid_t pid) {
@@ -223,7 +245,9 @@ const std::vector<Op>& ops() {
       {"fork", 10, nullptr, op_fork},
       {"exec", 8, nullptr, op_exec},
       // At most as many as there can be events in a second: 24 rounds.
-      {"tcp_denied", 16, rest, [] { tcp_connect(denied, EPERM); }},
+      {"tcp_denied", 16, rest, [] { tcp_connect(denied, EPERM); }, true},
+      // Not more than a sandbox may ask at once: 24 rounds.
+      {"dns_query", 8, open_query, op_dns_query, true},
   };
   return all;
 }

@@ -13,6 +13,7 @@ struct Op {
   int iterations;     // of a round, which should take less than a timer tick: 4 million instructions
   void (*prepare)();  // before the rounds; may be null
   void (*once)();
+  bool special = false;  // only where it is asked for by name
 };
 
 const std::vector<Op>& ops();

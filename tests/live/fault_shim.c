@@ -8,7 +8,8 @@
  * The errno is EACCES, or $SBPF_FAULT_ERRNO. (On EINVAL libbpf tries the attach of older kernels, and succeeds.) Says on
  * stderr that it struck, so that a test knows it did.
  *   SBPF_STUBS=1             every LSM hook's program is replaced by one that allows: what is loaded before the fault takes the
- *                            kernel most of a minute to verify here, and plays no part in what the fault shows */
+ *                            kernel most of a minute to verify here, and plays no part in what the fault shows
+ *   SBPF_STUB=HOOK           that program of a cgroup's is replaced by one that allows and changes nothing */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -83,8 +84,8 @@ static int strikes(int command, const union bpf_attr *attr, const char *fault)
 	return 0;
 }
 
-/* "return 0": the operation goes on. */
-static long load_stub(const union bpf_attr *attr, unsigned size)
+/* A program that returns this number: the operation goes on. */
+static long load_stub(const union bpf_attr *attr, unsigned size, int number)
 {
 	struct bpf_insn allow[2];
 	union bpf_attr stub;
@@ -93,6 +94,7 @@ static long load_stub(const union bpf_attr *attr, unsigned size)
 	memset(&stub, 0, sizeof(stub));
 	memcpy(&stub, attr, size < sizeof(stub) ? size : sizeof(stub));
 	allow[0].code = BPF_ALU64 | BPF_MOV | BPF_K;
+	allow[0].imm = number;
 	allow[1].code = BPF_JMP | BPF_EXIT;
 	stub.insns = (unsigned long)allow;
 	stub.insn_cnt = 2;
@@ -131,6 +133,13 @@ long syscall(long number, ...)
 	}
 	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUBS") &&
 	    ((const union bpf_attr *)a[1])->prog_type == BPF_PROG_TYPE_LSM)
-		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2]);
+		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 0);
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUB")) {
+		char stubbed[BPF_OBJ_NAME_LEN];
+
+		kept_name(stubbed, getenv("SBPF_STUB"));
+		if (!strcmp(((const union bpf_attr *)a[1])->prog_name, stubbed))
+			return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 1);
+	}
 	return real_syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

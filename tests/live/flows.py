@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Holds sockets, and carries out orders on them by stdin: each is answered by 0 or an errno.
-#   tcp|tcp6|udp NAME PORT   a connection to that port of 127.0.0.1 (tcp6: by its mapped address)
+#   tcp|tcp5|tcp6|udp NAME PORT   a connection to that port of 127.0.0.1 (tcp5: of 127.0.0.5; tcp6: by its mapped address)
+#   close NAME               gives it up
 #   sender NAME              an unconnected UDP socket
 #   listen NAME PORT         a TCP server at 127.0.0.1
 #   accept NAME SERVER       the next connection of a server
@@ -14,7 +15,7 @@ def connect(kind, name, port):
     family = socket.AF_INET6 if kind == "tcp6" else socket.AF_INET
     s = socket.socket(family, socket.SOCK_DGRAM if kind == "udp" else socket.SOCK_STREAM)
     s.settimeout(30)
-    s.connect(("::ffff:127.0.0.1" if kind == "tcp6" else "127.0.0.1", int(port)))
+    s.connect(({"tcp5": "127.0.0.5", "tcp6": "::ffff:127.0.0.1"}.get(kind, "127.0.0.1"), int(port)))
     held[name] = s
 
 def echo(name, port=None):
@@ -27,7 +28,7 @@ def echo(name, port=None):
         raise OSError(104, "closed")
 
 def carry_out(what, name, *rest):
-    if what in ("tcp", "tcp6", "udp"):
+    if what in ("tcp", "tcp5", "tcp6", "udp"):
         connect(what, name, *rest)
     elif what == "sender":
         held[name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -38,6 +39,8 @@ def carry_out(what, name, *rest):
     elif what == "accept":
         held[name] = held[rest[0]].accept()[0]
         held[name].settimeout(30)
+    elif what == "close":
+        held.pop(name).close()
     elif what == "receive":
         held[name].recv(16)
     else:

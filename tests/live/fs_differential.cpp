@@ -15,7 +15,7 @@
 #include <memory>
 #include <string>
 
-#include "tests/live/fs_box.h"
+#include "tests/live/box.h"
 #include "tests/live/fs_world.h"
 
 namespace {

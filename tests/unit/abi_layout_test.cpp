@@ -79,7 +79,13 @@ TEST_F(AbiLayout, sandbox) {
           OFFSET(sbpf_sandbox, name), OFFSET(sbpf_sandbox, stdio_inode), OFFSET(sbpf_sandbox, created_ns),
           OFFSET(sbpf_sandbox, window_start_ns), OFFSET(sbpf_sandbox, window_events), OFFSET(sbpf_sandbox, lost_full),
           OFFSET(sbpf_sandbox, lost_rate), OFFSET(sbpf_sandbox, events), OFFSET(sbpf_sandbox, moved_out), OFFSET(sbpf_sandbox, denied)});
-  expect("sbpf_cgroup_ref", sizeof(sbpf_cgroup_ref), {OFFSET(sbpf_cgroup_ref, cgroup_id)});
+  expect("sbpf_cgroup_ref", sizeof(sbpf_cgroup_ref),
+         {OFFSET(sbpf_cgroup_ref, cgroup_id), OFFSET(sbpf_cgroup_ref, dns4_be), OFFSET(sbpf_cgroup_ref, dns6_be)});
+  expect("sbpf_opened", sizeof(sbpf_opened),
+         {OFFSET(sbpf_opened, until_ns), OFFSET(sbpf_opened, last_ns), OFFSET(sbpf_opened, names), OFFSET(sbpf_opened, also), OFFSET(sbpf_opened, rule)});
+  expect("sbpf_announcement", sizeof(sbpf_announcement),
+         {OFFSET(sbpf_announcement, cgroup_id), OFFSET(sbpf_announcement, lost), OFFSET(sbpf_announcement, addr),
+          OFFSET(sbpf_announcement, name)});
   expect("sbpf_gate", sizeof(sbpf_gate),
          {OFFSET(sbpf_gate, root_level), OFFSET(sbpf_gate, other_levels), OFFSET(sbpf_gate, root_id)});
   expect("sbpf_canary", sizeof(sbpf_canary),

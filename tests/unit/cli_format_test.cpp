@@ -18,8 +18,8 @@ agent::Status active_status() {
   status.policy_name = "no-network";
   status.policy_sha256 = "abcd";
   status.generation = 3;
-  for (const agent::Hook& hook : agent::hooks())
-    status.hooks.push_back({&hook, 7, "0123456789abcdef", 9, true, "not run", ""});
+  for (const agent::Hook& hook : agent::hooks_of(0))
+    status.hooks.push_back({&agent::all_hooks()[hook.id], 7, "0123456789abcdef", 9, true, "not run", ""});
   return status;
 }
 
@@ -86,11 +86,11 @@ TEST(StatusJson, every_hook_is_in_its_domain_once) {
     EXPECT_EQ(domain["level"], "enforced") << name;
     listed += domain["hooks"].size();
   }
-  EXPECT_EQ(listed, agent::hooks().size());
+  EXPECT_EQ(listed, agent::hooks_of(0).size());
 }
 
 TEST(StatusJson, any_missing_hook_takes_active_away) {
-  for (const agent::Hook& hook : agent::hooks()) {
+  for (const agent::Hook& hook : agent::hooks_of(0)) {
     const Json json = status_json(status_without(hook.id));
     EXPECT_EQ(json["isolation_active"], false) << hook.name;
     EXPECT_EQ(json["effective"][agent::domain_name(hook.domain)]["level"], "degraded") << hook.name;
@@ -130,7 +130,7 @@ TEST(StatusJson, is_dumped_though_names_are_not_utf8) {
 }
 
 TEST(Headline, says_what_is) {
-  const std::string n = std::to_string(agent::hooks().size());
+  const std::string n = std::to_string(agent::hooks_of(0).size());
   EXPECT_EQ(headline(active_status()),
             "isolation active (" + n + "/" + n + " hooks) policy=no-network cgroup=/sys/fs/cgroup/sbpf/box");
   EXPECT_TRUE(headline(status_without(SBPF_HOOK_bpf)).starts_with("isolation INACTIVE ("));

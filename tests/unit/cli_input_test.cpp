@@ -70,6 +70,10 @@ TEST(Question, send_is_judged_by_the_rules_of_connect) {
 }
 
 TEST(Question, port_zero_is_for_bind_only) {
+  EXPECT_EQ(parse_name_port("a.example:443")->name, "a.example");
+  EXPECT_EQ(parse_name_port("a.example:443")->port, 443);
+  for (const char* text : {"a.example", "a.example:0", "a.example:65536", "a.example:x", "*.example:1", "10.0.0.1:1", "[::1]:1", ":1", ""})
+    EXPECT_FALSE(parse_name_port(text)) << text;
   EXPECT_TRUE(parse_question("bind", "127.0.0.1:0", ""));
   EXPECT_FALSE(parse_question("connect", "127.0.0.1:0", ""));
   EXPECT_FALSE(parse_question("send", "127.0.0.1:0", ""));

@@ -125,8 +125,10 @@ TEST(PolicyBadText, hints_give_the_corrected_value) {
       {"{cidr: \"2001:db8::1/32\", ports: [1]}", "write 2001:db8::/32 "},
       {"{cidr: \"::ffff:10.1.2.3/104\", ports: [1]}", "write 10.0.0.0/8 "},
       {"{address: 10.0.0.0/8, ports: [1]}", "write cidr: 10.0.0.0/8"},
-      {"{address: pypi.org, ports: [1]}", "host names are not supported"},
+      {"{address: pypi.org, ports: [1]}", "a name is written as host:"},
       {"{address: 10.0.0.1, ports: [20-10]}", "write 10-20"},
+      {"{host: 10.0.0.1, ports: [1]}", "write address: instead"},
+      {"{host: \"a.*.org\", ports: [1]}", "a * stands only for the first labels"},
   };
   const auto of_files = parse("version: 1\nname: n\nfilesystem: {write: [~/x, \"/tmp/*\"]}\n", "p", nullptr);
   ASSERT_FALSE(of_files);

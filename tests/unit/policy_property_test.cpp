@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 
 #include "policy/filesystem.h"
 #include "policy/image.h"
@@ -59,6 +60,20 @@ Endpoint any_endpoint(bool bind) {
   for (int i = *rc::gen::inRange(1, 4); i > 0; --i) e.ports.push_back(any_range(bind));
   e.protocol = *rc::gen::element(Protocol::any, Protocol::tcp, Protocol::udp);
   return e;
+}
+
+// Of entries for one place, all that have TCP are led to one proxy, or none is: parse() refuses what is ambiguous.
+void lead_some(std::vector<Endpoint>& connect) {
+  std::map<std::pair<Address, std::uint8_t>, std::optional<Via>> proxies;
+  for (Endpoint& entry : connect) {
+    const auto [place, fresh] = proxies.try_emplace({entry.address, entry.prefix});
+    if (fresh && *rc::gen::inRange(0, 3) == 0)
+      place->second = Via{parse_address(*rc::gen::element<std::string>("127.0.0.1", "10.1.2.3")).value(),
+                          *rc::gen::element<std::uint16_t>(1, 3128, 65535)};
+    if (!place->second || entry.protocol == Protocol::udp) continue;
+    entry.protocol = Protocol::tcp;
+    entry.via = place->second;
+  }
 }
 
 std::string any_text() {
@@ -134,15 +149,24 @@ Policy any_policy() {
   p.mode = *rc::gen::element(Mode::enforce, Mode::audit);
   p.on_loss = *rc::gen::element(OnLoss::freeze, OnLoss::kill, OnLoss::alert);
   p.network.dangerously_allow_all = *rc::gen::inRange(0, 8) == 0;
+  p.network.record_flows = *rc::gen::arbitrary<bool>();
   p.network.dangerously_allow_metadata = *rc::gen::arbitrary<bool>();
   if (!p.network.dangerously_allow_all) {
     for (int i = *rc::gen::inRange(0, 7); i > 0; --i) p.network.connect.push_back(any_endpoint(false));
+    lead_some(p.network.connect);
     // An entry that is nothing but metadata services is an error without it.
     for (const Endpoint& e : p.network.connect) p.network.dangerously_allow_metadata |= is_metadata(e);
     for (int i = *rc::gen::inRange(0, 4); i > 0; --i) p.network.bind.push_back(any_endpoint(true));
     for (int c = SBPF_SOCKET_MPTCP; c < SBPF_SOCKET_OTHER; ++c)
       if (*rc::gen::inRange(0, 4) == 0)
         p.network.dangerously_allow_sockets.push_back(static_cast<sbpf_socket_class>(c));
+    for (const char* host : {"a.example", "*.a.example", "**.x-y_z.example"}) {
+      if (*rc::gen::inRange(0, 4) > 0) continue;
+      p.network.hosts.push_back(HostRule{host, {any_range(false)}, *rc::gen::element(Protocol::any, Protocol::tcp), {}});
+      if (p.network.hosts.back().protocol == Protocol::tcp && *rc::gen::arbitrary<bool>())
+        p.network.hosts.back().via = Via{parse_address("192.168.0.1").value(), 8080};
+    }
+    if (*rc::gen::arbitrary<bool>()) p.network.resolver = *any_address();
     for (const char* peer : {"/run/db/.s.PGSQL.5432", "/srv/a b", "@name", "@null"})
       if (*rc::gen::inRange(0, 3) == 0) p.network.unix_peers.push_back(UnixRule{peer, {}});
   }
@@ -176,7 +200,13 @@ Policy read_back(const Policy& policy) {
 
 bool same_entries(const std::vector<Endpoint>& a, const std::vector<Endpoint>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Endpoint& x, const Endpoint& y) {
-    return x.address == y.address && x.prefix == y.prefix && x.ports == y.ports && x.protocol == y.protocol;
+    return x.address == y.address && x.prefix == y.prefix && x.ports == y.ports && x.protocol == y.protocol && x.via == y.via;
+  });
+}
+
+bool same_hosts(const std::vector<HostRule>& a, const std::vector<HostRule>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const HostRule& x, const HostRule& y) {
+    return x.pattern == y.pattern && x.ports == y.ports && x.protocol == y.protocol && x.via == y.via;
   });
 }
 
@@ -191,23 +221,28 @@ bool begins_with(const Address& address, const char* prefix, std::size_t bytes) 
 }
 
 // What the policy says, with nothing of the compiler or of decide.h: every entry, bit by bit, port by port.
-bool model_allows(const Policy& policy, const NetQuery& query) {
+// `via`, if given, receives where it is led: by the entry with the longest prefix.
+bool model_allows(const Policy& policy, const NetQuery& query, std::optional<Via>* via = nullptr) {
   if (query.port == SBPF_CANARY_PORT &&
       (query.address == parse_address("0.83.66.80") || query.address == parse_address("100::5342:5046")))
     return false;
   const bool metadata = begins_with(query.address, "169.254.0.0", 14) || begins_with(query.address, "fd00:ec2::", 8);
   if (query.kind == SBPF_RULE_CONNECT && metadata && !policy.network.dangerously_allow_metadata) return false;
   if (policy.network.dangerously_allow_all) return true;
+  int longest = -1;
   for (const Endpoint& e : query.kind == SBPF_RULE_BIND ? policy.network.bind : policy.network.connect) {
     if (e.protocol == Protocol::tcp && query.proto != SBPF_PROTO_TCP) continue;
     if (e.protocol == Protocol::udp && query.proto != SBPF_PROTO_UDP) continue;
     bool inside = true;
     for (unsigned bit = 0; bit < e.prefix; ++bit)
       inside = inside && (e.address[bit / 8] >> (7 - bit % 8) & 1) == (query.address[bit / 8] >> (7 - bit % 8) & 1);
-    for (const PortRange& r : e.ports)
-      if (inside && r.first <= query.port && query.port <= r.last) return true;
+    for (const PortRange& r : e.ports) {
+      if (!inside || query.port < r.first || r.last < query.port || e.prefix <= longest) continue;
+      longest = e.prefix;
+      if (via) *via = e.via;
+    }
   }
-  return false;
+  return longest >= 0;
 }
 
 NetQuery any_query(const Policy& policy) {
@@ -240,6 +275,7 @@ TEST(Properties, canonical_text_gives_the_policy_back) {
     const Policy p = read_back(made);
     RC_ASSERT(p.name == made.name && p.mode == made.mode && p.on_loss == made.on_loss);
     RC_ASSERT(p.network.dangerously_allow_all == made.network.dangerously_allow_all);
+    RC_ASSERT(p.network.record_flows == made.network.record_flows);
     RC_ASSERT(p.network.dangerously_allow_metadata == made.network.dangerously_allow_metadata);
     RC_ASSERT(p.network.dangerously_allow_sockets == made.network.dangerously_allow_sockets);
     RC_ASSERT(std::equal(p.network.unix_peers.begin(), p.network.unix_peers.end(), made.network.unix_peers.begin(),
@@ -254,6 +290,8 @@ TEST(Properties, canonical_text_gives_the_policy_back) {
     RC_ASSERT(sha256(again) == sha256(p));
     RC_ASSERT(same_entries(again.network.connect, p.network.connect));
     RC_ASSERT(same_entries(again.network.bind, p.network.bind));
+    RC_ASSERT(same_hosts(again.network.hosts, p.network.hosts));
+    RC_ASSERT(p.network.hosts.size() == made.network.hosts.size() && p.network.resolver == made.network.resolver);
     RC_ASSERT(again.env.allow == p.env.allow);
   });
 }
@@ -270,8 +308,11 @@ TEST(Properties, decide_net_agrees_with_the_model) {
       if (!image || !made_image) continue;  // too many ranges on one destination
       for (int i = 0; i < kQueriesEach; ++i) {
         const NetQuery query = any_query(made);
-        const bool expected = model_allows(made, query);
-        RC_ASSERT(allows(*image, query) == expected);
+        std::optional<Via> via;
+        const bool expected = model_allows(made, query, &via);
+        std::uint32_t rule = kNoRule;
+        RC_ASSERT(allows(*image, query, &rule) == expected);
+        if (expected) RC_ASSERT(via_of(*image, rule) == via);
         RC_ASSERT(allows(*made_image, query) == expected);
         const Explanation why = explain(p, *image, query);
         RC_ASSERT(why.allowed == expected);

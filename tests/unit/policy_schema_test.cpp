@@ -148,7 +148,8 @@ TEST(Schema, accepts_what_parse_accepts) {
         "filesystem: {default: read, read: [/, /usr/, /a.b/..c/...], write: [], deny: [\"/a b\"], protect: [/x]}",
         "process: {exec: {}}", "process: {exec: {allow: [/usr/bin, /bin/], deny: [/usr/bin/nsenter]}}",
         "filesystem: {}\nprocess: {exec: {deny_writable: true}}",
-        "network: {bind: [{address: \"::\", ports: [0]}]}", "process: {limits: {memory: 1, cpu: 2, timeout: 500ms}}",
+        "network: {bind: [{address: \"::\", ports: [0]}]}",
+        "network: {connect: [{host: Packages.Example.org., ports: [443], protocol: tcp}, {host: \"**.x_y.org\", ports: [1-9]}], dns: {resolver: \"::1\"}}", "process: {limits: {memory: 1, cpu: 2, timeout: 500ms}}",
         "process: {env: {set: {A: 1, B: true, C: x, D: 1.5}}}",
         "process: {secrets: [{name: A, file: /a}, {name: B, credential: b.k, as: fd}, {name: C, stdin: true, as: file}]}"}) {
     const std::string text = "version: 1\nname: n\n" + std::string(body) + "\n";
@@ -178,7 +179,12 @@ TEST(Schema, refuses_what_parse_refuses) {
                            "network: {connect: [{address: 10.0.0.1, ports: []}]}",
                            "network: {connect: [{address: 10.0.0.1, ports: [0]}]}",
                            "network: {connect: [{address: example.org, ports: [1]}]}",
-                           "network: {connect: [{host: a, ports: [1]}]}",
+                           "network: {connect: [{host: 10.0.0.1:1, ports: [1]}]}",
+                           "network: {connect: [{host: \"a.*\", ports: [1]}]}",
+                           "network: {connect: [{host: a, cidr: 10.0.0.0/8, ports: [1]}]}",
+                           "network: {bind: [{host: a, ports: [1]}]}",
+                           "network: {dns: {resolver: example.org}}",
+                           "network: {dns: 127.0.0.1}",
                            "network: {dangerously_allow_sockets: [other]}",
                            "network: {dangerously_allow_all: \"true\"}",
                            "network: {unix: [run/x]}",

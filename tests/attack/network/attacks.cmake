@@ -56,6 +56,7 @@ set(SBPF_NETWORK_ATTACKS
   ipv6_routing_header_is_refused
   kill_of_outside_process_is_refused
   kill_of_supervisor_is_refused
+  led_connections_do_not_get_past_their_proxy
   listen_after_disconnect_is_refused
   listen_without_bind_by_explicit_rule_is_refused
   loose_source_route_before_connect_is_refused

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// DNS messages between a sandbox and its resolver: what is asked, and what of an answer the sandbox may have. Pure; both
+// sides' bytes are hostile.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "policy/policy.h"
+
+namespace sbpf::agent::dns {
+
+using Bytes = std::vector<std::uint8_t>;
+using BytesView = std::span<const std::uint8_t>;
+
+enum class Code : std::uint8_t { ok = 0, bad_format = 1, failure = 2, not_implemented = 4, refused = 5 };
+
+inline constexpr std::size_t kSmallestUdp = 512;   // what any client takes
+inline constexpr std::size_t kLargestUdp = 1232;   // what no path fragments
+
+struct Question {
+  std::string name;         // lower case, no dot at its end; letters, digits, '-', '_' and dots alone
+  std::uint16_t type = 0;
+  std::size_t udp_size = kSmallestUdp;  // that the client takes, at most kLargestUdp
+};
+
+// What a query asks. The code to answer with if it is not one plain question of class IN for a host's name. Code::ok in the
+// error: it deserves no answer at all (it is no query).
+tl::expected<Question, Code> read_question(BytesView query);
+
+// A query for this and nothing else: what the client put beside it goes no further.
+Bytes query_for(const Question& question, std::uint16_t id);
+
+// Is it a type of addresses? Nothing else has content for a sandbox.
+bool asks_for_address(const Question& question);
+
+// An answer without content. Empty if the query has no header to answer.
+Bytes reply_with(BytesView query, Code code);
+
+struct Learned {
+  policy::Address address{};
+  std::uint32_t ttl_s = 0;  // as the server said
+};
+
+struct Filtered {
+  Bytes reply;                             // for TCP; fit_udp() makes it fit a datagram
+  std::vector<Learned> learned;            // the addresses in the reply
+  std::vector<policy::Address> withheld;   // addresses that were taken out
+};
+
+// Of an upstream's answer, what belongs to the question: the chain of CNAMEs from its name, and the A or AAAA records at the
+// end of it whose address `may_have`. TTLs are at most `longest_ttl_s`. Other types, and what the answer has beside it, are
+// left out: a client that asks for HTTPS or SVCB finds that there is none. If every address was withheld, the reply is a
+// refusal. Error: it is no answer to this query; nothing of it is to be believed.
+Result<Filtered> filter_answer(BytesView query, BytesView answer, std::uint32_t longest_ttl_s,
+                               const std::function<bool(const policy::Address&)>& may_have);
+
+// The reply, or where it is larger than `size` only its head, with the sign to ask again by TCP.
+Bytes fit_udp(const Bytes& reply, std::size_t size);
+
+}  // namespace sbpf::agent::dns

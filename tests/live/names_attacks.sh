@@ -1,0 +1,138 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# What a sandbox tries to get past its resolver, or through it. Each attack works outside and in a sandbox that may reach
+# all; in the sandbox with names it is refused as it says, and nobody outside hears of it.
+. "$(dirname "$0")/lib.sh"
+. "$here/hands.sh"
+. "$here/names_world.sh"
+hands=$(cat "$here/names_query.py")
+EPERM=1
+
+held=$(names held enforce '{host: a.example, ports: [443], protocol: tcp}' '{host: "*.w.example", ports: [443]}')
+server=127.0.0.9
+odd=$(names strange enforce '{host: "**.odd.example", ports: [443]}')
+printf 'version: 1\nname: all\nnetwork: {dangerously_allow_all: true}\n' | policy all >/dev/null
+box held "$held"
+box strange "$odd"
+box all "$tmp/all.yaml"
+hands_of none env
+heard() { cat "$tmp/foreign" "$tmp/foreign6" | wc -l; }
+
+# asks NAME DENIED ORDER…: a question that reaches a server of somebody else's, outside
+asks() {
+  local name=$1 denied=$2 before where
+  shift 2
+  for where in none all; do
+    before=$(heard)
+    ask $where "$@" >/dev/null
+    is "$name/$([[ $where == none ]] && echo control-open || echo allowed-elsewhere)" $((before + 1)) "$(heard)"
+  done
+  before=$(heard)
+  is "$name/denied" "$denied" "$(ask held "$@")"
+  is "$name/unheard" "$before" "$(heard)"
+}
+refused='rcode5 0' empty='rcode0 0'
+
+# ---- another name, by each way to ask ----
+for by in udp connected sendmsg mapped tcp; do asks "other-name/$by" "$refused" query $evil $by plain secret.evil.example; done
+for by in udp connected tcp; do asks "other-name/v6-$by" "$refused" query $good6 $by plain secret.evil.example; done
+
+# ---- names that are nearly allowed ----
+long=$(printf 'x%.0s' {1..63})
+asks near/upper-case "$refused" query $evil udp plain SECRET.EVIL.EXAMPLE
+asks near/below-exact "$refused" query $evil udp plain secret.a.example
+asks near/ends-alike "$refused" query $evil udp plain secretw.example
+asks near/begins-alike "$refused" query $evil udp plain a.example.evil.example
+asks near/two-labels "$refused" query $evil udp plain secret.x.w.example
+asks near/parent "$refused" query $evil udp plain w.example
+asks near/top "$refused" query $evil udp plain example
+asks near/long "$refused" query $evil udp plain $long.$long.$long.evil.example
+asks near/dot-in-label "$refused" query $evil udp dotted secret.x.w.example
+asks near/nul-in-label "$refused" query $evil udp nul x.w.example
+
+# ---- questions that are not for addresses, of a name that is allowed ----
+for kind in 2 5 6 10 12 15 16 33 35 43 48 64 65 99 257; do asks "type/$kind" "$empty" query $evil udp plain a.example $kind; done
+asks class/chaos "$refused" query $evil udp plain a.example 1 3
+asks class/hesiod "$refused" query $evil udp plain a.example 1 4
+asks form/two-questions 'rcode1 0' query $evil udp two secret.evil.example
+asks form/notify 'rcode4 0' query $evil udp notify a.example
+asks form/status 'rcode4 0' query $evil udp status a.example
+
+# ---- what an allowed question could carry out ----
+# carries NAME PATTERN FORM ASKED-NAME: it is in what the upstream hears outside, and not in what it hears of the sandbox
+carries() {
+  local name=$1 pattern=$2 form=$3 asked=$4
+  for where in none all strange; do
+    : >"$tmp/odd"
+    is "$name/$where-answered" "rcode0 1" "$(ask $where query 127.0.0.9 udp "$form" "$asked")"
+    case $where in
+      none) is "$name/control-open" 1 "$(grep -c "$pattern" "$tmp/odd")" ;;
+      all) is "$name/allowed-elsewhere" 1 "$(grep -c "$pattern" "$tmp/odd")" ;;
+      strange) is "$name/denied" "1 0" "$(wc -l <"$tmp/odd") $(grep -c "$pattern" "$tmp/odd")" ;;
+    esac
+  done
+}
+carries carry/option option65001 option x.odd.example
+carries carry/letter-case SeCrEt plain SeCrEt.odd.example
+carries carry/flag-ad '0x..2' ad x.odd.example
+carries carry/flag-cd '0x..1' cd x.odd.example
+carries carry/flag-z '0x..4' z x.odd.example
+
+# ---- answers that lead where nobody may go ----
+leads() { # leads NAME HEXADECIMAL-ADDRESS TYPE
+  is "leads/$1/control-open" "rcode0 1" "$(ask none query 127.0.0.9 udp plain "is-$2.odd.example" "$3")"
+  is "leads/$1/allowed-elsewhere" "rcode0 1" "$(ask all query 127.0.0.9 udp plain "is-$2.odd.example" "$3")"
+  is "leads/$1/denied" "$refused" "$(ask strange query 127.0.0.9 udp plain "is-$2.odd.example" "$3")"
+}
+is leads/public/allowed "rcode0 1" "$(ask strange query 127.0.0.9 udp plain is-5db8d822.odd.example 1)"
+leads this-host 00000000 1
+leads ten 0a000001 1
+leads shared 64400001 1
+leads loopback 7f000001 1
+leads metadata a9fea9fe 1
+leads link-local a9fe0101 1
+leads private-b ac100001 1
+leads private-c c0a80001 1
+leads benchmark c6120001 1
+leads multicast e0000001 1
+leads reserved f0000001 1
+leads broadcast ffffffff 1
+leads v6-any 00000000000000000000000000000000 28
+leads v6-loopback 00000000000000000000000000000001 28
+leads v6-mapped 00000000000000000000ffff7f000001 28
+leads v6-compatible 0000000000000000000000007f000001 28
+leads v6-nat64 0064ff9b00000000000000007f000001 28
+leads v6-6to4 20027f00000100000000000000000000 28
+leads v6-teredo 20010000000000000000000000000001 28
+leads v6-unique-local fd000000000000000000000000000001 28
+leads v6-metadata fd000ec2000000000000000000000254 28
+leads v6-link-local fe800000000000000000000000000001 28
+leads v6-site-local fec00000000000000000000000000001 28
+leads v6-multicast ff020000000000000000000000000001 28
+
+# ---- beside the resolver ----
+# goes NAME ORDER…: EPERM in the sandbox
+goes() {
+  local name=$1
+  shift
+  is "$name/control-open" 0 "$(ask none "$@")"
+  is "$name/allowed-elsewhere" 0 "$(ask all "$@")"
+  is "$name/denied" $EPERM "$(ask held "$@")"
+}
+goes beside/unasked connect $good 443
+ask held query 127.0.0.53 udp plain a.example >/dev/null
+is beside/asked 0 "$(ask held connect $good 443)"
+goes beside/other-port connect $good 8444
+goes beside/other-protocol send $good 443
+goes beside/other-family connect $good6 443
+goes beside/tls connect $evil 853
+goes beside/https connect $evil 443
+goes beside/multicast-dns send $evil 5353
+goes beside/llmnr send $evil 5355
+goes beside/netbios send $evil 137
+ask strange query 127.0.0.9 udp plain is-2d21209c.odd.example >/dev/null
+is beside/opened-for-another 0 "$(ask strange connect $evil 443)"
+goes beside/opened-for-another connect $evil 443
+end held strange all
+clean
+finish

@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Records of flows: each that is allowed, once, with who, whom and how much; and nothing where the policy does not ask.
+. "$(dirname "$0")/lib.sh"
+. "$here/hands.sh"
+hands=$(cat "$here/flows.py")
+
+python3 "$here/echo.py" 7001 7002 >"$tmp/echo" & servers+=($!)
+python3 "$here/proxy.py" 7000 >"$tmp/proxy" 2>&1 & servers+=($!)
+within 30 grep -q ready "$tmp/echo"
+within 30 grep -q ready "$tmp/proxy"
+keep_loaded
+
+records() { # records NAME BOOLEAN
+  policy "$1" <<Y
+version: 1
+name: $1
+network:
+  record_flows: $2
+  connect:
+    - {address: 127.0.0.1, ports: [7001]}
+    - {address: 127.0.0.5, ports: [7002], protocol: tcp, via: {address: 127.0.0.1, port: 7000}}
+  bind: [{address: 127.0.0.1, ports: [7100], protocol: tcp}]
+Y
+}
+told=$(records told true)
+untold=$(records untold false)
+# flows NAME FILTER: of what was recorded since the last look
+flows() { sbpf events "$1" --flows --json | jq -rc "$2"; }
+
+box quiet "$untold"
+is control/connect 0 "$(ask quiet tcp a 7001)"
+is control/echo 0 "$(ask quiet echo a)"
+is control/denied 1 "$(ask quiet tcp x 7009)"
+is control/only-the-denial '["denied",7009]' "$(flows quiet '[.verdict, .port]')"
+is control/no-hook 0 "$(sbpf status quiet --json | jq '[.. | objects | select(.name? == "sock_ops")] | length')"
+out=$(sbpf swap quiet --policy "$told" 2>&1); is control/swap-cannot-begin 125 $?
+has control/swap-says-why "cannot begin to record" "$out"
+sbpf kill quiet 2>/dev/null
+
+box loud "$told"
+is loud/hook-is-read-back true "$(sbpf status loud --json | jq '[.. | objects | select(.name? == "sock_ops")][0].attached')"
+is loud/verified 0 "$(sbpf verify loud >/dev/null; echo $?)"
+flows loud . >/dev/null
+python=$(readlink -f "$(command -v python3)")
+is tcp/connect 0 "$(ask loud tcp a 7001)"
+is tcp/echo 0 "$(ask loud echo a)"
+line=$(flows loud .)
+is tcp/one-record 1 "$(wc -l <<<"$line")"
+is tcp/what '["allowed","flow","tcp","127.0.0.1",7001,"loud"]' "$(jq -c '[.verdict, .reason, .protocol, .address, .port, .sandbox]' <<<"$line")"
+is tcp/exe "$python" "$(jq -r .exe <<<"$line")"
+is tcp/comm python3 "$(jq -r .comm <<<"$line")"
+is tcp/pid 0 "$(kill -0 "$(jq -r .pid <<<"$line")"; echo $?)"
+id=$(jq -r .flow <<<"$line")
+is tcp/close 0 "$(ask loud close a)"
+line=$(flows loud .)
+is ended/what "[\"flow_ended\",\"127.0.0.1\",7001,$id]" "$(jq -c '[.reason, .address, .port, .flow]' <<<"$line")"
+# Four bytes each way, and what begins and ends a connection.
+is ended/bytes true "$(jq '.sent >= 4 and .sent <= 6 and .received >= 4 and .received <= 5' <<<"$line")"
+
+is udp/connected 0 "$(ask loud udp u 7001)"
+is udp/echo 0 "$(ask loud echo u)"
+is udp/sender 0 "$(ask loud sender s)"
+for n in 1 2 3; do is "udp/send-$n" 0 "$(ask loud send s 7001)"; done
+is udp/once-for-each-socket '["connect4","udp",7001] ["sendmsg4","udp",7001]' "$(flows loud '[.hook, .protocol, .port]' | paste -sd' ')"
+
+is led/connect 0 "$(ask loud tcp5 p 7002)"
+is led/origin '["127.0.0.5",7002]' "$(flows loud 'select(.reason == "flow") | [.address, .port]')"
+
+is accept/listen 0 "$(ask loud listen l 7100)"
+python3 -c 'import socket
+s = socket.create_connection(("127.0.0.1", 7100)); s.sendall(b"word"); s.recv(4)' & servers+=($!)
+is accept/accept 0 "$(ask loud accept i l)"
+is accept/recorded '["flow_accepted",7100]' "$(flows loud 'select(.hook == "sock_ops") | [.reason, .local_port]')"
+
+# ---- what is denied goes before ----
+sbpf run -q --name many --policy "$told" -- python3 -c '
+import errno, socket
+for i in range(3000):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.connect(("127.0.0.1", 7001))
+for i in range(20):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try: s.connect(("127.0.0.1", 7009))
+    except OSError as e: assert e.errno == errno.EPERM
+import time; time.sleep(1000)' 2>"$tmp/many.err" & servers+=($!)
+within 300 sh -c '[ "$(sbpf status many --json 2>/dev/null | jq .denied.connect4)" = 20 ]'
+events=$(sbpf events many --json)
+is flood/denials-are-all-there 20 "$(jq -c 'select(.reason == "no_rule")' <<<"$events" | wc -l)"
+is flood/loss-is-counted true "$(sbpf status many --json | jq ".lost_events.ring_full + .lost_events.rate_limit > 0")"
+sbpf kill many 2>/dev/null
+
+sbpf swap loud --policy "$untold" 2>/dev/null; is swap/ends-it 0 $?
+is swap/connect 0 "$(ask loud tcp z 7001)"
+is swap/nothing "" "$(flows loud 'select(.verdict == "allowed" and .reason == "flow")')"
+sbpf kill loud 2>/dev/null
+clean
+finish

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Host names in policies: patterns, their text, where names may lead.
+#include <gtest/gtest.h>
+
+#include "policy/image.h"
+#include "policy/policy.h"
+
+namespace sbpf::policy {
+namespace {
+
+TEST(HostPattern, covers_names) {
+  const std::tuple<const char*, const char*, bool> kCases[] = {
+      {"a.example.org", "a.example.org", true},
+      {"a.example.org", "A.Example.ORG.", true},
+      {"a.example.org", "b.a.example.org", false},
+      {"a.example.org", "example.org", false},
+      {"a.example.org", "xa.example.org", false},
+      {"*.example.org", "a.example.org", true},
+      {"*.example.org", "A.EXAMPLE.org.", true},
+      {"*.example.org", "example.org", false},
+      {"*.example.org", ".example.org", false},
+      {"*.example.org", "b.a.example.org", false},
+      {"*.example.org", "aexample.org", false},
+      {"*.example.org", "a.example.org.evil.net", false},
+      {"**.example.org", "a.example.org", true},
+      {"**.example.org", "c.b.a.example.org", true},
+      {"**.example.org", "example.org", false},
+      {"**.example.org", ".example.org", false},
+      {"**.example.org", "a.notexample.org", false},
+      {"localhost", "localhost", true},
+      {"localhost", "", false},
+  };
+  for (const auto& [pattern, name, matches] : kCases) EXPECT_EQ(host_matches(pattern, name), matches) << pattern << " " << name;
+}
+
+Policy parsed(const std::string& network) {
+  const auto policy = parse("version: 1\nname: n\nnetwork:\n" + network, "p.yaml", nullptr);
+  if (!policy) throw std::runtime_error(format(policy.error()));
+  return *policy;
+}
+
+TEST(HostRules, have_one_text) {
+  const Policy policy = parsed(
+      "  connect:\n    - {host: \"*.B.example.\", ports: [443, 80], protocol: tcp}\n    - {host: a.example, ports: [5-6, 7]}\n"
+      "    - {host: \"*.b.example\", ports: [80, 443], protocol: tcp}\n    - {address: 10.0.0.1, ports: [1]}\n  dns: {resolver: \"::1\"}\n");
+  EXPECT_NE(canonical(policy).find("  connect:\n    - {address: 10.0.0.1, ports: [1], protocol: any}\n"
+                                   "    - {host: \"*.b.example\", ports: [80, 443], protocol: tcp}\n"
+                                   "    - {host: \"a.example\", ports: [5-7], protocol: any}\n  bind: []\n"),
+            std::string::npos)
+      << canonical(policy);
+  EXPECT_NE(canonical(policy).find("  dns: {resolver: \"::1\"}\n"), std::string::npos);
+  EXPECT_EQ(canonical(parse(canonical(policy), "", nullptr).value()), canonical(policy));
+}
+
+TEST(HostRules, of_a_profile_are_kept_and_its_resolver_is_replaced) {
+  const auto source = [](std::string_view) {
+    return std::optional<std::string>(
+        "version: 1\nname: base\nnetwork: {connect: [{host: a.example, ports: [1]}], dns: {resolver: 10.0.0.1}}\n");
+  };
+  const auto policy = parse("version: 1\nname: n\nextends: [base]\nnetwork: {connect: [{host: b.example, ports: [2]}], dns: {resolver: 10.0.0.2}}\n",
+                            "p", source);
+  ASSERT_TRUE(policy);
+  EXPECT_EQ(policy->network.hosts.size(), 2u);
+  EXPECT_EQ(policy->network.resolver, parse_address("10.0.0.2"));
+  const auto none = parse("version: 1\nname: n\nextends: [base]\nnetwork: none\n", "p", source);
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->network.hosts.empty());
+  EXPECT_FALSE(none->network.resolver);
+}
+
+TEST(HostRules, are_explained) {
+  const Policy policy = parsed("  connect:\n    - {host: \"*.example.org\", ports: [443], protocol: tcp}\n");
+  const Explanation yes = explain_host(policy, "a.example.org", SBPF_PROTO_TCP, 443);
+  EXPECT_TRUE(yes.allowed);
+  EXPECT_EQ(yes.rule, "{host: \"*.example.org\", ports: [443], protocol: tcp}");
+  ASSERT_TRUE(yes.where);
+  EXPECT_EQ(yes.where->line, 5);
+  for (const auto& [name, proto, port] :
+       {std::tuple{"a.example.org", SBPF_PROTO_TCP, 80}, {"a.example.org", SBPF_PROTO_UDP, 443}, {"example.org", SBPF_PROTO_TCP, 443}}) {
+    const Explanation no = explain_host(policy, name, proto, static_cast<std::uint16_t>(port));
+    EXPECT_FALSE(no.allowed);
+    EXPECT_TRUE(no.rule.empty());
+    const auto more = parse("version: 1\nname: n\n" + no.suggestion + "\n", "s", nullptr);
+    ASSERT_TRUE(more) << no.suggestion;
+    EXPECT_TRUE(explain_host(*more, name, proto, static_cast<std::uint16_t>(port)).allowed);
+  }
+}
+
+TEST(Names, lead_to_public_addresses_only) {
+  for (const char* address : {"1.1.1.1", "93.184.216.34", "11.0.0.1", "172.32.0.1", "192.0.1.1", "100.128.0.1", "198.20.0.1",
+                              "223.255.255.255", "2606:4700::1111", "2a00:1450::1", "64:ff9b::101:101", "::ffff:1.1.1.1"})
+    EXPECT_TRUE(is_public(*parse_address(address))) << address;
+  for (const char* address :
+       {"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.255", "169.254.169.254",
+        "168.63.129.16", "172.16.0.1", "172.31.255.255", "192.0.0.192", "192.0.2.1", "192.168.1.1", "198.18.0.1", "198.19.255.255",
+        "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255", "::", "::1", "::ffff:127.0.0.1",
+        "::ffff:10.1.2.3", "::7f00:1", "64:ff9b::a00:1", "64:ff9b::7f00:1", "64:ff9b:1::1", "100::1", "2001::1", "2001:db8::1",
+        "2002:a00:1::", "fc00::1", "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "3fff::1", "5f00::1", "4000::1"})
+    EXPECT_FALSE(is_public(*parse_address(address))) << address;
+}
+
+}  // namespace
+}  // namespace sbpf::policy
