@@ -246,8 +246,11 @@ Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits) {
   return {};
 }
 
-void lift_limits(const Cgroup& cgroup) {
-  for (const char* file : {"pids.max", "memory.max", "memory.swap.max", "cpu.max"}) (void)cgroup.write(file, "max");
+void lift_other_limits(const Cgroup& cgroup, const policy::Limits& limits) {
+  if (!limits.processes) (void)cgroup.write("pids.max", "max");
+  if (!limits.cpu_millis) (void)cgroup.write("cpu.max", "max");
+  if (limits.memory_bytes) return;
+  for (const char* file : {"memory.max", "memory.swap.max"}) (void)cgroup.write(file, "max");
   (void)cgroup.write("memory.oom.group", "0");
 }
 

@@ -62,8 +62,9 @@ Result<void> remove_cgroup(const std::string& path);
 // Sets pids.max, memory.max (no swap; all are killed when it runs out) and cpu.max. Errors: "limit_unenforceable" (a controller is missing), with the key.
 Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits);
 
-// Takes the same back; a controller that is missing has nothing to lift.
-void lift_limits(const Cgroup& cgroup);
+// Takes those away that `limits` does not set; a controller that is missing has nothing to lift. After apply_limits, so that
+// there is no time without any.
+void lift_other_limits(const Cgroup& cgroup, const policy::Limits& limits);
 
 // clone3 straight into the cgroup; the child returns with pid 0. `pidfd` receives the child's pidfd in the parent.
 // Errors: "spawn" with errno (EBUSY: the cgroup has controllers on and takes no processes itself).

@@ -233,7 +233,9 @@ bool Kernel::is_pinned() {
 
 void Kernel::remove_all() {
   std::error_code ec;
-  fs::remove_all(kRoot, ec);
+  fs::remove_all(kNew, ec);
+  // At once: of what is half removed nobody could tell what it was.
+  if (::rename(kRoot.c_str(), kNew.c_str()) != 0) fs::remove_all(kRoot, ec);
   fs::remove_all(kNew, ec);
   if (auto root = root_cgroup()) (void)remove_cgroup(root->path());
 }
@@ -326,6 +328,9 @@ Result<Kernel> Kernel::ensure() {
     if (auto agent = become_agent(*kernel); !agent) return tl::unexpected<Error>(agent.error());
     return kernel;
   }
+  // What a killed one left of its pins would still judge.
+  std::error_code ec;
+  fs::remove_all(kNew, ec);
   auto kernel = load();
   if (kernel) {
     auto pinned = kernel->pin();

@@ -7,6 +7,7 @@
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/intent.h"
 #include "agent/name_rules.h"
 #include "agent/secrets.h"
 #include "agent/verify.h"
@@ -29,6 +30,7 @@ Result<Locked> open_locked() {
       return fail("no_such_sandbox", kernel.error().message, kernel.error().hint);
     return tl::unexpected<Error>(kernel.error());
   }
+  mend(*kernel);
   return Locked{std::move(*lock), std::move(*kernel)};
 }
 
@@ -43,6 +45,8 @@ Result<void> end_sandbox(const std::string& name, bool always_kill) {
   if (cgroup && (ours || always_kill) && cgroup->populated())
     if (auto killed = cgroup->kill(); !killed) return killed;
   audit("sandbox " + name + (ours || always_kill ? " ended" : " detached: its processes go on, unconfined"));
+  auto intent = Intent::begin(Intent::What::detach, record->cgroup_id, name);
+  if (!intent) return tl::unexpected<Error>(intent.error());
   take_down(host->kernel, record->cgroup_id, name);
   if (cgroup && ours) return remove_cgroup(cgroup->path());
   return {};
@@ -79,6 +83,8 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
     if (auto put = put_name_rules(name_rules.get(), policy, names); !put) return tl::unexpected<Error>(put.error());
   const Fd opened = names == 0 || names == old_names ? Fd() : open_names(host->kernel, record->cgroup_id);
   const CarriedNames carried(opened.get(), policy, old_names, names);
+  auto intent = Intent::begin(Intent::What::swap, record->cgroup_id, name);
+  if (!intent) return tl::unexpected<Error>(intent.error());
   carried.before();
   if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
     return tl::unexpected<Error>(published.error());
@@ -90,9 +96,9 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   if (names != answered_by)
     if (auto used = use_name_rules(name_rules.get(), names); !used) return take_back(used.error());
   if (auto recorded = set_recording(host->kernel, record->cgroup_id, *image); !recorded) return take_back(recorded.error());
-  // The limits of a cgroup that another runtime owns are lifted by no one but its owner.
-  if (!(record->flags & SBPF_SANDBOX_ATTACHED)) lift_limits(*cgroup);
   if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return take_back(limited.error());
+  // The limits of a cgroup that another runtime owns are lifted by no one but its owner.
+  if (!(record->flags & SBPF_SANDBOX_ATTACHED)) lift_other_limits(*cgroup, policy.limits);
   carried.after();
   // What the new policy forbids ends: connections that are under way already are judged by no hook. The last step, as
   // it cannot be taken back.
@@ -117,6 +123,7 @@ Result<Status> status(const std::string& name, bool canary) {
       return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
     return tl::unexpected<Error>(kernel.error());
   }
+  if (canary) mend(*kernel);
   auto record = find_record(*kernel, name);
   if (!record) return tl::unexpected<Error>(record.error());
   return read_status(*kernel, *record, canary);

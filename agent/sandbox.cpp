@@ -11,6 +11,7 @@
 #include <filesystem>
 
 #include "agent/bpf_info.h"
+#include "agent/intent.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -188,6 +189,12 @@ void forget_verdicts(const Kernel& kernel) {
   __atomic_fetch_add(&kernel.globals().gate.epoch, 1, __ATOMIC_SEQ_CST);
 }
 
+// Of a cgroup that is no sandbox any more, or never became one.
+void forget_cgroup(const Kernel& kernel, std::uint64_t cgroup_id) {
+  for (const int map : {kernel.sandboxes(), kernel.policies(), kernel.rings(), kernel.names()})
+    bpf_map_delete_elem(map, &cgroup_id);
+}
+
 Fd inner_map(int outer, std::uint64_t key) {
   std::uint32_t id = 0;
   if (bpf_map_lookup_elem(outer, &key, &id) != 0) return Fd();
@@ -284,10 +291,7 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
     detach_links(dir);
     fs::remove_all(dir, ec);
   }
-  bpf_map_delete_elem(kernel.sandboxes(), &cgroup_id);
-  bpf_map_delete_elem(kernel.policies(), &cgroup_id);
-  bpf_map_delete_elem(kernel.rings(), &cgroup_id);
-  bpf_map_delete_elem(kernel.names(), &cgroup_id);
+  forget_cgroup(kernel, cgroup_id);
   forget_verdicts(kernel);
   refresh_levels(kernel);
 }
@@ -317,7 +321,18 @@ Fd open_ring(const Kernel& kernel, std::uint64_t cgroup_id) { return inner_map(k
 
 std::string link_pin(const std::string& name, const Hook& hook) { return sandbox_dir(name) + "/" + hook.name; }
 
+void drop_unfinished() {
+  std::error_code ec;
+  std::vector<std::string> left;
+  for (const auto& entry : fs::directory_iterator(building_dir(""), ec)) left.push_back(entry.path());
+  for (const std::string& directory : left) {
+    detach_links(directory);
+    fs::remove_all(directory, ec);
+  }
+}
+
 void collect_garbage(const Kernel& kernel) {
+  mend(kernel);
   for (const sbpf_sandbox& record : records(kernel)) {
     auto cgroup = Cgroup::open_by_id(record.cgroup_id);
     const bool made_by_run = !(record.flags & SBPF_SANDBOX_ATTACHED);
@@ -335,8 +350,10 @@ void collect_garbage(const Kernel& kernel) {
     auto cgroup = Cgroup::open(entry.path());
     std::uint64_t id = cgroup ? cgroup->id() : 0;
     sbpf_sandbox record{};
-    if (cgroup && !cgroup->populated() && bpf_map_lookup_elem(kernel.sandboxes(), &id, &record) != 0)
+    if (cgroup && !cgroup->populated() && bpf_map_lookup_elem(kernel.sandboxes(), &id, &record) != 0) {
+      forget_cgroup(kernel, id);
       orphans.push_back(entry.path());
+    }
   }
   for (const std::string& path : orphans) (void)remove_cgroup(path);
 }

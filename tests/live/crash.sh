@@ -1,0 +1,145 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sbpf killed (SIGKILL) in the middle of attach, swap, detach, run and unload, before any of the calls by which they change
+# what outlives them. Each sandbox is as it was or as it should become afterwards, and was open at no time; who was frozen
+# goes on. Each kernel takes a share of the points, so that all of them together take more than 200.
+. "$(dirname "$0")/lib.sh"
+crash=$tests/../bin/crash_shim.so
+clean
+
+for port in 18001 18002 18003 18004; do serve udp 127.0.0.1 $port; done
+one=$(policy one <<'P'
+version: 1
+name: one
+network: {connect: [{address: 127.0.0.1, ports: [18001, 18003], protocol: udp}]}
+P
+)
+two=$(policy two <<'P'
+version: 1
+name: two
+network: {connect: [{address: 127.0.0.1, ports: [18002, 18003], protocol: udp}]}
+process: {limits: {processes: 20}}
+P
+)
+box=$cgroots/crash
+mkdir "$box"
+inside() { bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$box" "$@"; }
+# The errnos of a datagram to each port, by whom is inside.
+seen() {
+  local port all=
+  for port in 18001 18002 18003 18004; do all+="$(inside "$probe" connect udp 127.0.0.1 $port) "; done
+  echo "${all% }"
+}
+frozen() { grep -c 'frozen 1' "$box/cgroup.events"; }
+free="0 0 0 0" under_one="0 1 0 1" under_two="1 0 0 1"
+# Hooks of ours at the cgroup, and what is under way.
+traces() { bpftool cgroup show "$box" 2>/dev/null | grep -c hook_; ls "$pins/building" "$pins/intents" 2>/dev/null | grep -v :; }
+
+keep_loaded
+inside sleep infinity &
+servers+=($!)
+is control/nothing-confines-it "$free" "$(seen)"
+sbpf attach --cgroup "$box" --name crash --policy "$one" >/dev/null
+is control/one "$under_one" "$(seen)"
+sbpf swap crash --policy "$two" >/dev/null
+is control/two "$under_two" "$(seen)"
+sbpf detach crash
+is control/detached "$free" "$(seen)"
+
+# points COMMAND…: how many there are, told by a run that is not killed.
+points() { SBPF_KILL_COUNT=$tmp/points LD_PRELOAD=$crash "$@" >/dev/null 2>&1; cat "$tmp/points"; }
+# share TOTAL: this kernel's
+PER_VERB=24
+case $(uname -r) in 6.1.*) turn=0 ;; 6.12.*) turn=1 ;; *) turn=2 ;; esac
+share() {
+  local i
+  for ((i = 0; i < PER_VERB; i++)); do echo $((1 + (i * 3 + turn) * $1 / (PER_VERB * 3))); done | sort -nu
+}
+# killed AT COMMAND…: must be; a point that it no longer comes to is no failure of the test's, but shows nothing.
+taken=0
+killed() {
+  local at=$1
+  shift
+  SBPF_KILL_AT=$at LD_PRELOAD=$crash "$@" >/dev/null 2>&1
+  [[ $? == 137 ]] && taken=$((taken + 1))
+}
+
+# ---- attach: it is as it was ----
+attach=(sbpf attach --cgroup "$box" --name crash --policy "$one")
+total=$(points "${attach[@]}")
+sbpf detach crash
+for at in $(share "$total"); do
+  killed "$at" "${attach[@]}" || { skip "attach/$at" "not killed: it came to no such point"; sbpf detach crash; continue; }
+  list=$(sbpf list)
+  is "attach/$at" "keeper,0,$free,0" "${list//$'\n'/ },$(frozen),$(seen),$(traces | paste -sd' ')"
+done
+"${attach[@]}" >/dev/null
+is attach/afterwards "$under_one" "$(seen)"
+
+# ---- swap: under the one or under the other, and at no time under none ----
+mkfifo "$tmp/stop"
+inside "$probe" hammer 127.0.0.1 18003 18004 <"$tmp/stop" >"$tmp/hammer" &
+exec 7>"$tmp/stop"
+policies=("$one" "$two")
+total=$(points sbpf swap crash --policy "$two")
+now=1
+for at in $(share "$total"); do
+  to=$((1 - now))
+  if ! killed "$at" sbpf swap crash --policy "${policies[to]}"; then skip "swap/$at" "not killed: it came to no such point"; now=$to; continue; fi
+  status=$(sbpf verify crash --json)
+  name=$(jq -r .policy.name <<<"$status")
+  want=$under_one now=0
+  [[ $name == two ]] && want=$under_two now=1
+  is "swap/$at" "true,$want," "$(jq -r .verified <<<"$status"),$(seen),$(ls "$pins/intents")"
+done
+exec 7>&-
+within 20 grep -q other "$tmp/hammer"
+has swap/open-and-closed-all-the-time " b 0 both 0 neither 0 other 0" "$(cat "$tmp/hammer")"
+
+# ---- detach: still confined, or free ----
+total=$(points sbpf detach crash)
+"${attach[@]}" >/dev/null
+for at in $(share "$total"); do
+  killed "$at" sbpf detach crash || { skip "detach/$at" "not killed: it came to no such point"; "${attach[@]}" >/dev/null; continue; }
+  list=$(sbpf list | paste -sd' ')
+  case $list in
+    *crash*) is "detach/$at" "active,$under_one,$(sbpf status crash --json | jq '.hooks | map(select(.kind == "cgroup")) | length')" \
+      "$(sbpf status crash --json | jq -r .isolation),$(seen),$(traces | paste -sd' ')" ;;
+    *)
+      is "detach/$at" "keeper,0,$free,0" "$list,$(frozen),$(seen),$(traces | paste -sd' ')"
+      "${attach[@]}" >/dev/null
+      ;;
+  esac
+done
+sbpf detach crash
+
+# ---- run: nothing ran, and nothing is left ----
+marker=$tmp/marker
+run=(sbpf run -q --name ran --policy "$two" -- touch "$marker")
+total=$(points "${run[@]}")
+is control/run-runs yes "$([[ -e $marker ]] && echo yes)"
+entries() { bpftool map show 2>/dev/null | grep -cE 'name sbpf_(policy|ring) '; }
+before=$(entries)
+for at in $(share "$total"); do
+  rm -f "$marker"
+  killed "$at" "${run[@]}" || { skip "run/$at" "not killed: it came to no such point"; continue; }
+  # Killed once it runs, the program goes on to its end, confined (I6).
+  within 10 sh -c "! grep -qs 'populated 1' $cgroots/sbpf/ran/cgroup.events"
+  is "run/$at" keeper "$(sbpf list | paste -sd' ')"
+  [[ -e $cgroots/sbpf/ran ]] && not_ok "run/$at/cgroup" "it is left"
+done
+within 30 test "$(entries)" = "$before"
+is run/maps-are-gone "$before" "$(entries)"
+
+# ---- unload: it can be loaded again ----
+clean
+for at in 40 1; do
+  sbpf run -q --policy "$one" -- true
+  killed "$at" sbpf unload || skip "unload/$at" "not killed: it came to no such point"
+  is "unload/$at" 0 "$(sbpf run -q --policy "$one" -- true >/dev/null 2>&1; echo $?)"
+done
+is enough-points yes "$( ((taken >= 3 * PER_VERB)) && echo yes || echo "$taken")"
+rmdir "$box" 2>/dev/null
+clean
+is nothing-left "" "$(left_behind)"
+finish
