@@ -15,6 +15,7 @@ struct EventsArgs {
   std::string name;
   bool follow = false;
   bool flows = false;
+  bool ocsf = false;
 };
 
 // What `--flows` shows: what was allowed, as the policy has it recorded, and what was denied for its address.
@@ -35,7 +36,10 @@ Result<int> events(const EventsArgs& args, const Session& session) {
     if (event.raw.reason == SBPF_REASON_CANARY) return true;  // a verification of ours, not the program
     if (args.flows && !is_flow(event.raw)) return true;
     const std::int64_t epoch = boot_epoch_ns();
-    printed = print((session.json ? dump(event_json(event, epoch)) : event_text(event, epoch)) + "\n");
+    printed = print((args.ocsf      ? dump(event_ocsf(event, epoch, SBPF_VERSION))
+                     : session.json ? dump(event_json(event, epoch))
+                                    : event_text(event, epoch)) +
+                    "\n");
     return printed.has_value();
   };
   auto read = agent::events(args.name, args.follow, sink);
@@ -53,7 +57,8 @@ void add_events(CLI::App& app, Session& session) {
   sub->add_option("NAME", args->name, "The sandbox")->required();
   sub->add_flag("-f,--follow", args->follow, "Go on as it happens, until the sandbox ends");
   sub->add_flag("--flows", args->flows, "Only connections and datagrams, allowed ones too where the policy has record_flows");
-  sub->add_flag("--json", session.json, "Print one JSON object a line");
+  auto* json = sub->add_flag("--json", session.json, "Print one JSON object a line");
+  sub->add_flag("--ocsf", args->ocsf, "The same in the Open Cybersecurity Schema Framework, 1.5")->excludes(json);
   sub->footer(
       "Examples:\n  sbpf events task-7 --follow\n  sbpf events task-7 --json | jq -r .allow | sort -u\n"
       "  sbpf events task-7 --flows --json | jq -r '[.verdict, .name, .address, .port] | @tsv'\n\n"

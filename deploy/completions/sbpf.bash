@@ -72,7 +72,7 @@ _sbpf() {
     kill) options="--help $(_sbpf_sandboxes)" ;;
     status) options="--require --json --help $(_sbpf_sandboxes)" ;;
     verify) options="--json --help $(_sbpf_sandboxes)" ;;
-    events) options="--follow --flows --json --help $(_sbpf_sandboxes)" ;;
+    events) options="--follow --flows --json --ocsf --help $(_sbpf_sandboxes)" ;;
     list | preflight) options="--json --help" ;;
     explain)
       case $prev in

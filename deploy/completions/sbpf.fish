@@ -56,6 +56,7 @@ complete -c sbpf -n '__sbpf_using attach' -l keep-open-sockets -d 'Accept forbid
 complete -c sbpf -n '__sbpf_using detach' -l all -d 'All sandboxes'
 complete -c sbpf -n '__sbpf_using status' -l require -x -a active -d 'Exit with 3 unless it is so'
 complete -c sbpf -n '__sbpf_using events' -l flows -d 'Only connections and datagrams'
+complete -c sbpf -n '__sbpf_using events' -l ocsf -d 'One OCSF event a line'
 complete -c sbpf -n '__sbpf_using break-glass' -l reason -x -d Why
 complete -c sbpf -n '__sbpf_using break-glass' -l for -x -d 'How long'
 complete -c sbpf -n '__sbpf_using break-glass' -l close -d 'Close the window'
