@@ -33,7 +33,7 @@ seen() {
 frozen() { grep -c 'frozen 1' "$box/cgroup.events"; }
 free="0 0 0 0" under_one="0 1 0 1" under_two="1 0 0 1"
 # Hooks of ours at the cgroup, and what is under way.
-traces() { bpftool cgroup show "$box" 2>/dev/null | grep -c hook_; ls "$pins/building" "$pins/intents" 2>/dev/null | grep -v :; }
+traces() { bpftool cgroup show "$box" 2>/dev/null | grep -c hook_; ls "$pins/building" "$pins/intents" 2>/dev/null | grep -v ':$' | grep .; }
 
 keep_loaded
 inside sleep infinity &
@@ -41,6 +41,8 @@ servers+=($!)
 is control/nothing-confines-it "$free" "$(seen)"
 sbpf attach --cgroup "$box" --name crash --policy "$one" >/dev/null
 is control/one "$under_one" "$(seen)"
+whole=$(traces | paste -sd' ')
+is control/hooks yes "$( ((whole >= 7)) && echo yes)"
 sbpf swap crash --policy "$two" >/dev/null
 is control/two "$under_two" "$(seen)"
 sbpf detach crash
@@ -62,7 +64,7 @@ killed() {
   shift
   SBPF_KILL_AT=$at LD_PRELOAD=$crash "$@" >/dev/null 2>&1
   [[ $? == 137 ]] && taken=$((taken + 1))
-}
+} 2>/dev/null
 
 # ---- attach: it is as it was ----
 attach=(sbpf attach --cgroup "$box" --name crash --policy "$one")
@@ -103,8 +105,7 @@ for at in $(share "$total"); do
   killed "$at" sbpf detach crash || { skip "detach/$at" "not killed: it came to no such point"; "${attach[@]}" >/dev/null; continue; }
   list=$(sbpf list | paste -sd' ')
   case $list in
-    *crash*) is "detach/$at" "active,$under_one,$(sbpf status crash --json | jq '.hooks | map(select(.kind == "cgroup")) | length')" \
-      "$(sbpf status crash --json | jq -r .isolation),$(seen),$(traces | paste -sd' ')" ;;
+    *crash*) is "detach/$at" "active,$under_one,$whole" "$(sbpf status crash --json | jq -r .isolation),$(seen),$(traces | paste -sd' ')" ;;
     *)
       is "detach/$at" "keeper,0,$free,0" "$list,$(frozen),$(seen),$(traces | paste -sd' ')"
       "${attach[@]}" >/dev/null

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* LD_PRELOAD shim that ends sbpf as `kill -9` would, just before one of the calls by which it changes what outlives it:
- * bpf(2), mkdir, rename, rmdir, unlinkat, and writes to files of cgroups.
+ * bpf(2) but for commands that only read, mkdir, rename, rmdir, unlinkat, and writes to files of cgroups.
  *   SBPF_KILL_AT=N      before the N-th of them
  *   SBPF_KILL_COUNT=F   never; writes their number to file F when the process ends */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,6 +37,26 @@ __attribute__((destructor)) static void tell(void)
 	fclose(to);
 }
 
+static int changes(long command)
+{
+	switch (command) {
+	case BPF_MAP_CREATE:
+	case BPF_MAP_UPDATE_ELEM:
+	case BPF_MAP_DELETE_ELEM:
+	case BPF_PROG_LOAD:
+	case BPF_OBJ_PIN:
+	case BPF_MAP_FREEZE:
+	case BPF_MAP_UPDATE_BATCH:
+	case BPF_MAP_DELETE_BATCH:
+	case BPF_LINK_CREATE:
+	case BPF_LINK_UPDATE:
+	case BPF_LINK_DETACH:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 long syscall(long number, ...)
 {
 	static long (*real)(long, ...);
@@ -48,7 +69,7 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(args, long);
 	va_end(args);
-	if (number == SYS_bpf)
+	if (number == SYS_bpf && changes(a[0]))
 		point();
 	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
