@@ -204,6 +204,9 @@ Result<Origin> origin_of(const policy::Address& client, std::uint16_t port);
 // Names of the sandboxes that are pinned; removes what is empty and unowned first.
 Result<std::vector<std::string>> list();
 
+// How all of them stand, without canaries. Errors: those of list().
+Result<std::vector<Status>> statuses();
+
 // Removes programs, maps and pins when no sandbox is left. Errors: "busy", "not_the_agent".
 Result<void> unload();
 

@@ -140,6 +140,18 @@ Result<std::vector<std::string>> list() {
   return names;
 }
 
+Result<std::vector<Status>> statuses() {
+  // As list() does, what has ended is collected first; the reading itself needs no lock.
+  auto names = list();
+  if (!names) return tl::unexpected<Error>(names.error());
+  std::vector<Status> all;
+  if (names->empty()) return all;
+  auto kernel = Kernel::open();
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  for (const sbpf_sandbox& record : records(*kernel)) all.push_back(read_status(*kernel, record, false));
+  return all;
+}
+
 Result<void> unload() {
   auto lock = lock_host();
   if (!lock) return tl::unexpected<Error>(lock.error());

@@ -15,6 +15,7 @@ void add_kill(CLI::App& app, Session& session);
 void add_break_glass(CLI::App& app, Session& session);
 void add_unload(CLI::App& app, Session& session);
 void add_status(CLI::App& app, Session& session);
+void add_top(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
 void add_list(CLI::App& app, Session& session);
 void add_preflight(CLI::App& app, Session& session);

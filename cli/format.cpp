@@ -11,25 +11,11 @@
 namespace sbpf::cli {
 namespace {
 
-std::uint64_t denials(const agent::Status& status) {
-  return std::accumulate(status.denied.begin(), status.denied.end(), std::uint64_t{0});
-}
-
 // A hook that is attached but let its canary through protects nothing.
 bool holds(const agent::HookStatus& hook) { return hook.attached && hook.canary != "not denied"; }
 
 std::size_t hooks_held(const agent::Status& status) {
   return static_cast<std::size_t>(std::ranges::count_if(status.hooks, holds));
-}
-
-std::string hook_count(const agent::Status& status) {
-  return std::to_string(hooks_held(status)) + "/" + std::to_string(agent::hooks_of(status.flags).size());
-}
-
-std::string isolation_word(const agent::Status& status) {
-  if (status.isolation == agent::Isolation::inactive) return "INACTIVE";
-  if (status.mode == policy::Mode::audit) return "AUDIT ONLY";
-  return is_active(status) ? "active" : "DEGRADED";
 }
 
 std::string missing_reason(const agent::HookStatus& hook) {
@@ -122,6 +108,20 @@ std::string details(const agent::Status& status) {
 }
 
 }  // namespace
+
+std::uint64_t denials(const agent::Status& status) {
+  return std::accumulate(status.denied.begin(), status.denied.end(), std::uint64_t{0});
+}
+
+std::string hook_count(const agent::Status& status) {
+  return std::to_string(hooks_held(status)) + "/" + std::to_string(agent::hooks_of(status.flags).size());
+}
+
+std::string isolation_word(const agent::Status& status) {
+  if (status.isolation == agent::Isolation::inactive) return "INACTIVE";
+  if (status.mode == policy::Mode::audit) return "AUDIT ONLY";
+  return is_active(status) ? "active" : "DEGRADED";
+}
 
 std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 

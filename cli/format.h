@@ -30,6 +30,15 @@ std::string printable(std::string_view text, bool keep_newlines = false);
 // Enforced in full: what "active" means. An audit policy blocks nothing and never is.
 bool is_active(const agent::Status& status);
 
+// The same in a word, for a column: "active", "DEGRADED", "AUDIT ONLY", "INACTIVE".
+std::string isolation_word(const agent::Status& status);
+
+// "29/29": hooks that hold, of those that it has.
+std::string hook_count(const agent::Status& status);
+
+// Operations denied since the sandbox began.
+std::uint64_t denials(const agent::Status& status);
+
 // "isolation active (29/29 hooks) policy=… cgroup=…", or AUDIT ONLY, or DEGRADED, or INACTIVE.
 std::string headline(const agent::Status& status);
 
@@ -42,6 +51,11 @@ Json status_json(const agent::Status& status);
 
 // A table with one row each, and beneath it what is missing and why.
 std::string status_table(std::span<const agent::Status> statuses);
+
+// One screen of `sbpf top`: what is not active first, then those of which most was denied in the `seconds` since `before`. At
+// most `lines` lines of `columns` characters; 0 lines: all.
+std::string top_text(std::span<const agent::Status> now, std::span<const agent::Status> before, double seconds,
+                     const std::string& time, std::size_t lines, std::size_t columns);
 
 // ---- preflight ----
 Json preflight_json(const agent::Preflight& preflight);

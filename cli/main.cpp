@@ -60,6 +60,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_verify(app, session);
   add_list(app, session);
   add_events(app, session);
+  add_top(app, session);
   add_preflight(app, session);
   add_explain(app, session);
   add_origin(app, session);

@@ -17,22 +17,8 @@ struct StatusArgs {
   std::string require;
 };
 
-Result<std::vector<agent::Status>> all_statuses() {
-  auto names = agent::list();
-  if (!names) return tl::unexpected<Error>(names.error());
-  std::vector<agent::Status> statuses;
-  for (const std::string& name : *names) {
-    auto status = agent::status(name, false);
-    if (status)
-      statuses.push_back(std::move(*status));
-    else if (status.error().code != "no_such_sandbox")  // it may have ended since it was listed
-      return tl::unexpected<Error>(status.error());
-  }
-  return statuses;
-}
-
 Result<int> status_of_all(const StatusArgs& args, const Session& session) {
-  auto statuses = all_statuses();
+  auto statuses = agent::statuses();
   if (!statuses) return tl::unexpected<Error>(statuses.error());
   std::string text = statuses->empty() ? "no sandboxes\n" : status_table(*statuses);
   if (session.json) {

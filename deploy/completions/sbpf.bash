@@ -56,7 +56,7 @@ _sbpf() {
   esac
 
   if ((COMP_CWORD == 1)); then
-    options="run env attach swap detach kill status verify list events preflight explain stage origin policy break-glass
+    options="run env attach swap detach kill status verify top list events preflight explain stage origin policy break-glass
       unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
@@ -73,6 +73,7 @@ _sbpf() {
     status) options="--require --json --help $(_sbpf_sandboxes)" ;;
     verify) options="--json --help $(_sbpf_sandboxes)" ;;
     events) options="--follow --flows --json --ocsf --help $(_sbpf_sandboxes)" ;;
+    top) options="--interval --once --help" ;;
     list | preflight) options="--json --help" ;;
     explain)
       case $prev in

@@ -83,8 +83,11 @@ mkfifo "$tmp/stop"
 inside "$probe" hammer 127.0.0.1 18003 18004 <"$tmp/stop" >"$tmp/hammer" &
 exec 7>"$tmp/stop"
 policies=("$one" "$two")
+# Limits make one way longer than the other; the shorter counts.
 total=$(points sbpf swap crash --policy "$two")
-now=1
+back=$(points sbpf swap crash --policy "$one")
+((back < total)) && total=$back
+now=0
 for at in $(share "$total"); do
   to=$((1 - now))
   if ! killed "$at" sbpf swap crash --policy "${policies[to]}"; then skip "swap/$at" "not killed: it came to no such point"; now=$to; continue; fi

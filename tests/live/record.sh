@@ -58,6 +58,20 @@ is ended/what "[\"flow_ended\",\"127.0.0.1\",7001,$id]" "$(jq -c '[.reason, .add
 # Four bytes each way, and what begins and ends a connection.
 is ended/bytes true "$(jq '.sent >= 4 and .sent <= 6 and .received >= 4 and .received <= 5' <<<"$line")"
 
+# ---- the same for others, and at a glance ----
+is ocsf/connect 0 "$(ask loud tcp o 7001)"
+is ocsf/denied 1 "$(ask loud tcp x 7009)"
+ocsf=$(sbpf events loud --ocsf)
+is ocsf/classes '[[400101,1],[400105,2]]' "$(jq -sc 'map([.type_uid, .action_id])' <<<"$ocsf")"
+is ocsf/where '["127.0.0.1",7009,"EPERM","loud"]' \
+  "$(jq -sc '.[1] | [.dst_endpoint.ip, .dst_endpoint.port, .status_detail, .actor.process.container.name]' <<<"$ocsf")"
+is ocsf/close 0 "$(ask loud close o)"
+flows loud . >/dev/null
+is top/once "active told" "$(sbpf top --once --interval 0.2 | awk '$1 == "loud" { print $2, $4 }')"
+screen=$( (sleep 5; printf q; sleep 1) | timeout 60 script -qec "sbpf top --interval 0.5" /dev/null); is top/q-ends-it 0 $?
+has top/shows-it loud "$screen"
+is top/gives-the-terminal-back $'\e[?1049l' "$(grep -o $'\e\[?1049l' <<<"$screen")"
+
 is udp/connected 0 "$(ask loud udp u 7001)"
 is udp/echo 0 "$(ask loud echo u)"
 is udp/sender 0 "$(ask loud sender s)"

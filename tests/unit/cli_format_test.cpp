@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -154,6 +155,26 @@ TEST(StatusTable, names_each_missing_hook_and_why) {
 }
 
 // ---- preflight ----
+
+TEST(Top, what_needs_a_person_comes_first_and_rates_are_of_the_interval) {
+  agent::Status quiet = active_status(), busy = active_status(), broken = status_without(SBPF_HOOK_connect4);
+  quiet.sandbox = "quiet", quiet.cgroup_id = 1;
+  busy.sandbox = "busy", busy.cgroup_id = 2;
+  broken.sandbox = "broken", broken.cgroup_id = 3;
+  agent::Status busy_before = busy;
+  busy_before.denied[SBPF_HOOK_connect4] = 10;
+  busy.denied[SBPF_HOOK_connect4] = 35;
+  const std::vector<agent::Status> now = {quiet, busy, broken}, before = {quiet, busy_before};
+  const std::string text = top_text(now, before, 2, "12:00:00", 0, 200);
+  EXPECT_NE(text.find("sandboxes 3  active 2  not active 1"), std::string::npos) << text;
+  EXPECT_LT(text.find("broken"), text.find("busy")) << text;
+  EXPECT_LT(text.find("busy"), text.find("quiet")) << text;
+  EXPECT_NE(text.find("12.5 "), std::string::npos) << text;
+  EXPECT_NE(text.find("connect4"), std::string::npos) << text;
+  const std::string small = top_text(now, before, 2, "12:00:00", 5, 20);
+  EXPECT_EQ(std::ranges::count(small, '\n'), 5) << small;
+  EXPECT_NE(small.find("and 2 more"), std::string::npos) << small;
+}
 
 TEST(PreflightJson, a_check_of_all_domains_fails_each) {
   const agent::Preflight preflight{
