@@ -137,7 +137,7 @@ is run/maps-are-gone "$before" "$(entries)"
 
 # ---- unload: it can be loaded again ----
 clean
-for at in 40 1; do
+for at in 5; do
   sbpf run -q --policy "$one" -- true
   killed "$at" sbpf unload || skip "unload/$at" "not killed: it came to no such point"
   is "unload/$at" 0 "$(sbpf run -q --policy "$one" -- true >/dev/null 2>&1; echo $?)"

@@ -111,5 +111,5 @@ sbpf kill far 2>/dev/null
 kill "$(cat "$tmp/far.pid")"
 within 10 rmdir "$cgroots/far"
 sbpf kill held 2>/dev/null
-clean
+kill_all
 finish

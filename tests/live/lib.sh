@@ -80,9 +80,13 @@ left_behind() {
 nothing_left() { [[ -z $(left_behind) ]]; }
 # Programs are freed after a grace period, which a loaded machine makes long.
 freed() { within 180 nothing_left; }
-clean() {
+# Ends all sandboxes. The programs stay, for the next test of the same boot: to load them takes up to a minute.
+kill_all() {
   local name
   for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
+}
+clean() {
+  kill_all
   sbpf unload >/dev/null 2>&1
   freed
 }

@@ -347,5 +347,5 @@ echo "# nobody" >/etc/resolv.conf
 out=$(sbpf run --policy "$tmp/nobody.yaml" -- true 2>&1); is upstream/none 125 $?
 has upstream/names-the-way "dns: {resolver" "$out"
 end all
-clean
+kill_all
 finish

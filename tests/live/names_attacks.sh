@@ -134,5 +134,5 @@ ask strange query 127.0.0.9 udp plain is-2d21209c.odd.example >/dev/null
 is beside/opened-for-another 0 "$(ask strange connect $evil 443)"
 goes beside/opened-for-another connect $evil 443
 end held strange all
-clean
+kill_all
 finish

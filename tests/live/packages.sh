@@ -100,5 +100,5 @@ for tool in pip npm git curl python go; do
   is $tool/denied "" "$(says "${!tool}" sbpf run -q --policy "$other" --)"
   is $tool/denied-reaches-nobody "$before" "$(requests) $(queries)"
 done
-clean
+kill_all
 finish

@@ -108,5 +108,5 @@ sbpf swap loud --policy "$untold" 2>/dev/null; is swap/ends-it 0 $?
 is swap/connect 0 "$(ask loud tcp z 7001)"
 is swap/nothing "" "$(flows loud 'select(.verdict == "allowed" and .reason == "flow")')"
 sbpf kill loud 2>/dev/null
-clean
+kill_all
 finish

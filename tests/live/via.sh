@@ -120,5 +120,5 @@ is detached/not-led 0 "$(ask guest tcp c 7001)"
 is detached/echo 0 "$(ask guest echo c)"
 kill "$pid_guest"; wait "$pid_guest" 2>/dev/null
 within 10 rmdir "$cgroots/guest"
-clean
+kill_all
 finish
