@@ -13,6 +13,7 @@ void add_swap(CLI::App& app, Session& session);
 void add_detach(CLI::App& app, Session& session);
 void add_kill(CLI::App& app, Session& session);
 void add_break_glass(CLI::App& app, Session& session);
+void add_hand_over(CLI::App& app, Session& session);
 void add_unload(CLI::App& app, Session& session);
 void add_status(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);

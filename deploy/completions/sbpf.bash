@@ -57,7 +57,7 @@ _sbpf() {
 
   if ((COMP_CWORD == 1)); then
     options="run env attach swap detach kill status verify list events preflight explain stage origin policy break-glass
-      unload completion --help --version"
+      hand-over unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
   fi
@@ -94,6 +94,11 @@ _sbpf() {
       ;;
     completion) options="bash zsh fish --help" ;;
     unload) options="--help" ;;
+    hand-over)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+      return
+      ;;
     break-glass) options="--reason --for --close --help" ;;
     policy)
       if ((COMP_CWORD == 2)); then

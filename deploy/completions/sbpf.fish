@@ -39,6 +39,7 @@ complete -c sbpf -n __sbpf_needs_command -a explain -d 'Say what a policy decide
 complete -c sbpf -n __sbpf_needs_command -a stage -d 'Copy from an untrusted tree only'
 complete -c sbpf -n __sbpf_needs_command -a policy -d 'Check, show and list policies'
 complete -c sbpf -n __sbpf_needs_command -a break-glass -d 'Let root take it down by hand'
+complete -c sbpf -n __sbpf_needs_command -a hand-over -d 'Let an upgrade manage the sandboxes'
 complete -c sbpf -n __sbpf_needs_command -a unload -d 'Remove the programs from the kernel'
 complete -c sbpf -n __sbpf_needs_command -a completion -d 'Print a completion script'
 

@@ -91,7 +91,7 @@ TEST_F(AbiLayout, sandbox) {
   expect("sbpf_canary", sizeof(sbpf_canary),
          {OFFSET(sbpf_canary, tgid), OFFSET(sbpf_canary, hook), OFFSET(sbpf_canary, hit)});
   expect("sbpf_guard", sizeof(sbpf_guard),
-         {OFFSET(sbpf_guard, agent), OFFSET(sbpf_guard, pins_ino), OFFSET(sbpf_guard, pins_dev),
+         {OFFSET(sbpf_guard, agents), OFFSET(sbpf_guard, pins_ino), OFFSET(sbpf_guard, pins_dev),
           OFFSET(sbpf_guard, pins_mount), OFFSET(sbpf_guard, pins_parent), OFFSET(sbpf_guard, open_until),
           OFFSET(sbpf_guard, let_through), OFFSET(sbpf_guard, refused), OFFSET(sbpf_guard, reason)});
   expect("sbpf_meta", sizeof(sbpf_meta),
