@@ -37,6 +37,14 @@ for i in range(0, 32, 8):
 open(sys.argv[1], "wb").write(data)' usr/bin/sbpf "$(sbpf --version | sed -n 's/^programs //p')"
 }
 
+# links: of everyone; systemd 257 has some of its own. unloaded: nothing of sbpf's is in the kernel, and as many links as before.
+links() { bpftool -j link show | jq length; }
+links_before=$(links)
+unloaded() {
+  [[ ! -e $pins && ! -e $cgroots/sbpf && $(links) == "$links_before" ]] &&
+    ! bpftool prog show | grep -q 'name hook_' && ! bpftool map show | grep -q 'name sbpf_'
+}
+
 # ---- install ----
 is before/no-sbpf 127 "$(code sbpf --version)"
 is install/dpkg 0 "$(code dpkg -i /root/sbpf.deb)"
@@ -158,7 +166,7 @@ within 30 sh -c '[ "$(wc -l <"$0")" -gt "$1" ]' "$tmp/tcp-127.0.0.1-7001.log" "$
 is remove/control-connects-again 0 $?
 is remove/dpkg 0 "$(code dpkg -r sbpf)"
 is remove/state "config-files" "$(installed | cut -d" " -f2)"
-is remove/nothing-loaded 0 "$(freed; echo $?)"
+is remove/nothing-loaded "0 $links_before links" "$(within 60 unloaded; echo "$? $(links) links")"
 is remove/policies-stay 0 "$(code test -s /etc/sbpf/policies/site.yaml)"
 is purge/dpkg 0 "$(code dpkg -P sbpf)"
 is purge/nothing-left "" "$(find / -xdev \( -path /proc -o -path /sys -o -path "$tmp" -o -path /opt -o -path /root \) -prune -o -name '*sbpf*' -print | xargs)"
