@@ -63,6 +63,27 @@ is install/policies 0 "$(code test -d /etc/sbpf/policies)"
 printf 'version: 1\nname: site\n' >/etc/sbpf/policies/site.yaml
 is install/policy-by-name 0 "$(code sbpf policy check site)"
 
+# ---- the service, when the package has it: active from the start, and after everything that follows ----
+with_service=$(dpkg-deb -c /root/sbpf.deb | grep -c ' ./usr/sbin/sbpfd$')
+api() { curl -sf --max-time 30 --unix-socket /run/sbpf/api.sock "http://localhost$1"; }
+main_pid() { systemctl show -P MainPID sbpfd.service; }
+active_by_api() { api /v1/sandboxes/box | jq -e .isolation_active >/dev/null; }
+# served NAME: it runs, and tells of the sandbox `box` that it is active
+served() {
+  ((with_service)) || return 0
+  is "$1/service-active" active "$(systemctl is-active sbpfd.service)"
+  is "$1/service-tells" 0 "$(within 60 active_by_api; echo $?)"
+}
+if ((with_service)); then
+  is service/active active "$(systemctl is-active sbpfd.service)"
+  is service/enabled enabled "$(systemctl is-enabled sbpfd.service)"
+  is service/configuration 0 "$(code sbpfd --check-config)"
+  is service/api 0 "$(code api /v1/sandboxes)"
+  is service/man-page 0 "$(code test -s /usr/share/man/man8/sbpfd.8.gz)"
+else
+  skip service "the package has none"
+fi
+
 # ---- a sandbox that goes through all of what follows: a unit's cgroup, attached; it tries to connect all along ----
 serve tcp 127.0.0.1 7001
 cat >"$tmp/tries.py" <<'P'
@@ -96,6 +117,7 @@ confined() {
   is "$1/still-confined" "$connected" "$(visits tcp 127.0.0.1 7001)"
 }
 confined attach
+served attach
 
 # ---- run ----
 sbpf run -q --policy no-network -- python3 -c 'import socket; socket.create_connection(("127.0.0.1", 7001))' 2>"$tmp/err"
@@ -107,16 +129,19 @@ within 60 sh -c 'sbpf status job --require active >/dev/null 2>&1'
 is run/job-active 0 $?
 
 # ---- upgrade, with the same programs ----
+before=$( ((with_service)) && main_pid)
 old=$(stat -c %i /usr/bin/sbpf)
 is upgrade/dpkg 0 "$(code dpkg -i "$(repackage "$version.1")")"
 is upgrade/state "$version.1 installed" "$(installed)"
 hasnt upgrade/another-file "$old" "$(stat -c %i /usr/bin/sbpf)"
 confined upgrade
+served upgrade
 is upgrade/status 0 "$(code sbpf status box --require active --json)"
 is upgrade/not-degraded "[] true" "$(jq -c '.degraded, .isolation_active' "$tmp/said" | xargs)"
 is upgrade/verify 0 "$(code sbpf verify box)"
 is upgrade/job-active 0 "$(code sbpf status job --require active)"
 is upgrade/nothing-kept no "$([[ -e $agents ]] && echo yes || echo no)"
+if ((with_service)); then hasnt upgrade/service-is-new "$before" "$(main_pid)"; fi
 is upgrade/policies-kept 0 "$(code test -s /etc/sbpf/policies/site.yaml)"
 is upgrade/swap 0 "$(code sbpf swap --policy site box)"
 is upgrade/new-sandbox 0 "$(code sbpf run -q --policy no-network -- true)"
@@ -161,6 +186,7 @@ is remove/refused 1 "$(code dpkg -r sbpf)"
 has remove/says-why "while sandboxes are live" "$(said)"
 is remove/state "$version.2 installed" "$(installed)"
 confined remove
+if ((with_service)); then is remove/service-active active "$(systemctl is-active sbpfd.service)"; fi
 is remove/detach 0 "$(code "$kept" detach box)"
 within 30 sh -c '[ "$(wc -l <"$0")" -gt "$1" ]' "$tmp/tcp-127.0.0.1-7001.log" "$connected"
 is remove/control-connects-again 0 $?
