@@ -426,7 +426,8 @@ Result<void> watch(const WatchSink& sink) {
   while (true) {
     std::array<pollfd, 4> waiting{{{signals.get(), POLLIN, 0}, {end, POLLIN, 0}, {watch.canary_fd(), POLLIN, 0}, {timer.get(), POLLIN, 0}}};
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
-    if (waiting[0].revents != 0) break;
+    signalfd_siginfo signal{};  // taken, or it would end the process when signals are let in again
+    if (waiting[0].revents != 0 && ::read(signals.get(), &signal, sizeof signal) == sizeof signal) break;
     std::array<char, 256> ignored{};
     if (waiting[1].revents != 0 && ::read(STDIN_FILENO, ignored.data(), ignored.size()) <= 0) break;
     std::uint64_t ticks = 0;

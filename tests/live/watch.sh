@@ -98,9 +98,15 @@ manner() {
   is "$label/denied-again" 1 "$(asked "$name" 7002)"
   is "$label/allowed-again" 0 "$(asked "$name" 7001)"
 }
-detach_link() { "$tests/tamper" link-detach "$(bpftool -j link show pinned "$1" | jq .id)"; }
-detach() { [[ $(detach_link "$(pin "$1" "$2")") == 0 ]]; }
-replace() { [[ $("$tests/tamper" link-update "$(bpftool -j link show pinned "$(pin "$1" "$2")" | jq .id)") == 0 ]]; }
+# The time counts from the deed, not from looking up whom it is done to.
+at_link() { # at_link WHAT NAME HOOK
+  local id
+  id=$(bpftool -j link show pinned "$(pin "$2" "$3")" | jq .id)
+  begin=$(uptime_ms)
+  [[ $("$tests/tamper" "$1" "$id") == 0 ]]
+}
+detach() { at_link link-detach "$@"; }
+replace() { at_link link-update "$@"; }
 for name in att box; do
   key=$(hex "$(id_of $name)")
   manner $name connect4 detached detach $name connect4
