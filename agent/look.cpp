@@ -17,10 +17,7 @@
 namespace sbpf::agent {
 namespace {
 
-bool host_lock_is_free() {
-  const Fd file(::open(std::string(kLockFile).c_str(), O_RDWR | O_CLOEXEC));
-  return !file || ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;  // closing gives it back
-}
+constexpr std::uint32_t kRootLevel = 1;  // of sbpf's root cgroup: right beneath the mount
 
 void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, Sound& sound, std::vector<Lost>& lost) {
   std::uint32_t id = 0;
@@ -97,9 +94,12 @@ std::vector<Lost> look_at_host(const Kernel& kernel) {
   std::vector<Lost> lost;
   if (!bpf_lsm_active()) lost.push_back({"lsm", "bpf is not in the kernel's LSM list: LSM programs never run"});
   for (Degradation& pin : kernel.broken_pins()) lost.push_back({std::move(pin.what), std::move(pin.reason)});
+  // Looked up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
+  static const auto mount = cgroup2_mount();
+  struct stat root {};
   const sbpf_gate& gate = kernel.globals().gate;
-  auto root = root_cgroup();
-  if (!root || gate.root_id != root->id() || gate.root_level != root->level())
+  if (mount && ::stat((*mount + "/" + std::string(kRootCgroupName)).c_str(), &root) == 0 &&
+      (gate.root_id != root.st_ino || gate.root_level != kRootLevel))
     lost.push_back({"gate", "sbpf's root cgroup is not the one that the programs know"});
   return lost;
 }
@@ -127,7 +127,12 @@ std::vector<Lost> look_at(const Kernel& kernel, const sbpf_sandbox& record, Soun
 }
 
 bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id) {
-  return __atomic_load_n(&kernel.globals().change.cgroup_id, __ATOMIC_SEQ_CST) == cgroup_id && !host_lock_is_free();
+  __u64& mark = kernel.globals().change.cgroup_id;
+  if (__atomic_load_n(&mark, __ATOMIC_SEQ_CST) != cgroup_id) return false;
+  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CLOEXEC));
+  if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return true;
+  __atomic_store_n(&mark, __u64{0}, __ATOMIC_SEQ_CST);  // of one that died with the lock
+  return false;
 }
 
 Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const std::vector<Lost>& lost) {

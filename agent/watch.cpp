@@ -14,83 +14,15 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <map>
-#include <set>
 
-#include "agent/guard.h"
-#include "agent/look.h"
-#include "agent/strays.h"
 #include "agent/verify.h"
-#include "agent/watch_canary.h"
-#include "base/clock.h"
+#include "agent/watch_state.h"
 
 namespace sbpf::agent {
-namespace {
-
-constexpr std::int64_t kSecond = 1'000'000'000;
-constexpr std::int64_t kPeriod = kSecond / 2;  // a loss is answered within a second
-constexpr std::int64_t kTellCounters = 5 * kSecond;
-constexpr std::int64_t kCanaryPeriod = 60 * kSecond;
 
 std::int64_t day_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
-std::int64_t now_ns() { return static_cast<std::int64_t>(boottime_ns()); }
-
-struct Entry {
-  std::optional<Cgroup> cgroup;
-  Sound sound;
-  Status status;
-  std::string state;             // what the last full reading was of: another one, and it is read again
-  std::vector<Lost> lost;        // that was answered
-  std::vector<Lost> canary_lost; // of the last canary
-  std::int64_t sound_at = 0;     // time of day
-  std::int64_t told_at = 0, read_at = 0, canary_due = 0;
-  std::int64_t canary_at = 0;    // time of day
-  std::uint64_t moved_out = 0;
-  bool first = true;
-};
-
-bool names(const std::vector<Lost>& lost, const std::string& what) {
-  return std::ranges::any_of(lost, [&](const Lost& one) { return one.what == what; });
-}
-
-std::vector<std::string> whats(const std::vector<Lost>& lost) {
-  std::vector<std::string> all;
-  for (const Lost& one : lost) all.push_back(one.what);
-  return all;
-}
-
-class Watch {
- public:
-  explicit Watch(const WatchSink& sink) : sink_(sink) {}
-
-  Result<void> pass();
-  void read_canary();
-  int canary_fd() const { return canary_.fd(); }
-
- private:
-  Result<bool> have_kernel();
-  void forget_all();
-  void forget(std::uint64_t cgroup_id);
-  bool look(const sbpf_sandbox& record, Entry& entry);
-  // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
-  std::optional<std::vector<Lost>> confirmed(const sbpf_sandbox& record, Entry& entry);
-  void lost_records(const std::set<std::uint64_t>& present);
-  void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
-  void restored(Entry& entry);
-  void read(Entry& entry, const std::vector<Lost>& lost);
-  void repair();
-  void start_canary();
-  void complain(const Error& error);
-
-  const WatchSink& sink_;
-  std::optional<Kernel> kernel_;
-  std::vector<Lost> host_;
-  std::map<std::uint64_t, Entry> entries_;
-  CanaryChild canary_;
-  std::string complaint_;  // told already
-};
 
 void Watch::complain(const Error& error) {
   if (error.message == complaint_) return;
@@ -150,64 +82,6 @@ std::optional<std::vector<Lost>> Watch::confirmed(const sbpf_sandbox& record, En
   }
   if (!Cgroup::open_by_id(id)) return std::nullopt;  // its links went with it
   return lost;
-}
-
-void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
-  const std::vector<std::string> ended = std::move(entry.status.ended);
-  entry.status = read_status(*kernel_, entry.sound.record, false);
-  Status& status = entry.status;
-  for (const Lost& one : lost) {
-    status.isolation = Isolation::inactive;
-    for (HookStatus& hook : status.hooks)
-      if (hook.hook != nullptr && one.what == hook.hook->name) {
-        if (hook.reason.empty()) hook.reason = one.reason;
-        hook.attached = false;
-      }
-    if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
-      status.degraded.push_back({one.what, "in place", "missing", one.reason});
-  }
-  entry.read_at = now_ns();
-}
-
-void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
-  WatchLoss loss;
-  loss.sandbox = entry.sound.record.name;
-  loss.hooks = whats(lost);
-  for (const Lost& one : lost) loss.reasons.push_back(one.reason);
-  if (moved) {
-    loss.hooks.emplace_back("processes");
-    loss.reasons.emplace_back("root outside moved a process out of the sandbox");
-  }
-  // Of the policy in force; of the last one that was read whole where there is none.
-  const bool enforce = entry.status.mode == policy::Mode::enforce;
-  loss.on_loss = entry.status.on_loss;
-  loss.answered = "alerted";
-  if (enforce && loss.on_loss != policy::OnLoss::alert && entry.cgroup) {
-    const bool freeze = loss.on_loss == policy::OnLoss::freeze;
-    // Without waiting until it is done: other sandboxes are due.
-    const auto done = freeze ? entry.cgroup->write("cgroup.freeze", "1") : entry.cgroup->write("cgroup.kill", "1");
-    if (done)
-      loss.answered = freeze ? "frozen" : "killed";
-    else
-      complain(done.error());
-    kill_strays(*kernel_, entry.sound.record.cgroup_id);
-  }
-  loss.at = day_ns();
-  announce_to(*kernel_, entry.sound.record.cgroup_id, SBPF_REASON_ISOLATION_LOST, static_cast<std::uint32_t>(loss.hooks.size()));
-  audit("isolation of sandbox " + loss.sandbox + " was lost (" + loss.hooks.front() + ": " + loss.reasons.front() + "): " + loss.answered);
-  sink_.loss(loss);
-}
-
-void Watch::restored(Entry& entry) {
-  WatchRestored back;
-  back.sandbox = entry.sound.record.name;
-  back.hooks = whats(entry.lost);
-  back.lost_at = entry.sound_at;
-  back.restored_at = day_ns();
-  announce_to(*kernel_, entry.sound.record.cgroup_id, SBPF_REASON_ISOLATION_RESTORED,
-              static_cast<std::uint32_t>((back.restored_at - back.lost_at + kSecond - 1) / kSecond));
-  entry.canary_due = now_ns();  // what was put back is proven as soon as it can be
-  sink_.restored(back);
 }
 
 // False: the sandbox is over, or not there yet.
@@ -279,55 +153,6 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   return true;
 }
 
-// A record that is gone while the sandbox's pins are there was not taken away by sbpf.
-void Watch::lost_records(const std::set<std::uint64_t>& present) {
-  std::vector<std::uint64_t> over;
-  for (auto& [id, entry] : entries_) {
-    if (present.count(id) != 0) continue;
-    const std::string pin = link_pin(entry.sound.record.name, hooks_of(entry.sound.record.flags).front());
-    const std::string directory = pin.substr(0, pin.rfind('/'));
-    const auto is_there = [&] {
-      const auto all = records(*kernel_);
-      return ::access(directory.c_str(), F_OK) == 0 && !is_changing(*kernel_, id) &&
-             std::ranges::none_of(all, [&](const sbpf_sandbox& r) { return r.cgroup_id == id || std::strcmp(r.name, entry.sound.record.name) == 0; });
-    };
-    // Twice, as a sandbox that is taken down and set up anew has pins without a record for no moment of both.
-    if (!(is_there() && is_there() && Cgroup::open_by_id(id))) {
-      over.push_back(id);
-      continue;
-    }
-    const std::vector<Lost> lost = {{"record", "the sandbox's record is missing: everything is denied"}};
-    if (!names(entry.lost, "record")) {
-      answer(entry, lost, false);
-      read(entry, lost);
-      sink_.sandbox(entry.status, entry.canary_at);
-    }
-    entry.lost = lost;
-    entry.state.clear();
-  }
-  for (const std::uint64_t id : over) forget(id);
-}
-
-void Watch::repair() {
-  const bool any = std::ranges::any_of(entries_, [](const auto& e) { return !e.second.lost.empty(); });
-  // While the glass is broken someone takes things down on purpose: that is answered, and mended when the window closes.
-  if (!any || kernel_->globals().guard.open_until > boottime_ns()) return;
-  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;  // at the next pass
-  if (!host_.empty())
-    if (auto pinned = kernel_->repair_pins(); !pinned) complain(pinned.error());
-  for (auto& [id, entry] : entries_) {
-    if (entry.lost.empty() || !entry.cgroup || !Cgroup::open_by_id(id)) continue;
-    // Judged anew under the lock: what was seen may have been changed by who held it.
-    const auto all = records(*kernel_);
-    const bool recorded = std::ranges::find(all, id, &sbpf_sandbox::cgroup_id) != all.end();
-    if (!recorded && !names(entry.lost, "record")) continue;
-    std::vector<Lost> now = recorded ? look_at(*kernel_, entry.sound.record, entry.sound) : entry.lost;
-    if (names(host_, "gate")) now.push_back({"gate", ""});
-    if (auto repaired = repair_sandbox(*kernel_, *entry.cgroup, entry.sound, now); !repaired) complain(repaired.error());
-  }
-}
-
 void Watch::start_canary() {
   if (canary_.running()) return;
   Entry* due = nullptr;
@@ -370,9 +195,10 @@ Result<void> Watch::pass() {
   auto open = have_kernel();
   if (!open) return tl::unexpected<Error>(open.error());
   if (*open) {
-    host_ = look_at_host(*kernel_);
+    const auto all = records(*kernel_);
+    host_ = all.empty() && entries_.empty() ? std::vector<Lost>{} : look_at_host(*kernel_);
     std::set<std::uint64_t> present;
-    for (const sbpf_sandbox& record : records(*kernel_)) {
+    for (const sbpf_sandbox& record : all) {
       auto [at, added] = entries_.try_emplace(record.cgroup_id);
       // The cgroup was taken into a sandbox anew.
       if (!added && !at->second.first && at->second.sound.record.created_ns != record.created_ns) {
@@ -397,6 +223,8 @@ Result<void> Watch::pass() {
   sink_.pass(told);
   return {};
 }
+
+namespace {
 
 bool ends_with_stdin() {
   struct stat info {};

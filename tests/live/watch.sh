@@ -86,7 +86,12 @@ manner() {
   losses=$(counted loss "$name") repairs=$(counted restored "$name")
   open_glass
   begin=$(uptime_ms)
-  "$@" >"$tmp/manner" 2>&1 || not_ok "$label/done" "$(cat "$tmp/manner")"
+  "$@" >"$tmp/manner" 2>&1
+  case $? in
+    0) ;;
+    77) close_glass; skip "$label" "this kernel refuses it by itself: $(cat "$tmp/manner")"; return ;;
+    *) not_ok "$label/done" "$(cat "$tmp/manner")" ;;
+  esac
   within 10 more loss "$name" "$losses"; is "$label/seen" 0 $?
   took=$(($(uptime_ms) - begin))
   # Everything is ten times slower under emulation; on hardware two passes fit into a second.
@@ -103,7 +108,11 @@ at_link() { # at_link WHAT NAME HOOK
   local id
   id=$(bpftool -j link show pinned "$(pin "$2" "$3")" | jq .id)
   begin=$(uptime_ms)
-  [[ $("$tests/tamper" "$1" "$id") == 0 ]]
+  local errno
+  errno=$("$tests/tamper" "$1" "$id")
+  echo "$1 of link $id: errno $errno"
+  [[ $1 == link-update && $errno == 22 ]] && return 77 # EINVAL: newer kernels replace no program by one without its storage
+  [[ $errno == 0 ]]
 }
 detach() { at_link link-detach "$@"; }
 replace() { at_link link-update "$@"; }
