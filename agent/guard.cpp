@@ -202,16 +202,18 @@ std::optional<Degradation> guard_degradation(const Kernel& kernel) {
   return std::nullopt;
 }
 
+void announce_to(const Kernel& kernel, std::uint64_t cgroup_id, sbpf_reason reason, std::uint32_t detail) {
+  sbpf_announcement input{};
+  input.cgroup_id = cgroup_id;
+  input.reason = reason;
+  input.detail = detail;
+  input.verdict = SBPF_ALLOW;
+  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &input, .ctx_size_in = sizeof input);
+  (void)bpf_prog_test_run_opts(kernel.announce(), &options);
+}
+
 void announce(const Kernel& kernel, sbpf_reason reason, std::uint32_t detail) {
-  for (const sbpf_sandbox& record : records(kernel)) {
-    sbpf_announcement input{};
-    input.cgroup_id = record.cgroup_id;
-    input.reason = reason;
-    input.detail = detail;
-    input.verdict = SBPF_ALLOW;
-    LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &input, .ctx_size_in = sizeof input);
-    (void)bpf_prog_test_run_opts(kernel.announce(), &options);
-  }
+  for (const sbpf_sandbox& record : records(kernel)) announce_to(kernel, record.cgroup_id, reason, detail);
 }
 
 void audit(const std::string& text) {

@@ -382,6 +382,12 @@ struct sbpf_guard {
 };
 SBPF_ASSERT(sizeof(struct sbpf_guard) == 48 + 16 * SBPF_AGENTS + SBPF_BREAK_REASON_LEN);
 
+/* What sbpf itself is changing under the host lock, so that `sbpf watch` takes what is half done for no loss: in .bss
+ * behind the guard. Means something only while that lock is held: whoever dies with it leaves the mark behind. */
+struct sbpf_change {
+	__u64 cgroup_id; /* of the sandbox; 0: none */
+};
+
 #define SBPF_HOST_NAME_LEN 256 /* NUL included */
 
 /* Input of the program `sbpf_announce`, by which the agent puts an event into a sandbox's ring. With a name it is about

@@ -17,6 +17,7 @@ void add_hand_over(CLI::App& app, Session& session);
 void add_unload(CLI::App& app, Session& session);
 void add_status(CLI::App& app, Session& session);
 void add_verify(CLI::App& app, Session& session);
+void add_watch(CLI::App& app, Session& session);
 void add_list(CLI::App& app, Session& session);
 void add_preflight(CLI::App& app, Session& session);
 void add_events(CLI::App& app, Session& session);

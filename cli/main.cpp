@@ -58,6 +58,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_kill(app, session);
   add_status(app, session);
   add_verify(app, session);
+  add_watch(app, session);
   add_list(app, session);
   add_events(app, session);
   add_preflight(app, session);

@@ -56,7 +56,7 @@ _sbpf() {
   esac
 
   if ((COMP_CWORD == 1)); then
-    options="run env attach swap detach kill status verify list events preflight explain stage origin policy break-glass
+    options="run env attach swap detach kill status verify watch list events preflight explain stage origin policy break-glass
       hand-over unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
@@ -99,6 +99,7 @@ _sbpf() {
       mapfile -t COMPREPLY < <(compgen -f -- "$cur")
       return
       ;;
+    watch) options="--json --help" ;;
     break-glass) options="--reason --for --close --help" ;;
     policy)
       if ((COMP_CWORD == 2)); then
