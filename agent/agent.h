@@ -215,6 +215,15 @@ Result<void> unload();
 // Errors: "not_loaded", "not_the_agent".
 Result<void> break_glass(const std::string& reason, std::chrono::seconds window);
 
+// Makes another executable (an upgrade of this one) an agent as well, so that it manages what this one loaded; processes of
+// this one stay agents. The other must carry the same programs, which it says itself by `--version`. Told to the host's log.
+// Errors: "not_loaded", "not_the_agent", "untrusted_file" (not root's alone), "stale_programs" (it carries other programs),
+// "too_many_agents" (handed over too often since the programs were loaded), "exec".
+Result<void> hand_over(const std::string& executable);
+
+// SHA-256 of the programs that this executable carries, in lower-case hexadecimal.
+std::string programs_digest();
+
 // Reads what is in a sandbox's ring, oldest first, calling `sink` for each; with `follow`, goes on until `sink` returns
 // false or the sandbox is gone. Errors: "no_such_sandbox", "busy" (another reader).
 Result<void> events(const std::string& name, bool follow, const std::function<bool(const Event&)>& sink);

@@ -292,6 +292,12 @@ void explain_into(Event& event) {
       event.text = "the glass was broken: for " + std::to_string(e.task.detail) +
                    " s the host's root may take sbpf's things down";
       return;
+    case SBPF_REASON_ISOLATION_LOST:
+      event.text = "isolation was lost: " + std::to_string(e.task.detail) + " parts of it were missing";
+      return;
+    case SBPF_REASON_ISOLATION_RESTORED:
+      event.text = "isolation is restored, after " + std::to_string(e.task.detail) + " s at most";
+      return;
     case SBPF_REASON_FLOW:
       event.text = operation(e) + " " + protocol_name(e.net) + " " + endpoint_text(e.net) + name_of_flow(event);
       return;

@@ -3,13 +3,19 @@
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <syslog.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "agent/inodes.h"
 #include "agent/mounts.h"
@@ -24,6 +30,73 @@ constexpr unsigned kMinorBits = 20;  // of the kernel's dev_t
 
 std::string reason_of(const sbpf_guard& guard) {
   return std::string(guard.reason, ::strnlen(guard.reason, sizeof guard.reason));
+}
+
+// The place of an executable among the agents; nullptr if it is none. An empty one finds the first free place.
+sbpf_fs_inode* place_of(sbpf_guard& guard, const policy::FsInode& file) {
+  for (sbpf_fs_inode& agent : guard.agents)
+    if (agent.ino == file.ino && (file.ino == 0 || (agent.dev == file.dev && agent.generation == file.generation)))
+      return &agent;
+  return nullptr;
+}
+
+// The number is written last: with the first one the guard begins, and half an entry is nobody's.
+void put(sbpf_fs_inode& agent, const policy::FsInode& file) {
+  __atomic_store_n(&agent.dev, file.dev, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&agent.generation, file.generation, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&agent.ino, file.ino, __ATOMIC_SEQ_CST);
+}
+
+// What an executable says that it carries, by its `--version`; "" if it says nothing of it. It runs without our environment,
+// by the descriptor: what is asked is what is let in.
+Result<std::string> carried_programs(const Fd& file) {
+  int ends[2] = {-1, -1};
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("exec", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
+  Fd output(ends[0]), input(ends[1]);
+  const std::string path = "/proc/self/fd/" + std::to_string(file.get());
+  char name[] = "sbpf", option[] = "--version";
+  char* arguments[] = {name, option, nullptr};
+  char* environment[] = {nullptr};
+  posix_spawn_file_actions_t actions;
+  ::posix_spawn_file_actions_init(&actions);
+  ::posix_spawn_file_actions_adddup2(&actions, input.get(), STDOUT_FILENO);
+  pid_t child = -1;
+  const int error = ::posix_spawn(&child, path.c_str(), &actions, nullptr, arguments, environment);
+  ::posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return fail("exec", std::string("cannot run it: ") + std::strerror(error), "", error);
+  input = Fd();
+  std::string said;
+  std::array<char, 512> part{};
+  ssize_t n = 0;
+  while ((n = ::read(output.get(), part.data(), part.size())) > 0 && said.size() < 1 << 16)
+    said.append(part.data(), static_cast<std::size_t>(n));
+  output = Fd();
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || status != 0) return fail("exec", "it does not answer to --version");
+  constexpr std::string_view kMark = "\nprograms ";
+  const auto at = said.find(kMark);
+  if (at == std::string::npos) return std::string();
+  const auto begin = at + kMark.size();
+  return said.substr(begin, said.find('\n', begin) - begin);
+}
+
+// Frees the places of executables that no process runs any more: no supervisor of theirs is left, and this one is not among
+// them. False if it could not be told.
+bool give_up_unused(const Kernel& kernel) {
+  std::vector<Fd> executables;
+  std::error_code ec;
+  for (const auto& process : std::filesystem::directory_iterator("/proc", ec))
+    if (Fd file(::open((process.path() / "exe").c_str(), O_PATH | O_CLOEXEC)); file) executables.push_back(std::move(file));
+  auto inodes = open_inodes(kernel);
+  if (ec || !inodes) return false;
+  for (sbpf_fs_inode& agent : kernel.globals().guard.agents) {
+    const bool runs = std::ranges::any_of(*inodes, [&](const auto& open) {
+      return open.second.ino == agent.ino && open.second.dev == agent.dev && open.second.generation == agent.generation;
+    });
+    // The first one is never empty: that would mean that nothing is guarded.
+    if (!runs && &agent != kernel.globals().guard.agents) put(agent, {});
+  }
+  return true;
 }
 
 // The mount that this process sees at `point`, and the one below it; the last one covers those before.
@@ -47,10 +120,43 @@ Result<void> become_agent(const Kernel& kernel) {
   const auto found = inodes->find(self.get());
   if (found == inodes->end())
     return fail("guard", "sbpf cannot tell which executable it is", "run it from a file, with /proc mounted", errno);
-  sbpf_fs_inode& agent = kernel.globals().guard.agent;
-  agent.dev = found->second.dev;
-  agent.generation = found->second.generation;
-  __atomic_store_n(&agent.ino, found->second.ino, __ATOMIC_SEQ_CST);  // the last: with it the guard begins
+  sbpf_guard& guard = kernel.globals().guard;
+  if (place_of(guard, found->second)) return {};
+  // Nobody was handed anything by a stranger who came through a break-glass window: it is alone.
+  put(guard.agents[0], found->second);
+  for (std::size_t i = 1; i < SBPF_AGENTS; i++) put(guard.agents[i], {});
+  return {};
+}
+
+Result<void> hand_over(const std::string& executable) {
+  Fd file(::open(executable.c_str(), O_PATH | O_CLOEXEC));
+  struct stat info {};
+  if (!file || ::fstat(file.get(), &info) != 0)
+    return fail("not_found", "cannot open " + executable + ": " + std::strerror(errno), "", errno);
+  if (!S_ISREG(info.st_mode) || info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return fail("untrusted_file", executable + " is not a file that only root may write", "chown root, chmod 0755");
+  auto carried = carried_programs(file);
+  if (!carried) return tl::unexpected<Error>(carried.error());
+  auto lock = lock_host();
+  if (!lock) return tl::unexpected<Error>(lock.error());
+  auto kernel = Kernel::open();
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  if (*carried != programs_digest())
+    return fail("stale_programs", executable + " carries other programs than those in the kernel",
+                "end the sandboxes with this executable and run its `unload`; then the other loads its own");
+  auto inodes = open_inodes(*kernel);
+  if (!inodes) return tl::unexpected<Error>(inodes.error());
+  const auto found = inodes->find(file.get());
+  if (found == inodes->end()) return fail("guard", "the kernel does not tell which file " + executable + " is");
+  sbpf_guard& guard = kernel->globals().guard;
+  if (place_of(guard, found->second)) return {};
+  sbpf_fs_inode* free = place_of(guard, {});
+  if (!free && give_up_unused(*kernel)) free = place_of(guard, {});
+  if (!free)
+    return fail("too_many_agents", "the programs were handed over too often since they were loaded",
+                "end the sandboxes and run `unload` with this executable; then the other loads its own");
+  audit("handed over to " + executable);
+  put(*free, found->second);
   return {};
 }
 
@@ -96,16 +202,18 @@ std::optional<Degradation> guard_degradation(const Kernel& kernel) {
   return std::nullopt;
 }
 
+void announce_to(const Kernel& kernel, std::uint64_t cgroup_id, sbpf_reason reason, std::uint32_t detail) {
+  sbpf_announcement input{};
+  input.cgroup_id = cgroup_id;
+  input.reason = reason;
+  input.detail = detail;
+  input.verdict = SBPF_ALLOW;
+  LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &input, .ctx_size_in = sizeof input);
+  (void)bpf_prog_test_run_opts(kernel.announce(), &options);
+}
+
 void announce(const Kernel& kernel, sbpf_reason reason, std::uint32_t detail) {
-  for (const sbpf_sandbox& record : records(kernel)) {
-    sbpf_announcement input{};
-    input.cgroup_id = record.cgroup_id;
-    input.reason = reason;
-    input.detail = detail;
-    input.verdict = SBPF_ALLOW;
-    LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &input, .ctx_size_in = sizeof input);
-    (void)bpf_prog_test_run_opts(kernel.announce(), &options);
-  }
+  for (const sbpf_sandbox& record : records(kernel)) announce_to(kernel, record.cgroup_id, reason, detail);
 }
 
 void audit(const std::string& text) {

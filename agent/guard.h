@@ -27,7 +27,8 @@ Result<void> guard_pins(const Kernel& kernel, const std::string& directory);
 // What an open window, or one in which something was let through, takes from "active"; nothing otherwise.
 std::optional<Degradation> guard_degradation(const Kernel& kernel);
 
-// Puts an event of the agent's into the ring of every sandbox.
+// Puts an event of the agent's into the ring of one sandbox, or of every one.
+void announce_to(const Kernel& kernel, std::uint64_t cgroup_id, sbpf_reason reason, std::uint32_t detail);
 void announce(const Kernel& kernel, sbpf_reason reason, std::uint32_t detail);
 
 // One line in the host's log (facility AUTH): what takes isolation away is never silent.

@@ -64,8 +64,8 @@ Result<Fd> open_pin(const std::string& path) {
   Fd fd(bpf_obj_get(path.c_str()));
   if (!fd && errno == EPERM)
     return fail("not_the_agent", "another executable loaded sbpf's programs, or this one is being traced",
-                "use that executable (the `exe` of a running `sbpf run` in /proc is it, also when it was replaced), or its "
-                "`sbpf break-glass`",
+                "use that executable (the `exe` of a running `sbpf run` in /proc is it, also when it was replaced; an upgrade "
+                "keeps it in /usr/lib/sbpf/agents), or its `sbpf hand-over`",
                 EPERM);
   if (!fd)
     return fail("pins_broken", "cannot open pin " + path + ": " + std::strerror(errno),
@@ -224,6 +224,16 @@ Result<void> Kernel::record_meta() {
   if (bpf_map_freeze(meta_map_.get()) != 0)
     return fail("program_load", std::string("cannot freeze map meta: ") + std::strerror(errno), "", errno);
   return {};
+}
+
+std::string programs_digest() {
+  std::string text;
+  for (const unsigned char byte : sbpf_object_sha256) {
+    constexpr const char* kDigits = "0123456789abcdef";
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 15];
+  }
+  return text;
 }
 
 bool Kernel::is_pinned() {

@@ -21,6 +21,7 @@ struct KernelGlobals {
   sbpf_gate gate;
   sbpf_canary canary;
   sbpf_guard guard;
+  sbpf_change change;
 };
 
 // An exclusive lock over everything that changes what is pinned. Held by an open descriptor; a dead holder frees it.
@@ -68,7 +69,19 @@ class Kernel {
   // Is the program behind `prog_id` the one recorded at load, using this object's maps? Empty if so, else what differs.
   std::string program_mismatch(const Hook& hook, std::uint32_t prog_id) const;
 
+  // Which pins of kernel-wide objects are gone or are pins of something else, with the reason; costs a few hundred calls.
+  std::vector<Degradation> broken_pins() const;
+  // Pins what broken_pins() names again; a link that is gone is attached anew from its pinned program.
+  // Errors: "pin", "program_attach" for the first that cannot be repaired.
+  Result<void> repair_pins();
+
  private:
+  struct Pin {
+    std::string name;  // below kPinRoot
+    int fd = -1;
+    const Hook* hook = nullptr;  // of a link: which
+  };
+  std::vector<Pin> pins() const;
   struct Object;  // a libbpf object, when loaded by this process
   Kernel();
   Result<void> map_globals();

@@ -89,7 +89,8 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
     return tl::unexpected<Error>(published.error());
   const auto take_back = [&](Error error) {
-    if (old) (void)publish(host->kernel, record->cgroup_id, *old);
+    // With a number of its own: a generation never goes back.
+    if (old) (void)publish(host->kernel, record->cgroup_id, old->renumbered(generation + 1));
     if (names != answered_by) (void)use_name_rules(name_rules.get(), answered_by);
     return tl::unexpected<Error>(std::move(error));
   };

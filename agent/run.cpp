@@ -95,7 +95,8 @@ class Undo {
       if (cgroup_->populated()) (void)cgroup_->kill();
       take_down(kernel_, id_, name_);
       cgroup_.reset();
-      (void)remove_cgroup(path_);
+      // Another run may have the name and the path by now, if someone took this one down meanwhile.
+      if (auto now = Cgroup::open(path_); now && now->id() == id_) (void)remove_cgroup(path_);
     }
     if (!keep_programs_) Kernel::remove_all();
   }
@@ -228,7 +229,8 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
     supervisor.on_mounts(std::move(mountinfo), [&] { refresh_filesystem(*kernel, *cgroup, policy); });
   if (resolver) supervisor.serve_names(*resolver);
   RunResult result = supervisor.wait(*pid, pidfd);
-  auto relock = lock_host();  // for the undoing
+  // For the undoing: in the place of the first, as what is declared here ends before that.
+  if (auto again = lock_host()) *lock = std::move(*again);
   return result;
 }
 

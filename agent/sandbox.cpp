@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
 #include "agent/bpf_info.h"
 #include "agent/intent.h"
@@ -28,12 +29,25 @@ tl::unexpected<Error> publish_error(const char* what, int error) {
               error == ENOMEM ? "the kernel has no memory for a policy of this size" : "", error);
 }
 
-// The gate looks only at levels that carry a sandbox outside our own root.
-void refresh_levels(const Kernel& kernel) {
-  std::uint32_t levels = 0;
-  for (const sbpf_sandbox& record : records(kernel))
-    if (record.flags & SBPF_SANDBOX_ATTACHED) levels |= 1u << record.level;
-  __atomic_store_n(&kernel.globals().gate.other_levels, levels, __ATOMIC_SEQ_CST);
+// From construction to destruction the sandbox is being set up or taken down.
+class Changing {
+ public:
+  Changing(const Kernel& kernel, std::uint64_t cgroup_id) : kernel_(kernel) { mark(cgroup_id); }
+  ~Changing() { mark(0); }
+  Changing(const Changing&) = delete;
+  Changing& operator=(const Changing&) = delete;
+
+ private:
+  void mark(std::uint64_t id) const { __atomic_store_n(&kernel_.globals().change.cgroup_id, id, __ATOMIC_SEQ_CST); }
+
+  const Kernel& kernel_;
+};
+
+// A run that ends late finds its name with another sandbox, if someone took its own down meanwhile.
+bool is_name_of_another(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
+  return std::ranges::any_of(records(kernel), [&](const sbpf_sandbox& record) {
+    return name == record.name && record.cgroup_id != cgroup_id;
+  });
 }
 
 std::uint32_t flags_of(const SandboxSpec& spec, const policy::Image& image) {
@@ -228,6 +242,8 @@ Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id)
   return read_entries(map.get());
 }
 
+Result<policy::Image> read_policy_map(int map) { return read_entries(map); }
+
 policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy::Image image) {
   const std::uint32_t names = image.header().names;
   const Fd map = names == 0 ? Fd() : open_names(kernel, cgroup_id);
@@ -256,6 +272,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
                     bool pinned, std::vector<Fd>& links) {
   const std::uint64_t id = cgroup.id();
   const std::uint32_t flags = flags_of(spec, image);
+  std::optional<Changing> changing(std::in_place, kernel, id);
   const auto steps = [&]() -> Result<void> {
     // From the first link on, sockets of the cgroup are denied everything until its storage names a policy.
     if (auto r = attach_links(kernel, cgroup, flags, links); !r) return r;
@@ -280,20 +297,31 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
   auto done = steps();
   if (!done) {
     links.clear();
+    changing.reset();
     take_down(kernel, id, spec.name);
   }
   return done;
 }
 
 void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
+  const Changing changing(kernel, cgroup_id);
   std::error_code ec;
-  for (const std::string& dir : {sandbox_dir(name), building_dir(name)}) {
-    detach_links(dir);
-    fs::remove_all(dir, ec);
-  }
+  if (!is_name_of_another(kernel, cgroup_id, name))
+    for (const std::string& dir : {sandbox_dir(name), building_dir(name)}) {
+      detach_links(dir);
+      fs::remove_all(dir, ec);
+    }
   forget_cgroup(kernel, cgroup_id);
   forget_verdicts(kernel);
   refresh_levels(kernel);
+}
+
+// The gate looks only at levels that carry a sandbox outside our own root.
+void refresh_levels(const Kernel& kernel) {
+  std::uint32_t levels = 0;
+  for (const sbpf_sandbox& record : records(kernel))
+    if (record.flags & SBPF_SANDBOX_ATTACHED) levels |= 1u << record.level;
+  __atomic_store_n(&kernel.globals().gate.other_levels, levels, __ATOMIC_SEQ_CST);
 }
 
 std::vector<sbpf_sandbox> records(const Kernel& kernel) {

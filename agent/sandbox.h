@@ -36,7 +36,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
                     bool pinned, std::vector<Fd>& links);
 
 // Undoes set_up: links, pins, record, policy and ring go; no program judges the cgroup any more when this returns. What is
-// gone already is fine. The cgroup itself is left.
+// gone already is fine, and pins of another sandbox that has the name by now stay. The cgroup itself is left.
 void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name);
 
 // Fills a new policy map from the image, reads it back, freezes it, and flips the sandbox's entry to it (I2). The old
@@ -50,9 +50,15 @@ Result<void> set_recording(const Kernel& kernel, std::uint64_t cgroup_id, const 
 // Reads the published policy back from the kernel. Needs no lock. Errors: "no_policy".
 Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id);
 
+// The same from the policy's own map. Errors: "bpf_info", "no_policy".
+Result<policy::Image> read_policy_map(int map);
+
 // The image, with what the resolver opened under its names as if it were rules: to judge a connection by, not to be
 // published. Needs no lock.
 policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy::Image image);
+
+// Has the gate look at the levels of all attached sandboxes.
+void refresh_levels(const Kernel& kernel);
 
 // Records, as the kernel has them now. Need no lock.
 std::vector<sbpf_sandbox> records(const Kernel& kernel);

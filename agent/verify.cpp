@@ -15,7 +15,7 @@
 namespace sbpf::agent {
 namespace {
 
-HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
+HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, bool program) {
   HookStatus status;
   status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
@@ -41,10 +41,16 @@ HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sand
     status.reason = "link is attached to another cgroup";
   else if (static_cast<int>(link->cgroup.attach_type) != cgroup_attach_type(hook))
     status.reason = "link is attached to another hook";
-  else
+  else if (program)
     status.reason = kernel.program_mismatch(hook, link->prog_id);
+  else if (link->prog_id != kernel.meta(hook.id).prog_id)
+    status.reason = "another program runs at this link (id " + std::to_string(link->prog_id) + ")";
   status.attached = status.reason.empty();
   return status;
+}
+
+HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
+  return read_cgroup_hook(kernel, hook, record, true);
 }
 
 void add_degradation(Status& status, const char* what, const char* requested, const char* effective,
@@ -123,6 +129,10 @@ bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, co
 }
 
 }  // namespace
+
+HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
+  return read_cgroup_hook(kernel, hook, record, false);
+}
 
 // What the host's links run was read when the sandbox began: the kernel can put no other program under such a link.
 bool all_attached(const Kernel& kernel, const sbpf_sandbox& record) {

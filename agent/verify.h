@@ -14,4 +14,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
 // The same without the policy's contents: the cheap pass that a supervisor makes each second.
 bool all_attached(const Kernel& kernel, const sbpf_sandbox& record);
 
+// One hook of the sandbox's cgroup, read back by its number alone: as long as a Kernel is open, no other program gets it.
+HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record);
+
 }  // namespace sbpf::agent

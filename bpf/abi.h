@@ -362,11 +362,14 @@ struct sbpf_canary {
 };
 
 #define SBPF_BREAK_REASON_LEN 128 /* NUL included */
+#define SBPF_AGENTS 4
 
 /* Whom and what the guard of sbpf's own objects is about, in .bss beside the canary. Written by the agent alone: no one
  * else gets a descriptor of the map. */
 struct sbpf_guard {
-	struct sbpf_fs_inode agent; /* the executable that loaded the programs; ino 0: nothing is guarded yet */
+	/* The executable that loaded the programs, and those that it was handed over to since: supervisors go on running the
+	 * old one. ino 0: a free place, and in the first: nothing is guarded yet. */
+	struct sbpf_fs_inode agents[SBPF_AGENTS];
 	__u64 pins_ino;             /* of sbpf's directory of pins */
 	__u32 pins_dev;             /* super_block.s_dev */
 	__u32 pins_mount;           /* id of the mount by which the agent sees them */
@@ -377,7 +380,13 @@ struct sbpf_guard {
 	__u64 refused;
 	char reason[SBPF_BREAK_REASON_LEN]; /* of the last window; "" if there was none */
 };
-SBPF_ASSERT(sizeof(struct sbpf_guard) == 64 + SBPF_BREAK_REASON_LEN);
+SBPF_ASSERT(sizeof(struct sbpf_guard) == 48 + 16 * SBPF_AGENTS + SBPF_BREAK_REASON_LEN);
+
+/* What sbpf itself is changing under the host lock, so that `sbpf watch` takes what is half done for no loss: in .bss
+ * behind the guard. Means something only while that lock is held: whoever dies with it leaves the mark behind. */
+struct sbpf_change {
+	__u64 cgroup_id; /* of the sandbox; 0: none */
+};
 
 #define SBPF_HOST_NAME_LEN 256 /* NUL included */
 

@@ -112,6 +112,8 @@ enum sbpf_reason {
 	SBPF_REASON_FLOW = 31,            /* nothing was denied: a connection, or the first datagram to somewhere */
 	SBPF_REASON_FLOW_ACCEPTED = 32,   /* nothing was denied: a connection from outside */
 	SBPF_REASON_FLOW_ENDED = 33,      /* nothing was denied: a TCP connection is over */
+	SBPF_REASON_ISOLATION_LOST = 34,  /* nothing was denied: `sbpf watch` found parts of the isolation missing; detail: how many */
+	SBPF_REASON_ISOLATION_RESTORED = 35, /* nothing was denied: and put them back; detail: seconds that they were missing */
 	SBPF_REASON_MAX
 };
 

@@ -65,25 +65,35 @@ static __always_inline int is_own_link(__u64 address)
 	return address && is_own_program((__u64)BPF_CORE_READ((struct bpf_link *)address, prog));
 }
 
-/* The executable that loaded the programs, whatever the process is called and wherever the file lies now. */
+/* An executable that loaded the programs or was handed them, whatever the process is called and wherever the file lies
+ * now. */
 static __noinline int runs_agent(struct task_struct *task)
 {
 	struct mm_struct *mm = task->mm;
 	struct inode_home home;
 	struct inode *inode;
 	struct file *file;
+	__u32 dev;
 
-	if (!mm || !sbpf_guard.agent.ino)
+	if (!mm)
 		return 0;
 	file = mm->exe_file;
 	if (!file)
 		return 0;
 	inode = file->f_inode;
-	if (!inode || inode->i_ino != sbpf_guard.agent.ino || inode->i_generation != sbpf_guard.agent.generation)
+	if (!inode || !inode->i_ino)
 		return 0;
 	inode_home(&home, inode->i_sb);
 	home.inode = (__u64)inode;
-	return inode_dev(&home) == sbpf_guard.agent.dev;
+	dev = inode_dev(&home);
+#pragma unroll
+	for (int i = 0; i < SBPF_AGENTS; i++) {
+		struct sbpf_fs_inode *agent = &sbpf_guard.agents[i];
+
+		if (inode->i_ino == agent->ino && inode->i_generation == agent->generation && dev == agent->dev)
+			return 1;
+	}
+	return 0;
 }
 
 /* May the current task not touch what is ours? Whoever traces the agent could make it do anything, so a traced one is
@@ -92,7 +102,7 @@ static __noinline int keep_off(int inside)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (!sbpf_guard.agent.ino)
+	if (!sbpf_guard.agents[0].ino)
 		return 0; /* still being loaded */
 	if (!inside) {
 		if (!task->ptrace && runs_agent(task))

@@ -2,6 +2,7 @@
 // `sbpf detach`, `sbpf kill`, `sbpf unload`: what takes isolation away.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "agent/agent.h"
 #include "cli/commands.h"
@@ -15,21 +16,31 @@ struct DetachArgs {
   bool all = false;
 };
 
-Result<int> detach_one(const std::string& name) {
-  auto detached = agent::detach(name);
-  if (!detached) return tl::unexpected<Error>(detached.error());
-  tell("detached " + printable(name));
+// One line on stderr, or with --json {"detached": NAME} on stdout.
+Result<int> done(const char* what, const std::string& name, bool json) {
+  if (!json) {
+    tell(std::string(what) + " " + printable(name));
+    return kExitOk;
+  }
+  const Json line = {{what, name}};
+  if (auto printed = print(dump(line) + "\n"); !printed) return tl::unexpected<Error>(printed.error());
   return kExitOk;
 }
 
+Result<int> detach_one(const std::string& name, bool json) {
+  auto detached = agent::detach(name);
+  if (!detached) return tl::unexpected<Error>(detached.error());
+  return done("detached", name, json);
+}
+
 // Goes on after a failure, so that one broken sandbox does not keep the others; the first failure is the answer.
-Result<int> detach_all() {
+Result<int> detach_all(bool json) {
   auto names = agent::list();
   if (!names) return tl::unexpected<Error>(names.error());
   ignore_broken_pipes();
   Result<int> answer = kExitOk;
   for (const std::string& name : *names) {
-    auto one = detach_one(name);
+    auto one = detach_one(name, json);
     if (one) continue;
     if (answer)
       answer = tl::unexpected<Error>(one.error());
@@ -39,17 +50,16 @@ Result<int> detach_all() {
   return answer;
 }
 
-Result<int> detach(const DetachArgs& args) {
+Result<int> detach(const DetachArgs& args, bool json) {
   if (args.all == !args.name.empty())
     return fail("usage", "detach takes the name of a sandbox or --all", "`sbpf list` shows the names");
-  return args.all ? detach_all() : detach_one(args.name);
+  return args.all ? detach_all(json) : detach_one(args.name, json);
 }
 
-Result<int> kill(const std::string& name) {
+Result<int> kill(const std::string& name, bool json) {
   auto killed = agent::kill(name);
   if (!killed) return tl::unexpected<Error>(killed.error());
-  tell("killed " + printable(name));
-  return kExitOk;
+  return done("killed", name, json);
 }
 
 Result<int> unload() {
@@ -66,19 +76,21 @@ void add_detach(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("detach", "Take the policy off a sandbox");
   sub->add_option("NAME", args->name, "The sandbox");
   sub->add_flag("--all", args->all, "All sandboxes");
+  sub->add_flag("--json", session.json, "Print one JSON object for each");
   sub->footer(
       "Examples:\n  sbpf detach web\n  sbpf detach --all\n\n"
       "A sandbox made by `sbpf run` ends with all its processes. The processes of an attached cgroup go on, and\n"
       "NOTHING confines them any more; `sbpf kill` ends them too.");
-  sub->callback([args, &session] { session.action = [args] { return detach(*args); }; });
+  sub->callback([args, &session] { session.action = [args, &session] { return detach(*args, session.json); }; });
 }
 
 void add_kill(CLI::App& app, Session& session) {
   auto name = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand("kill", "Kill every process of a sandbox and take it down");
   sub->add_option("NAME", *name, "The sandbox")->required();
+  sub->add_flag("--json", session.json, "Print JSON");
   sub->footer("Example:\n  sbpf kill task-7");
-  sub->callback([name, &session] { session.action = [name] { return kill(*name); }; });
+  sub->callback([name, &session] { session.action = [name, &session] { return kill(*name, session.json); }; });
 }
 
 void add_unload(CLI::App& app, Session& session) {

@@ -173,6 +173,10 @@ const char* to_string(sbpf_reason reason) {
       return "moved_out";
     case SBPF_REASON_BREAK_GLASS:
       return "break_glass";
+    case SBPF_REASON_ISOLATION_LOST:
+      return "isolation_lost";
+    case SBPF_REASON_ISOLATION_RESTORED:
+      return "isolation_restored";
     case SBPF_REASON_EXEC_RULE:
       return "exec_rule";
     case SBPF_REASON_EXEC_DEFAULT:

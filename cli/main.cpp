@@ -44,7 +44,7 @@ class Formatter : public CLI::Formatter {
 
 void add_commands(CLI::App& app, Session& session) {
   app.require_subcommand(1);
-  app.set_version_flag("--version", "sbpf " SBPF_VERSION);
+  app.set_version_flag("--version", "sbpf " SBPF_VERSION "\nprograms " + agent::programs_digest());
   app.footer(kMainFooter);
   auto formatter = std::make_shared<Formatter>();
   formatter->column_width(34);
@@ -58,6 +58,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_kill(app, session);
   add_status(app, session);
   add_verify(app, session);
+  add_watch(app, session);
   add_list(app, session);
   add_events(app, session);
   add_top(app, session);
@@ -67,6 +68,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_stage(app, session);
   add_policy(app, session);
   add_break_glass(app, session);
+  add_hand_over(app, session);
   add_unload(app, session);
   add_completion(app, session);
 }

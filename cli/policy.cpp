@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "agent/seccomp_ready.h"
@@ -25,23 +26,56 @@ std::string as_file(const std::string& argument) {
   return bare && std::filesystem::is_regular_file(argument, ignored) ? "./" + argument : argument;
 }
 
-Result<void> check_one(const std::string& file) {
+Result<LoadedPolicy> check_one(const std::string& file) {
   auto loaded = load_policy(as_file(file));
-  if (!loaded) return tl::unexpected<Error>(loaded.error());
+  if (!loaded) return loaded;
   const policy::Launch& launch = loaded->policy.launch;
   if (auto filters = agent::seccomp_filters(launch.seccomp, launch.capabilities); !filters)
     return tl::unexpected<Error>(filters.error());
-  return print(file + ": ok: policy " + loaded->policy.name + ", " + std::to_string(loaded->image.header().n_rules) +
-               " rules, mode " + std::string(policy::to_string(loaded->policy.mode)) + ", sha256 " +
-               policy::hex(policy::sha256(loaded->policy)) + "\n");
+  return loaded;
+}
+
+std::string checked_text(const std::string& file, const LoadedPolicy& loaded) {
+  return file + ": ok: policy " + loaded.policy.name + ", " + std::to_string(loaded.image.header().n_rules) + " rules, mode " +
+         std::string(policy::to_string(loaded.policy.mode)) + ", sha256 " + policy::hex(policy::sha256(loaded.policy)) + "\n";
+}
+
+Json checked_json(const std::string& file, const Result<LoadedPolicy>& loaded) {
+  if (!loaded) {
+    Json failed = {{"file", file}, {"valid", false}};
+    failed.update(Json::parse(error_json(loaded.error())));
+    return failed;
+  }
+  return {{"file", file},
+          {"valid", true},
+          {"name", loaded->policy.name},
+          {"rules", loaded->image.header().n_rules},
+          {"mode", std::string(policy::to_string(loaded->policy.mode))},
+          {"sha256", policy::hex(policy::sha256(loaded->policy))}};
+}
+
+Result<int> check_for_programs(const std::vector<std::string>& files) {
+  Json list = Json::array();
+  int answer = kExitOk;
+  for (const std::string& file : files) {
+    auto checked = check_one(file);
+    if (!checked) answer = kExitUsage;
+    list.push_back(checked_json(file, checked));
+  }
+  if (auto printed = print(pretty({{"policies", list}})); !printed) return tl::unexpected<Error>(printed.error());
+  return answer;
 }
 
 // All files are checked; the last error is left to main, which tells it.
 Result<int> check(const std::vector<std::string>& files, const Session& session) {
+  if (session.json) return check_for_programs(files);
   std::optional<Error> failed;
   for (const std::string& file : files) {
     auto checked = check_one(file);
-    if (checked) continue;
+    if (checked) {
+      if (auto printed = print(checked_text(file, *checked)); !printed) return tl::unexpected<Error>(printed.error());
+      continue;
+    }
     if (failed) report(*failed, session);
     failed = checked.error();
   }
@@ -109,6 +143,7 @@ void add_policy(CLI::App& app, Session& session) {
   auto files = std::make_shared<std::vector<std::string>>();
   CLI::App* sub_check = sub->add_subcommand("check", "Find everything that is wrong; exit code 2 if anything is");
   sub_check->add_option("FILE", *files, "Policies")->required();
+  sub_check->add_flag("--json", session.json, "Print JSON: what each is, or what is wrong with it");
   sub_check->footer("Example:\n  sbpf policy check policies/*.yaml");
   sub_check->callback([files, &session] { session.action = [files, &session] { return check(*files, session); }; });
 

@@ -350,4 +350,12 @@ sbpf_policy_header Image::header() const {
   return header;
 }
 
+Image Image::renumbered(std::uint32_t generation) const {
+  Image image = *this;
+  sbpf_policy_header changed = header();
+  changed.generation = generation;
+  std::memcpy(&image.entries[slot_key(SBPF_SLOT_HEADER)], &changed, sizeof changed);
+  return image;
+}
+
 }  // namespace sbpf::policy

@@ -24,6 +24,8 @@ struct Image {
 
   // The header entry, typed. Precondition: made by compile().
   sbpf_policy_header header() const;
+  // The same under another number of publication. Precondition: likewise.
+  Image renumbered(std::uint32_t generation) const;
 };
 
 struct FsView;  // policy/filesystem.h

@@ -56,8 +56,8 @@ _sbpf() {
   esac
 
   if ((COMP_CWORD == 1)); then
-    options="run env attach swap detach kill status verify top list events preflight explain stage origin policy break-glass
-      unload completion --help --version"
+    options="run env attach swap detach kill status verify watch top list events preflight explain stage origin policy break-glass
+      hand-over unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
   fi
@@ -95,6 +95,12 @@ _sbpf() {
       ;;
     completion) options="bash zsh fish --help" ;;
     unload) options="--help" ;;
+    hand-over)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+      return
+      ;;
+    watch) options="--json --help" ;;
     break-glass) options="--reason --for --close --help" ;;
     policy)
       if ((COMP_CWORD == 2)); then

@@ -41,7 +41,9 @@ complete -c sbpf -n __sbpf_needs_command -a preflight -d 'Find out what this hos
 complete -c sbpf -n __sbpf_needs_command -a explain -d 'Say what a policy decides'
 complete -c sbpf -n __sbpf_needs_command -a stage -d 'Copy from an untrusted tree only'
 complete -c sbpf -n __sbpf_needs_command -a policy -d 'Check, show and list policies'
+complete -c sbpf -n __sbpf_needs_command -a watch -d 'Watch every sandbox, repair losses'
 complete -c sbpf -n __sbpf_needs_command -a break-glass -d 'Let root take it down by hand'
+complete -c sbpf -n __sbpf_needs_command -a hand-over -d 'Let an upgrade manage the sandboxes'
 complete -c sbpf -n __sbpf_needs_command -a unload -d 'Remove the programs from the kernel'
 complete -c sbpf -n __sbpf_needs_command -a completion -d 'Print a completion script'
 
@@ -67,7 +69,7 @@ complete -c sbpf -n '__sbpf_using events' -s f -l follow -d 'Go on as it happens
 complete -c sbpf -n '__sbpf_using explain' -l protocol -x -a 'tcp udp' -d Protocol
 complete -c sbpf -n '__sbpf_using explain' -a 'connect bind send open create delete rename'
 complete -c sbpf -n '__sbpf_using explain' -F
-complete -c sbpf -n '__sbpf_using attach swap status verify list events preflight explain stage origin' -l json -d 'Print JSON'
+complete -c sbpf -n '__sbpf_using attach swap status verify watch list events preflight explain stage origin' -l json -d 'Print JSON'
 complete -c sbpf -n '__sbpf_using swap detach kill status verify events' -a '(__sbpf_sandboxes)' -d Sandbox
 complete -c sbpf -n '__sbpf_using stage' -l root -x -a '(__fish_complete_directories)' -d 'Tree that SRC is beneath'
 complete -c sbpf -n '__sbpf_using stage' -l replace -d 'Replace DST, in one step'

@@ -91,9 +91,10 @@ TEST_F(AbiLayout, sandbox) {
   expect("sbpf_canary", sizeof(sbpf_canary),
          {OFFSET(sbpf_canary, tgid), OFFSET(sbpf_canary, hook), OFFSET(sbpf_canary, hit)});
   expect("sbpf_guard", sizeof(sbpf_guard),
-         {OFFSET(sbpf_guard, agent), OFFSET(sbpf_guard, pins_ino), OFFSET(sbpf_guard, pins_dev),
+         {OFFSET(sbpf_guard, agents), OFFSET(sbpf_guard, pins_ino), OFFSET(sbpf_guard, pins_dev),
           OFFSET(sbpf_guard, pins_mount), OFFSET(sbpf_guard, pins_parent), OFFSET(sbpf_guard, open_until),
           OFFSET(sbpf_guard, let_through), OFFSET(sbpf_guard, refused), OFFSET(sbpf_guard, reason)});
+  expect("sbpf_change", sizeof(sbpf_change), {OFFSET(sbpf_change, cgroup_id)});
   expect("sbpf_meta", sizeof(sbpf_meta),
          {OFFSET(sbpf_meta, prog_id), OFFSET(sbpf_meta, link_id), OFFSET(sbpf_meta, target_btf_id),
           OFFSET(sbpf_meta, tag), OFFSET(sbpf_meta, object_sha256)});

@@ -48,6 +48,16 @@ Slot slot_of(const Image& image, sbpf_header_slot slot) {
 
 std::size_t rules_of(const Image& image) { return image.entries.size() - SBPF_SLOT_MAX; }
 
+TEST(Image, renumbered_is_the_same_under_another_generation) {
+  const auto image = compile(policy_of("network: {connect: [{address: 127.0.0.53, ports: [53]}]}"), 7).value();
+  const Image again = image.renumbered(9);
+  EXPECT_EQ(image.header().generation, 7u);
+  EXPECT_EQ(again.header().generation, 9u);
+  EXPECT_EQ(image_sha256(again.entries), image_sha256(image.entries));
+  EXPECT_EQ(std::memcmp(again.header().image_sha256, image.header().image_sha256, sizeof again.header().image_sha256), 0);
+  EXPECT_EQ(again.entries.size(), image.entries.size());
+}
+
 TEST(Image, single_ports_are_exact_keys_and_any_is_two_protocols) {
   const auto image = compile(policy_of("network: {connect: [{address: 127.0.0.53, ports: [53]}]}"), 7).value();
   EXPECT_EQ(rules_of(image), 2u);

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/look.h"
+
+#include <bpf/bpf.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "agent/bpf_info.h"
+#include "agent/host.h"
+#include "agent/verify.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr std::uint32_t kRootLevel = 1;  // of sbpf's root cgroup: right beneath the mount
+
+void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, Sound& sound, std::vector<Lost>& lost) {
+  std::uint32_t id = 0;
+  if (bpf_map_lookup_elem(kernel.policies(), &cgroup_id, &id) != 0) {
+    sound.policy_gone = true;
+    lost.push_back({"policy", "the sandbox has no policy in the kernel: everything is denied"});
+    return;
+  }
+  // Its map is frozen, and held open here: what has the same number has the same contents.
+  if (id == sound.policy_id && !sound.policy_gone) return;
+  Fd map(bpf_map_get_fd_by_id(id));
+  auto image = map ? read_policy_map(map.get()) : Result<policy::Image>(fail("no_policy", std::strerror(errno)));
+  if (!image) {
+    lost.push_back({"policy", image.error().message});
+    return;
+  }
+  const sbpf_policy_header header = image->header();
+  const auto contents = policy::image_sha256(image->entries);
+  if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0) {
+    lost.push_back({"policy", "the kernel's policy map does not have its own hash"});
+  } else if (id != sound.policy_id && header.generation <= sound.generation && !sound.policy_gone) {
+    lost.push_back({"policy", "generation " + std::to_string(header.generation) + " is in force, after generation " +
+                                  std::to_string(sound.generation)});
+  } else {
+    sound.policy = std::move(map);
+    sound.policy_id = id;
+    sound.generation = header.generation;
+    sound.policy_gone = false;
+  }
+}
+
+Error not_repaired(const std::string& what, int error) {
+  return {"repair", what + " cannot be put back: " + std::strerror(error),
+          "end the sandbox with `sbpf kill` or `sbpf detach`, and start it again", error, "", false};
+}
+
+Fd live_link(std::uint32_t id, const Kernel& kernel, const Hook& hook, std::uint64_t cgroup_id) {
+  Fd link(id == 0 ? -1 : bpf_link_get_fd_by_id(id));
+  auto info = link ? link_info(link.get()) : Result<bpf_link_info>(fail("bpf_info", "no link"));
+  if (!info || info->type != BPF_LINK_TYPE_CGROUP || info->cgroup.cgroup_id != cgroup_id ||
+      static_cast<int>(info->cgroup.attach_type) != cgroup_attach_type(hook))
+    return Fd();
+  if (info->prog_id != kernel.meta(hook.id).prog_id && bpf_link_update(link.get(), kernel.program(hook.id), nullptr) != 0) return Fd();
+  return link;
+}
+
+// The link that was pinned, if it still judges the cgroup; a new one else.
+Result<void> repair_hook(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const Hook& hook) {
+  const std::string pin = link_pin(sound.record.name, hook);
+  const std::string directory = pin.substr(0, pin.rfind('/'));
+  Fd link = live_link(sound.links[hook.id], kernel, hook, cgroup.id());
+  if (!link) {
+    LIBBPF_OPTS(bpf_link_create_opts, options);
+    link = Fd(bpf_link_create(kernel.program(hook.id), cgroup.fd(), static_cast<bpf_attach_type>(cgroup_attach_type(hook)), &options));
+  }
+  if (!link) return tl::unexpected<Error>(not_repaired(std::string("hook ") + hook.name, errno));
+  (void)::mkdir(directory.c_str(), 0700);
+  (void)::unlink(pin.c_str());
+  if (bpf_obj_pin(link.get(), pin.c_str()) != 0) return tl::unexpected<Error>(not_repaired("pin " + pin, errno));
+  return {};
+}
+
+Result<void> repair_policy(const Kernel& kernel, const Sound& sound) {
+  auto image = sound.policy ? read_policy_map(sound.policy.get()) : Result<policy::Image>(fail("no_policy", ""));
+  if (!image)
+    return fail("repair", "the policy cannot be put back: it was never seen whole; everything stays denied",
+                "publish one with `sbpf swap`");
+  return publish(kernel, sound.record.cgroup_id, image->renumbered(sound.generation + 1));
+}
+
+}  // namespace
+
+std::vector<Lost> look_at_host(const Kernel& kernel) {
+  std::vector<Lost> lost;
+  if (!bpf_lsm_active()) lost.push_back({"lsm", "bpf is not in the kernel's LSM list: LSM programs never run"});
+  for (Degradation& pin : kernel.broken_pins()) lost.push_back({std::move(pin.what), std::move(pin.reason)});
+  // Looked up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
+  static const auto mount = cgroup2_mount();
+  struct stat root {};
+  const sbpf_gate& gate = kernel.globals().gate;
+  if (mount && ::stat((*mount + "/" + std::string(kRootCgroupName)).c_str(), &root) == 0 &&
+      (gate.root_id != root.st_ino || gate.root_level != kRootLevel))
+    lost.push_back({"gate", "sbpf's root cgroup is not the one that the programs know"});
+  return lost;
+}
+
+std::vector<Lost> look_at(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound) {
+  std::vector<Lost> lost;
+  for (const Hook& hook : hooks_of(record.flags)) {
+    if (!hook.per_sandbox()) continue;
+    HookStatus status = cgroup_hook(kernel, hook, record);
+    if (status.attached)
+      sound.links[hook.id] = status.link_id;
+    else
+      lost.push_back({hook.name, std::move(status.reason)});
+  }
+  if ((record.flags & SBPF_SANDBOX_ATTACHED) != 0 && (kernel.globals().gate.other_levels >> record.level & 1) == 0)
+    lost.push_back({"gate", "tasks of the sandbox are not recognised"});
+  sbpf_cgroup_ref ref{};
+  if (bpf_map_lookup_elem(kernel.cgroup_refs(), &record.cgroup_id, &ref) == 0 && ref.cgroup_id == record.cgroup_id)
+    sound.ref = ref;
+  else
+    lost.push_back({"storage", "the cgroup programs do not know their sandbox"});
+  look_at_policy(kernel, record.cgroup_id, sound, lost);
+  sound.record = record;
+  return lost;
+}
+
+bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id) {
+  __u64& mark = kernel.globals().change.cgroup_id;
+  if (__atomic_load_n(&mark, __ATOMIC_SEQ_CST) != cgroup_id) return false;
+  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CLOEXEC));
+  if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return true;
+  __atomic_store_n(&mark, __u64{0}, __ATOMIC_SEQ_CST);  // of one that died with the lock
+  return false;
+}
+
+Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const std::vector<Lost>& lost) {
+  const std::uint64_t id = sound.record.cgroup_id;
+  for (const Lost& one : lost) {
+    if (one.what == "record") {
+      if (bpf_map_update_elem(kernel.sandboxes(), &id, &sound.record, BPF_NOEXIST) != 0)
+        return tl::unexpected<Error>(not_repaired("the sandbox's record", errno));
+    } else if (one.what == "gate") {
+      refresh_levels(kernel);
+      if (auto root = root_cgroup()) {
+        kernel.globals().gate.root_level = root->level();
+        __atomic_store_n(&kernel.globals().gate.root_id, root->id(), __ATOMIC_SEQ_CST);
+      }
+    } else if (one.what == "storage") {
+      if (sound.ref.cgroup_id == 0 && (sound.record.flags & SBPF_SANDBOX_NAMES) != 0)
+        return fail("repair", "the cgroup's storage cannot be put back: the ports of its resolver were never seen", "start the sandbox anew");
+      sbpf_cgroup_ref ref = sound.ref;
+      ref.cgroup_id = id;
+      if (bpf_map_update_elem(kernel.cgroup_refs(), &id, &ref, BPF_ANY) != 0)
+        return tl::unexpected<Error>(not_repaired("the cgroup's storage", errno));
+    } else if (one.what == "policy") {
+      if (auto published = repair_policy(kernel, sound); !published) return published;
+    } else {
+      for (const Hook& hook : hooks())
+        if (hook.per_sandbox() && one.what == hook.name)
+          if (auto attached = repair_hook(kernel, cgroup, sound, hook); !attached) return attached;
+    }
+  }
+  return {};
+}
+
+}  // namespace sbpf::agent

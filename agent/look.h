@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cheap look of `sbpf watch` at one sandbox, and the repair of what it finds missing.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/cgroup.h"
+#include "agent/kernel.h"
+#include "agent/sandbox.h"
+
+namespace sbpf::agent {
+
+struct Lost {
+  std::string what;    // a hook's name, "gate", "storage", "policy", "record", "lsm", "canary", "pin maps/…"
+  std::string reason;  // one clause for a person
+};
+
+// A sandbox as it was last seen sound: what a look compares with, and what a repair puts back.
+struct Sound {
+  sbpf_sandbox record{};
+  sbpf_cgroup_ref ref{};
+  Fd policy;                    // its map; an open descriptor keeps it, whatever becomes of the sandbox's entry
+  std::uint32_t policy_id = 0;  // of the map; 0: none seen yet
+  std::uint32_t generation = 0;
+  bool policy_gone = false;     // whichever whole policy comes next is taken
+  std::array<std::uint32_t, SBPF_HOOK_COUNT> links{};  // numbers
+};
+
+// What every sandbox of the host lacks: LSM list, links and pins. Needs no lock.
+std::vector<Lost> look_at_host(const Kernel& kernel);
+
+// What this one lacks of its own. Remembers in `sound` what is in order: links, storage, a newer policy.
+// Needs no lock; sees what is being changed as it is (is_changing()).
+std::vector<Lost> look_at(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound);
+
+// Is sbpf itself setting this sandbox up or taking it down, now?
+bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id);
+
+// Puts back what look_at() names. The caller holds the host lock. Errors: "repair" for the first that cannot be put back.
+Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const std::vector<Lost>& lost);
+
+}  // namespace sbpf::agent

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/watch.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/file.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "agent/verify.h"
+#include "agent/watch_state.h"
+
+namespace sbpf::agent {
+
+std::int64_t day_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+void Watch::complain(const Error& error) {
+  if (error.message == complaint_) return;
+  complaint_ = error.message;
+  sink_.error(error);
+}
+
+void Watch::forget(std::uint64_t cgroup_id) {
+  const auto found = entries_.find(cgroup_id);
+  if (found == entries_.end()) return;
+  const std::string name = found->second.status.sandbox;
+  entries_.erase(found);
+  sink_.gone(name);
+}
+
+void Watch::forget_all() {
+  while (!entries_.empty()) forget(entries_.begin()->first);
+}
+
+// The programs that are pinned; those of before are let go of when nothing is left in them and their pins went.
+Result<bool> Watch::have_kernel() {
+  if (kernel_ && records(*kernel_).empty()) {
+    struct stat root {};
+    const bool same = ::stat(std::string(kPinRoot).c_str(), &root) == 0 && root.st_ino == kernel_->globals().guard.pins_ino;
+    if (!same) {
+      forget_all();
+      kernel_.reset();
+    }
+  }
+  if (kernel_) return true;
+  auto opened = Kernel::open();
+  if (opened) {
+    kernel_.emplace(std::move(*opened));
+    return true;
+  }
+  const std::string& code = opened.error().code;
+  if (code == "not_loaded") return false;
+  if (code == "stale_programs" || code == "not_the_agent") return tl::unexpected<Error>(opened.error());
+  complain(opened.error());
+  return false;
+}
+
+std::optional<std::vector<Lost>> Watch::confirmed(const sbpf_sandbox& record, Entry& entry) {
+  const std::uint64_t id = record.cgroup_id;
+  std::vector<Lost> lost;
+  // What is taken down between the two marks is not there any more at the second look; what was set up is complete.
+  for (int time = 0; time < 2; time++) {
+    if (is_changing(*kernel_, id)) return std::nullopt;
+    sbpf_sandbox now{};
+    const auto all = records(*kernel_);
+    const auto found = std::ranges::find(all, id, &sbpf_sandbox::cgroup_id);
+    if (found == all.end() || found->created_ns != record.created_ns) return std::nullopt;
+    now = *found;
+    lost = look_at(*kernel_, now, entry.sound);
+    if (lost.empty() && host_.empty()) return lost;
+    if (is_changing(*kernel_, id)) return std::nullopt;
+  }
+  if (!Cgroup::open_by_id(id)) return std::nullopt;  // its links went with it
+  return lost;
+}
+
+// False: the sandbox is over, or not there yet.
+bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
+  const std::int64_t now = now_ns();
+  if (!entry.cgroup) {
+    auto cgroup = Cgroup::open_by_id(record.cgroup_id);
+    if (!cgroup) return false;
+    entry.cgroup.emplace(std::move(*cgroup));
+  }
+  const auto events = entry.cgroup->read("cgroup.events");
+  if (!events) return false;  // the cgroup was removed: nothing is left to confine
+  const bool frozen = events->find("frozen 1") != std::string::npos;
+
+  std::vector<Lost> lost = look_at(*kernel_, record, entry.sound);
+  if (!lost.empty() || !host_.empty()) {
+    auto sure = confirmed(record, entry);
+    if (!sure) return !entry.first;
+    lost = std::move(*sure);
+  }
+  for (const auto* more : {&host_, &entry.canary_lost})
+    for (const Lost& one : *more)
+      if (!names(lost, one.what)) lost.push_back(one);
+
+  const sbpf_guard& guard = kernel_->globals().guard;
+  std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
+                      std::to_string(record.moved_out) + (guard.open_until > boottime_ns() ? " o " : " c ") +
+                      (guard.let_through > 0 ? "t" : "-");
+  for (const Lost& one : lost) state += "\n" + one.what + "\t" + one.reason;
+  bool changed = entry.first || state != entry.state;
+  const bool moved = record.moved_out != entry.moved_out;
+  std::vector<Lost> fresh;
+  for (const Lost& one : lost)
+    if (!names(entry.lost, one.what)) fresh.push_back(one);
+  if (entry.first) {
+    read(entry, lost);
+    // What was moved out before this watch began, and is not back or gone, nobody may have answered.
+    entry.moved_out = std::ranges::any_of(entry.status.degraded, [](const Degradation& d) { return d.what == "processes"; }) ? 0 : record.moved_out;
+    entry.canary_due = now + static_cast<std::int64_t>(record.cgroup_id * 7919 % 60) * kSecond;
+  }
+  // Answered before anything is read for the telling of it.
+  if (!fresh.empty() || record.moved_out != entry.moved_out) answer(entry, fresh, record.moved_out != entry.moved_out);
+  const bool back = lost.empty() && !entry.lost.empty();
+  // What can change without a trace above, where there is reason to ask: its processes outside, its resolver.
+  const bool ask = (record.moved_out > 0 || (record.flags & SBPF_SANDBOX_NAMES) != 0) && now - entry.read_at >= kTellCounters;
+  const Isolation before = entry.status.isolation;
+  const std::size_t parts = entry.status.degraded.size();
+  if (changed || moved || ask) read(entry, lost);
+  if (ask && (entry.status.isolation != before || entry.status.degraded.size() != parts)) changed = true;
+  if (back) restored(entry);
+  if (lost.empty() || entry.sound_at == 0) entry.sound_at = day_ns();  // lost before this watch began: since it did, at least
+  entry.lost = std::move(lost);
+  entry.moved_out = record.moved_out;
+  entry.state = std::move(state);
+  entry.status.frozen = frozen;
+
+  Status& status = entry.status;
+  const bool counted = status.events != record.events || status.lost_full != record.lost_full ||
+                       status.lost_rate != record.lost_rate || !std::equal(status.denied.begin(), status.denied.end(), std::begin(record.denied));
+  if (changed || moved || (counted && now - entry.told_at >= kTellCounters)) {
+    status.events = record.events;
+    status.lost_full = record.lost_full;
+    status.lost_rate = record.lost_rate;
+    std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
+    entry.told_at = now;
+    sink_.sandbox(status, entry.canary_at);
+  }
+  entry.first = false;
+  return true;
+}
+
+void Watch::start_canary() {
+  if (canary_.running()) return;
+  Entry* due = nullptr;
+  std::uint64_t id = 0;
+  const std::int64_t now = now_ns();
+  for (auto& [cgroup_id, entry] : entries_)
+    if (entry.canary_due <= now && !entry.status.frozen && (due == nullptr || entry.canary_due < due->canary_due)) {
+      due = &entry;
+      id = cgroup_id;
+    }
+  if (due == nullptr) return;
+  due->canary_due = now + kCanaryPeriod;
+  if (auto started = canary_.start(*kernel_, id); !started) complain(started.error());
+}
+
+void Watch::read_canary() {
+  const auto answer = canary_.answer();
+  if (!answer) return;
+  const auto found = entries_.find(answer->cgroup_id);
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  if (answer->kind == CanaryAnswer::Kind::not_run) {
+    if (!answer->why.empty())
+      complain({"canary", "no canary of sandbox " + entry.status.sandbox + ": " + answer->why,
+                "it is tried again in a minute; the hooks are read back meanwhile", 0, "", true});
+    return;
+  }
+  entry.canary_lost = answer->lost;
+  if (answer->kind == CanaryAnswer::Kind::lost) {
+    entry.canary_due = now_ns() + 5 * kSecond;
+    return;  // answered by the pass, which comes at once
+  }
+  entry.canary_at = day_ns();
+  if (!entry.first) sink_.sandbox(entry.status, entry.canary_at);
+}
+
+Result<void> Watch::pass() {
+  const std::uint64_t start = boottime_ns();
+  WatchPass told;
+  auto open = have_kernel();
+  if (!open) return tl::unexpected<Error>(open.error());
+  if (*open) {
+    const auto all = records(*kernel_);
+    host_ = all.empty() && entries_.empty() ? std::vector<Lost>{} : look_at_host(*kernel_);
+    std::set<std::uint64_t> present;
+    for (const sbpf_sandbox& record : all) {
+      auto [at, added] = entries_.try_emplace(record.cgroup_id);
+      // The cgroup was taken into a sandbox anew.
+      if (!added && !at->second.first && at->second.sound.record.created_ns != record.created_ns) {
+        forget(record.cgroup_id);
+        at = entries_.try_emplace(record.cgroup_id).first;
+      }
+      if (look(record, at->second))
+        present.insert(record.cgroup_id);
+      else if (at->second.first)
+        entries_.erase(at);
+    }
+    lost_records(present);
+    repair();
+    start_canary();
+  }
+  for (const auto& [id, entry] : entries_) {
+    told.sandboxes++;
+    (entry.status.isolation == Isolation::active ? told.active : entry.status.isolation == Isolation::degraded ? told.degraded : told.inactive)++;
+  }
+  told.at = day_ns();
+  told.duration_us = (boottime_ns() - start) / 1000;
+  sink_.pass(told);
+  return {};
+}
+
+namespace {
+
+bool ends_with_stdin() {
+  struct stat info {};
+  return ::fstat(STDIN_FILENO, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode));
+}
+
+}  // namespace
+
+Result<void> watch(const WatchSink& sink) {
+  if (::geteuid() != 0) return fail("not_permitted", "only root watches the sandboxes", "run sbpf as root", EPERM);
+  const Fd lock(::open(std::string(kWatchLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
+    return fail("watch_exists", lock ? "another `sbpf watch` runs on this host" : "cannot open " + std::string(kWatchLockFile),
+                "one is enough: it watches every sandbox", errno);
+  sigset_t mask, old;
+  ::sigemptyset(&mask);
+  ::sigaddset(&mask, SIGTERM);
+  ::sigaddset(&mask, SIGINT);
+  ::sigprocmask(SIG_BLOCK, &mask, &old);
+  const Fd signals(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
+  const Fd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  const itimerspec when{{0, kPeriod}, {0, 1}};
+  ::timerfd_settime(timer.get(), 0, &when, nullptr);
+  Watch watch(sink);
+  const int end = ends_with_stdin() ? STDIN_FILENO : -1;
+  Result<void> result;
+  while (true) {
+    std::array<pollfd, 4> waiting{{{signals.get(), POLLIN, 0}, {end, POLLIN, 0}, {watch.canary_fd(), POLLIN, 0}, {timer.get(), POLLIN, 0}}};
+    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
+    signalfd_siginfo signal{};  // taken, or it would end the process when signals are let in again
+    if (waiting[0].revents != 0 && ::read(signals.get(), &signal, sizeof signal) == sizeof signal) break;
+    std::array<char, 256> ignored{};
+    if (waiting[1].revents != 0 && ::read(STDIN_FILENO, ignored.data(), ignored.size()) <= 0) break;
+    std::uint64_t ticks = 0;
+    if (::read(timer.get(), &ticks, sizeof ticks) != sizeof ticks && waiting[2].revents == 0) continue;
+    watch.read_canary();
+    if (ticks == 0) continue;
+    result = watch.pass();
+    if (!result) break;
+  }
+  ::sigprocmask(SIG_SETMASK, &old, nullptr);
+  return result;
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/guard.h"
+#include "agent/strays.h"
+#include "agent/verify.h"
+#include "agent/watch_state.h"
+
+namespace sbpf::agent {
+namespace {
+
+std::vector<std::string> whats(const std::vector<Lost>& lost) {
+  std::vector<std::string> all;
+  for (const Lost& one : lost) all.push_back(one.what);
+  return all;
+}
+
+}  // namespace
+
+bool names(const std::vector<Lost>& lost, const std::string& what) {
+  return std::ranges::any_of(lost, [&](const Lost& one) { return one.what == what; });
+}
+
+void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
+  const std::vector<std::string> ended = std::move(entry.status.ended);
+  entry.status = read_status(*kernel_, entry.sound.record, false);
+  Status& status = entry.status;
+  for (const Lost& one : lost) {
+    status.isolation = Isolation::inactive;
+    for (HookStatus& hook : status.hooks)
+      if (hook.hook != nullptr && one.what == hook.hook->name) {
+        if (hook.reason.empty()) hook.reason = one.reason;
+        hook.attached = false;
+      }
+    if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
+      status.degraded.push_back({one.what, "in place", "missing", one.reason});
+  }
+  entry.read_at = now_ns();
+}
+
+void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
+  WatchLoss loss;
+  loss.sandbox = entry.sound.record.name;
+  loss.hooks = whats(lost);
+  for (const Lost& one : lost) loss.reasons.push_back(one.reason);
+  if (moved) {
+    loss.hooks.emplace_back("processes");
+    loss.reasons.emplace_back("root outside moved a process out of the sandbox");
+  }
+  // Of the policy in force; of the last one that was read whole where there is none.
+  const bool enforce = entry.status.mode == policy::Mode::enforce;
+  loss.on_loss = entry.status.on_loss;
+  loss.answered = "alerted";
+  if (enforce && loss.on_loss != policy::OnLoss::alert && entry.cgroup) {
+    const bool freeze = loss.on_loss == policy::OnLoss::freeze;
+    // Without waiting until it is done: other sandboxes are due.
+    const auto done = freeze ? entry.cgroup->write("cgroup.freeze", "1") : entry.cgroup->write("cgroup.kill", "1");
+    if (done)
+      loss.answered = freeze ? "frozen" : "killed";
+    else
+      complain(done.error());
+    kill_strays(*kernel_, entry.sound.record.cgroup_id);
+  }
+  loss.at = day_ns();
+  announce_to(*kernel_, entry.sound.record.cgroup_id, SBPF_REASON_ISOLATION_LOST, static_cast<std::uint32_t>(loss.hooks.size()));
+  audit("isolation of sandbox " + loss.sandbox + " was lost (" + loss.hooks.front() + ": " + loss.reasons.front() + "): " + loss.answered);
+  sink_.loss(loss);
+}
+
+void Watch::restored(Entry& entry) {
+  WatchRestored back;
+  back.sandbox = entry.sound.record.name;
+  back.hooks = whats(entry.lost);
+  back.lost_at = entry.sound_at;
+  back.restored_at = day_ns();
+  announce_to(*kernel_, entry.sound.record.cgroup_id, SBPF_REASON_ISOLATION_RESTORED,
+              static_cast<std::uint32_t>((back.restored_at - back.lost_at + kSecond - 1) / kSecond));
+  entry.canary_due = now_ns();  // what was put back is proven as soon as it can be
+  sink_.restored(back);
+}
+
+// A record that is gone while the sandbox's pins are there was not taken away by sbpf.
+void Watch::lost_records(const std::set<std::uint64_t>& present) {
+  std::vector<std::uint64_t> over;
+  for (auto& [id, entry] : entries_) {
+    if (present.count(id) != 0) continue;
+    const std::string pin = link_pin(entry.sound.record.name, hooks_of(entry.sound.record.flags).front());
+    const std::string directory = pin.substr(0, pin.rfind('/'));
+    const auto is_there = [&] {
+      const auto all = records(*kernel_);
+      return ::access(directory.c_str(), F_OK) == 0 && !is_changing(*kernel_, id) &&
+             std::ranges::none_of(all, [&](const sbpf_sandbox& r) { return r.cgroup_id == id || std::strcmp(r.name, entry.sound.record.name) == 0; });
+    };
+    // Twice, as a sandbox that is taken down and set up anew has pins without a record for no moment of both.
+    if (!(is_there() && is_there() && Cgroup::open_by_id(id))) {
+      over.push_back(id);
+      continue;
+    }
+    const std::vector<Lost> lost = {{"record", "the sandbox's record is missing: everything is denied"}};
+    if (!names(entry.lost, "record")) {
+      answer(entry, lost, false);
+      read(entry, lost);
+      sink_.sandbox(entry.status, entry.canary_at);
+    }
+    entry.lost = lost;
+    entry.state.clear();
+  }
+  for (const std::uint64_t id : over) forget(id);
+}
+
+void Watch::repair() {
+  const bool any = std::ranges::any_of(entries_, [](const auto& e) { return !e.second.lost.empty(); });
+  // While the glass is broken someone takes things down on purpose: that is answered, and mended when the window closes.
+  if (!any || kernel_->globals().guard.open_until > boottime_ns()) return;
+  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;  // at the next pass
+  if (!host_.empty())
+    if (auto pinned = kernel_->repair_pins(); !pinned) complain(pinned.error());
+  for (auto& [id, entry] : entries_) {
+    if (entry.lost.empty() || !entry.cgroup || !Cgroup::open_by_id(id)) continue;
+    // Judged anew under the lock: what was seen may have been changed by who held it.
+    const auto all = records(*kernel_);
+    const bool recorded = std::ranges::find(all, id, &sbpf_sandbox::cgroup_id) != all.end();
+    if (!recorded && !names(entry.lost, "record")) continue;
+    std::vector<Lost> now = recorded ? look_at(*kernel_, entry.sound.record, entry.sound) : entry.lost;
+    if (names(host_, "gate")) now.push_back({"gate", ""});
+    if (auto repaired = repair_sandbox(*kernel_, *entry.cgroup, entry.sound, now); !repaired) complain(repaired.error());
+  }
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/watch_canary.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+
+#include "agent/supervise.h"
+#include "agent/verify.h"
+#include "base/clock.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr std::uint64_t kPatienceNs = 30'000'000'000;
+
+// Lines: "denied", "lost WHAT\tREASON", "not_run WHY"; then "end".
+std::string canary_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
+  const auto lock = lock_host();
+  if (!lock) return "not_run " + lock.error().message + "\n";
+  for (const sbpf_sandbox& record : records(kernel)) {
+    if (record.cgroup_id != cgroup_id) continue;
+    std::string lines;
+    // What a full memory or a full table of processes does to a canary once is no loss.
+    for (int time = 0; time < 2; time++) {
+      const Status status = read_status(kernel, record, true);
+      if (status.cgroup.empty() || status.frozen) return "not_run \n";
+      lines.clear();
+      for (const HookStatus& hook : status.hooks)
+        if (hook.canary == "not denied") lines += std::string("lost ") + hook.hook->name + "\tthe canary was not denied\n";
+      for (const Degradation& d : status.degraded) {
+        if (d.what == "canary" && d.effective == "not run") return "not_run " + d.reason + "\n";
+        if (d.what == "canary" && lines.empty()) lines += "lost canary\t" + d.reason + "\n";
+        if (d.what == "policy") lines += "lost policy\t" + d.reason + "\n";
+      }
+      if (lines.empty()) return "denied\n";
+    }
+    return lines;
+  }
+  return "not_run \n";
+}
+
+}  // namespace
+
+CanaryChild::~CanaryChild() { end(); }
+
+void CanaryChild::end() {
+  if (pid_ > 0) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  pid_ = -1;
+  pipe_.reset();
+  text_.clear();
+}
+
+Result<void> CanaryChild::start(const Kernel& kernel, std::uint64_t cgroup_id) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
+  pipe_ = Fd(ends[0]);
+  const Fd writer(ends[1]);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::fork();
+  if (pid < 0) {
+    pipe_.reset();
+    return fail("canary", std::string("cannot start a canary: ") + std::strerror(errno), "", errno);
+  }
+  if (pid == 0) {
+    restore_signals();
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    const std::string text = canary_lines(kernel, cgroup_id) + "end\n";
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t n = ::write(writer.get(), text.data() + done, text.size() - done);
+      if (n <= 0) ::_exit(1);
+      done += static_cast<std::size_t>(n);
+    }
+    ::_exit(0);
+  }
+  pid_ = pid;
+  cgroup_id_ = cgroup_id;
+  started_ns_ = boottime_ns();
+  (void)::fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
+  return {};
+}
+
+std::optional<CanaryAnswer> CanaryChild::answer() {
+  if (!running()) return std::nullopt;
+  std::array<char, 4096> buffer{};
+  ssize_t n = 0;
+  while ((n = ::read(pipe_.get(), buffer.data(), buffer.size())) > 0) text_.append(buffer.data(), static_cast<std::size_t>(n));
+  const bool over = n == 0, late = boottime_ns() - started_ns_ > kPatienceNs;
+  if (!over && !late) return std::nullopt;
+  CanaryAnswer answer;
+  answer.cgroup_id = cgroup_id_;
+  if (!text_.ends_with("end\n")) answer.why = late ? "the canary gave no answer within 30 s" : "the canary's process ended early";
+  std::istringstream lines(answer.why.empty() ? text_ : "");
+  for (std::string line; std::getline(lines, line);) {
+    if (line == "denied") answer.kind = CanaryAnswer::Kind::denied;
+    if (line.starts_with("not_run ")) answer.why = line.substr(8);
+    if (!line.starts_with("lost ")) continue;
+    answer.kind = CanaryAnswer::Kind::lost;
+    const auto tab = line.find('\t');
+    answer.lost.push_back({line.substr(5, tab - 5), tab == std::string::npos ? "" : line.substr(tab + 1)});
+  }
+  end();
+  return answer;
+}
+
+}  // namespace sbpf::agent

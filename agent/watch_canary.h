@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Canaries of `sbpf watch`: in a process of their own, so that one that hangs, or the host lock, stops no pass.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/look.h"
+#include "base/fd.h"
+
+namespace sbpf::agent {
+
+struct CanaryAnswer {
+  std::uint64_t cgroup_id = 0;
+  enum class Kind : unsigned char { denied, lost, not_run } kind = Kind::not_run;
+  std::vector<Lost> lost;  // of `lost`: what did not deny, twice in a row
+  std::string why;         // of `not_run`; empty: the sandbox ended or is frozen
+};
+
+// One canary at a time.
+class CanaryChild {
+ public:
+  CanaryChild() = default;
+  ~CanaryChild();
+  CanaryChild(const CanaryChild&) = delete;
+  CanaryChild& operator=(const CanaryChild&) = delete;
+
+  bool running() const { return pid_ > 0; }
+  std::uint64_t cgroup_id() const { return cgroup_id_; }
+  // To poll for reading; -1 if none runs.
+  int fd() const { return pipe_.get(); }
+  // Starts one for this sandbox. Errors: "canary".
+  Result<void> start(const Kernel& kernel, std::uint64_t cgroup_id);
+  // Its answer, once it is there; one that took more than 30 s is killed and was not run.
+  std::optional<CanaryAnswer> answer();
+
+ private:
+  void end();
+
+  pid_t pid_ = -1;
+  Fd pipe_;
+  std::uint64_t cgroup_id_ = 0, started_ns_ = 0;
+  std::string text_;
+};
+
+}  // namespace sbpf::agent

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Inside `sbpf watch`: what it remembers, and a pass over it. watch.cpp looks, watch_answer.cpp answers and repairs.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "agent/look.h"
+#include "agent/watch.h"
+#include "agent/watch_canary.h"
+#include "base/clock.h"
+
+namespace sbpf::agent {
+
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+inline constexpr std::int64_t kPeriod = kSecond / 2;  // a loss is answered within a second
+inline constexpr std::int64_t kTellCounters = 5 * kSecond;
+inline constexpr std::int64_t kCanaryPeriod = 60 * kSecond;
+
+// The time of day, and CLOCK_BOOTTIME.
+std::int64_t day_ns();
+inline std::int64_t now_ns() { return static_cast<std::int64_t>(boottime_ns()); }
+
+// Is this among what is lost?
+bool names(const std::vector<Lost>& lost, const std::string& what);
+
+// One sandbox.
+struct Entry {
+  std::optional<Cgroup> cgroup;
+  Sound sound;
+  Status status;
+  std::string state;             // what the last full reading was of: another one, and it is read again
+  std::vector<Lost> lost;        // that was answered
+  std::vector<Lost> canary_lost; // of the last canary
+  std::int64_t sound_at = 0;     // time of day
+  std::int64_t told_at = 0, read_at = 0, canary_due = 0;
+  std::int64_t canary_at = 0;    // time of day
+  std::uint64_t moved_out = 0;
+  bool first = true;
+};
+
+class Watch {
+ public:
+  explicit Watch(const WatchSink& sink) : sink_(sink) {}
+
+  // Looks at every sandbox once, answers, repairs, tells. Errors: "stale_programs", "not_the_agent".
+  Result<void> pass();
+  // Takes the answer of a canary that has one.
+  void read_canary();
+  // To poll for it; -1: none runs.
+  int canary_fd() const { return canary_.fd(); }
+
+ private:
+  Result<bool> have_kernel();
+  void forget_all();
+  void forget(std::uint64_t cgroup_id);
+  bool look(const sbpf_sandbox& record, Entry& entry);
+  // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
+  std::optional<std::vector<Lost>> confirmed(const sbpf_sandbox& record, Entry& entry);
+  void lost_records(const std::set<std::uint64_t>& present);
+  void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
+  void restored(Entry& entry);
+  void read(Entry& entry, const std::vector<Lost>& lost);
+  void repair();
+  void start_canary();
+  void complain(const Error& error);
+
+  const WatchSink& sink_;
+  std::optional<Kernel> kernel_;
+  std::vector<Lost> host_;
+  std::map<std::uint64_t, Entry> entries_;
+  CanaryChild canary_;
+  std::string complaint_;  // told already
+};
+
+}  // namespace sbpf::agent

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf hand-over`: lets an upgrade of this executable manage what this one loaded.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "agent/agent.h"
+#include "cli/commands.h"
+#include "cli/input.h"
+
+namespace sbpf::cli {
+namespace {
+
+Result<int> hand_over(const std::string& executable) {
+  if (auto done = agent::hand_over(executable); !done) return tl::unexpected<Error>(done.error());
+  tell(executable + " manages the sandboxes, too");
+  return kExitOk;
+}
+
+}  // namespace
+
+void add_hand_over(CLI::App& app, Session& session) {
+  auto executable = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("hand-over", "Let an upgrade of this executable manage the live sandboxes");
+  sub->add_option("EXECUTABLE", *executable, "The upgrade, with the same programs for the kernel")->required();
+  sub->footer(
+      "Example:\n  /usr/lib/sbpf/agents/OLD hand-over /usr/bin/sbpf\n\n"
+      "sbpf's objects in the kernel answer to the executable that loaded them. This lets another one in, for as long as\n"
+      "the programs are loaded, without opening them to anyone else; nothing changes for the sandboxes. It is refused if\n"
+      "the other carries other programs (`sbpf --version` shows them). The package does it on upgrades. See docs/GUARD.md.");
+  sub->callback([executable, &session] { session.action = [executable] { return hand_over(*executable); }; });
+}
+
+}  // namespace sbpf::cli

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/assignments.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/fd.h"
+
+namespace sbpf::service {
+
+using Json = nlohmann::ordered_json;
+
+Result<void> Assignments::load() {
+  all_.clear();
+  std::ifstream file(file_, std::ios::binary);
+  if (!file && errno == ENOENT) return {};
+  const Json read = Json::parse(std::string(std::istreambuf_iterator<char>(file), {}), nullptr, false);
+  const auto sandboxes = read.is_object() ? read.find("sandboxes") : read.end();
+  if (!read.is_object() || read.value("version", 0) != 1 || sandboxes == read.end() || !sandboxes->is_object())
+    return fail("state", file_ + " is not readable", "sandboxes no longer follow their policies' files: PUT their policies again");
+  std::map<std::string, Assignment> all;
+  for (const auto& [name, one] : sandboxes->items()) {
+    if (!one.is_object() || !one.contains("policy") || !one.at("policy").is_string() || !one.contains("cgroup_id") ||
+        !one.at("cgroup_id").is_number_unsigned())
+      return fail("state", file_ + " has an entry that is not ours: " + name, "remove the file, and PUT the policies again");
+    all[name] = {one.at("policy").get<std::string>(), one.at("cgroup_id").get<std::uint64_t>()};
+  }
+  all_ = std::move(all);
+  return {};
+}
+
+Result<void> Assignments::set(const std::string& sandbox, Assignment assignment) {
+  all_[sandbox] = std::move(assignment);
+  return save();
+}
+
+Result<void> Assignments::remove(const std::string& sandbox) {
+  if (all_.erase(sandbox) == 0) return {};
+  return save();
+}
+
+Result<void> Assignments::save() const {
+  Json sandboxes = Json::object();
+  for (const auto& [name, one] : all_) sandboxes[name] = {{"policy", one.policy}, {"cgroup_id", one.cgroup_id}};
+  const Json whole = {{"version", 1}, {"sandboxes", sandboxes}};
+  const std::string text = whole.dump(2) + "\n", fresh = file_ + ".new";
+  const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const bool written = file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
+                       std::rename(fresh.c_str(), file_.c_str()) == 0;
+  if (written) return {};
+  return fail("state", "cannot write " + file_ + ": " + std::strerror(errno), "after a restart sandboxes will not follow their policies' files", errno);
+}
+
+}  // namespace sbpf::service

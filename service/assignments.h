@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which sandboxes this service gave which policy by name: those follow the policy's file. Kept in /run, so that it lives
+// as long as the sandboxes do: past a restart of the service, not of the host.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace sbpf::service {
+
+struct Assignment {
+  std::string policy;
+  std::uint64_t cgroup_id = 0;  // another sandbox may come to bear the name
+};
+
+class Assignments {
+ public:
+  explicit Assignments(std::string file) : file_(std::move(file)) {}
+
+  // A file that is not there is an empty one. Errors: "state" (unreadable or not of our making); then it is empty.
+  Result<void> load();
+  // These write the file anew, whole, and fail with "state" if that cannot be done; in memory it is changed all the same.
+  Result<void> set(const std::string& sandbox, Assignment assignment);
+  Result<void> remove(const std::string& sandbox);
+
+  const std::map<std::string, Assignment>& all() const { return all_; }
+
+ private:
+  Result<void> save() const;
+
+  std::string file_;
+  std::map<std::string, Assignment> all_;
+};
+
+}  // namespace sbpf::service

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/peer.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+namespace sbpf::service {
+namespace {
+
+constexpr std::string_view kOwnCgroup = "/sbpf";  // where `sbpf run` puts its sandboxes
+
+bool within(std::string_view path, std::string_view directory) {
+  return path.starts_with(directory) && (path.size() == directory.size() || path[directory.size()] == '/');
+}
+
+Error unknown(std::string what, int number) {
+  return Error{"peer_unknown", "cannot tell who is calling: " + what, "call from a process that still runs", number, "", false};
+}
+
+}  // namespace
+
+Result<Peer> peer_of(int connected_socket) {
+  ucred found{};
+  socklen_t size = sizeof found;
+  if (::getsockopt(connected_socket, SOL_SOCKET, SO_PEERCRED, &found, &size) != 0)
+    return tl::unexpected<Error>(unknown(std::strerror(errno), errno));
+  Peer peer{found.pid, found.uid, found.gid, {}};
+  constexpr std::size_t kMostGroups = 65536;  // the kernel's NGROUPS_MAX
+  peer.groups.resize(kMostGroups);
+  size = static_cast<socklen_t>(kMostGroups * sizeof(gid_t));
+  if (::getsockopt(connected_socket, SOL_SOCKET, SO_PEERGROUPS, peer.groups.data(), &size) != 0)
+    return tl::unexpected<Error>(unknown(std::strerror(errno), errno));
+  peer.groups.resize(size / sizeof(gid_t));
+  peer.groups.shrink_to_fit();
+  return peer;
+}
+
+Result<std::string> cgroup_of(pid_t pid) {
+  if (pid <= 0) return tl::unexpected<Error>(unknown("its process is in another PID namespace", 0));
+  std::ifstream file("/proc/" + std::to_string(pid) + "/cgroup");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("0::/")) return line.substr(3);
+  return tl::unexpected<Error>(unknown("its process " + std::to_string(pid) + " is gone", ESRCH));
+}
+
+std::string cgroup_root(std::string_view mountinfo) {
+  std::istringstream lines{std::string(mountinfo)};
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t dash = line.find(" - ");
+    if (dash == std::string::npos || line.compare(dash + 3, 8, "cgroup2 ") != 0) continue;
+    std::istringstream fields(line);
+    std::string id, parent, device, root, place;
+    fields >> id >> parent >> device >> root >> place;
+    if (root == "/") return place;
+  }
+  return "";
+}
+
+std::string sandbox_of(const std::string& cgroup, const std::string& root, const std::map<std::string, Json>& sandboxes) {
+  for (const auto& [name, sandbox] : sandboxes) {
+    const auto found = sandbox.find("cgroup");
+    if (found == sandbox.end() || !found->is_string()) continue;
+    const std::string path = found->get<std::string>();
+    if (within(path, root) && path.size() > root.size() && within(cgroup, std::string_view(path).substr(root.size()))) return name;
+  }
+  if (within(cgroup, kOwnCgroup) && cgroup.size() > kOwnCgroup.size() + 1) {
+    const std::string below = cgroup.substr(kOwnCgroup.size() + 1);
+    return below.substr(0, below.find('/'));
+  }
+  return "";
+}
+
+Result<void> may(const Peer& peer, Wants what, gid_t group) {
+  if (peer.uid == 0) return {};
+  if (what == Wants::change)
+    return fail("not_permitted", "only root may change sandboxes, and the caller has uid " + std::to_string(peer.uid), "call as root");
+  if (peer.gid == group || std::ranges::find(peer.groups, group) != peer.groups.end()) return {};
+  return fail("not_permitted", "uid " + std::to_string(peer.uid) + " is not in the group that may read", "add the user to the service's group, or call as root");
+}
+
+}  // namespace sbpf::service

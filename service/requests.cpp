@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/requests.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <vector>
+
+namespace sbpf::service {
+namespace {
+
+struct Path {
+  std::string_view pattern;  // "*" stands for a name
+  std::string_view method;
+  Asks asks;
+};
+
+constexpr std::array<Path, 10> kPaths = {{
+    {"/v1/preflight", "GET", Asks::preflight},
+    {"/v1/sandboxes", "GET", Asks::sandboxes},
+    {"/v1/sandboxes", "POST", Asks::attach},
+    {"/v1/sandboxes/*", "GET", Asks::sandbox},
+    {"/v1/sandboxes/*", "DELETE", Asks::detach},
+    {"/v1/sandboxes/*/events", "GET", Asks::events},
+    {"/v1/sandboxes/*/policy", "PUT", Asks::swap},
+    {"/v1/policies", "GET", Asks::policies},
+    {"/metrics", "GET", Asks::metrics},
+    {"/healthz", "GET", Asks::health},
+}};
+
+std::string shown(std::string_view text) {
+  std::string safe;
+  for (const char c : text.substr(0, 200)) safe += c > 0x20 && c < 0x7f && c != '"' ? c : '?';
+  return safe;
+}
+
+// Does the path have the pattern's form? `name`: what stands for the star.
+bool fits(std::string_view path, std::string_view pattern, std::string_view& name) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos) return path == pattern;
+  const std::string_view before = pattern.substr(0, star), after = pattern.substr(star + 1);
+  if (!path.starts_with(before) || !path.ends_with(after) || path.size() <= before.size() + after.size()) return false;
+  name = path.substr(before.size(), path.size() - before.size() - after.size());
+  return name.find('/') == std::string_view::npos;
+}
+
+Error bad_body(std::string message, std::string hint) {
+  return Error{"bad_body", std::move(message), std::move(hint), 0, "", false};
+}
+
+}  // namespace
+
+bool is_name(std::string_view text) {
+  const auto word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); };
+  return !text.empty() && text.size() <= 63 && word(text[0]) &&
+         std::ranges::all_of(text, [&](char c) { return word(c) || c == '.' || c == '_' || c == '-'; });
+}
+
+Result<Route> route(std::string_view method, std::string_view target) {
+  const std::size_t mark = target.find('?');
+  const std::string_view path = target.substr(0, mark);
+  const std::string_view query = mark == std::string_view::npos ? "" : target.substr(mark + 1);
+  std::string allowed;
+  for (const Path& known : kPaths) {
+    std::string_view name;
+    if (!fits(path, known.pattern, name)) continue;
+    if (method != known.method) {
+      allowed += (allowed.empty() ? "" : ", ") + std::string(known.method);
+      continue;
+    }
+    if (known.pattern.find('*') != std::string_view::npos && !is_name(name))
+      return fail("bad_name", "\"" + shown(name) + "\" is not the name of a sandbox", "GET /v1/sandboxes lists the names");
+    Route found{known.asks, std::string(name), false};
+    if (query.empty()) return found;
+    if (known.asks != Asks::detach || (query != "kill=true" && query != "kill=false"))
+      return fail("bad_query", "\"?" + shown(query) + "\" means nothing here", "only DELETE takes one: ?kill=true");
+    found.kill = query == "kill=true";
+    return found;
+  }
+  if (!allowed.empty()) return fail("wrong_method", shown(path) + " does not take " + shown(method), "use " + allowed);
+  return fail("no_such_path", "there is nothing at " + shown(path), "docs/openapi.yaml lists the paths");
+}
+
+Wants wants(Asks asks) {
+  switch (asks) {
+    case Asks::attach:
+    case Asks::swap:
+    case Asks::detach:
+      return Wants::change;
+    case Asks::preflight:
+    case Asks::sandboxes:
+    case Asks::sandbox:
+    case Asks::events:
+    case Asks::policies:
+    case Asks::metrics:
+    case Asks::health:
+      return Wants::read;
+  }
+  return Wants::change;
+}
+
+Result<Change> parse_change(std::string_view body, Asks asks) {
+  std::set<std::string> keys;
+  std::string twice;
+  const Json said = Json::parse(
+      body,
+      [&](int depth, Json::parse_event_t event, Json& parsed) {
+        if (event == Json::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second)
+          twice = parsed.get<std::string>();
+        return true;
+      },
+      false);
+  if (!said.is_object()) return tl::unexpected<Error>(bad_body("the body is not a JSON object", "see docs/openapi.yaml"));
+  if (!twice.empty()) return tl::unexpected<Error>(bad_body("\"" + shown(twice) + "\" is given twice", "give it once"));
+
+  const bool attaches = asks == Asks::attach;
+  Change change;
+  for (const auto& [key, value] : said.items()) {
+    std::string* to = key == "policy"               ? &change.policy
+                      : key == "policy_text"        ? &change.policy_text
+                      : attaches && key == "cgroup" ? &change.cgroup
+                      : attaches && key == "name"   ? &change.name
+                                                    : nullptr;
+    if (!to)
+      return tl::unexpected<Error>(bad_body("unknown key \"" + shown(key) + "\"",
+                                            attaches ? "known here: cgroup, name, policy or policy_text" : "known here: policy or policy_text"));
+    if (!value.is_string() || value.get_ref<const std::string&>().empty())
+      return tl::unexpected<Error>(bad_body("\"" + key + "\" must be a text that is not empty", "give a JSON string"));
+    *to = value.get<std::string>();
+  }
+  if (change.policy.empty() == change.policy_text.empty())
+    return tl::unexpected<Error>(bad_body("the policy must be given once", "give either policy (a name) or policy_text (YAML)"));
+  if (!change.policy.empty() && (!is_name(change.policy) || change.policy.ends_with(".yaml") || change.policy.ends_with(".yml")))
+    return tl::unexpected<Error>(bad_body("\"" + shown(change.policy) + "\" is not the name of a policy",
+                                          "a built-in profile, or NAME of an installed NAME.yaml; a text goes into policy_text"));
+  if (!attaches) return change;
+  if (!is_name(change.name)) return tl::unexpected<Error>(bad_body("\"name\" is missing, or not a name", "1 to 63 of a-z A-Z 0-9 . _ -"));
+  const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
+  if (change.cgroup.empty() || change.cgroup[0] != '/' || change.cgroup.size() > 4095 || std::ranges::any_of(change.cgroup, control))
+    return tl::unexpected<Error>(bad_body("\"cgroup\" is missing, or not an absolute path", "give the directory of a cgroup, /sys/fs/cgroup/…"));
+  return change;
+}
+
+unsigned status_of(const Error& error) {
+  static const std::map<std::string, unsigned, std::less<>> kStatus = {
+      {"bad_body", 400},          {"bad_query", 400},        {"bad_name", 400},        {"bad_request", 400},
+      {"usage", 400},             {"invalid_policy", 400},   {"no_such_policy", 400},  {"cgroup_not_found", 400},
+      {"not_a_cgroup", 400},      {"secrets_not_handed", 400}, {"too_many_rules", 400},  {"too_many_prefixes", 400},
+      {"too_many_ranges", 400},   {"fs_too_deep", 400},      {"fs_conflict", 400},     {"fs_same_inode", 400},
+      {"fs_name_collision", 400}, {"not_permitted", 403},    {"peer_unknown", 403},    {"peer_sandboxed", 403},
+      {"no_such_sandbox", 404},   {"no_such_path", 404},     {"wrong_method", 405},    {"sandbox_exists", 409},
+      {"already_attached", 409},  {"cgroup_exists", 409},    {"busy", 409},            {"open_sockets", 409},
+      {"body_too_large", 413},    {"too_many", 429},         {"headers_too_large", 431}, {"watch_stalled", 503},
+      {"not_loaded", 503},        {"spawn", 503},            {"time", 504}};
+  const auto found = kStatus.find(error.code);
+  return found == kStatus.end() ? 500 : found->second;
+}
+
+std::string error_body(const Error& error) {
+  const Json body = {{"error", {{"code", error.code}, {"message", error.message}, {"hint", error.hint}}}};
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace sbpf::service

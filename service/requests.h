@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A request's text -> what is asked for, and a failure -> a status code. Pure.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "service/peer.h"
+
+namespace sbpf::service {
+
+enum class Asks { preflight, sandboxes, sandbox, events, policies, metrics, health, attach, swap, detach };
+
+struct Route {
+  Asks asks = Asks::health;
+  std::string name;   // of a sandbox, where the path has one
+  bool kill = false;  // detach: its processes, too
+};
+
+// `method` as in the request line; `target` with its query. Errors: "no_such_path", "wrong_method", "bad_name",
+// "bad_query".
+Result<Route> route(std::string_view method, std::string_view target);
+
+Wants wants(Asks asks);
+
+// The body of POST /v1/sandboxes and, without cgroup and name, of PUT …/policy.
+struct Change {
+  std::string cgroup, name;
+  std::string policy;       // by name…
+  std::string policy_text;  // …or as it is; exactly one of both is given
+};
+
+// Errors: "bad_body": not JSON, an unknown key, one that is missing or given twice, a value of another kind.
+Result<Change> parse_change(std::string_view body, Asks asks);
+
+// Names of sandboxes and of policies: 1 to 63 of a-z A-Z 0-9 . _ -, the first a letter or a digit. So none is a path or
+// an option.
+bool is_name(std::string_view text);
+
+// The HTTP status of a failure, whether it comes from here or from `sbpf`.
+unsigned status_of(const Error& error);
+
+// {"error":{"code","message","hint"}} and a newline.
+std::string error_body(const Error& error);
+
+}  // namespace sbpf::service

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/sbpf.h"
+
+namespace sbpf::service {
+namespace {
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+Error error_in(const Json& answer) {
+  const auto found = answer.find("error");
+  if (found == answer.end() || !found->is_object() || text_in(*found, "code").empty())
+    return Error{"sbpf", "sbpf failed without saying why", "see the service's log", 0, "", false};
+  return Error{text_in(*found, "code"), text_in(*found, "message"), text_in(*found, "hint"), 0, "", false};
+}
+
+Result<Json> answer_of(const Finished& finished, const std::string& what) {
+  Json answer = Json::parse(finished.out, nullptr, false);
+  if (answer.is_object() && !answer.contains("error")) return answer;
+  if (answer.is_object()) return tl::unexpected<Error>(error_in(answer));
+  return fail("sbpf",
+              "`sbpf " + what + "` ended with exit code " + std::to_string(finished.exit_code) + " and no answer: " +
+                  (finished.err.empty() ? "it said nothing" : finished.err.substr(0, 2000)),
+              finished.exit_code == 127 ? "set `sbpf` in sbpfd.yaml to the path of the executable" : "run it by hand to see more");
+}
+
+asio::awaitable<Result<Json>> ask(asio::io_context& context, Command command, std::chrono::milliseconds limit) {
+  const std::string what = command.arguments.at(1);
+  Result<Finished> finished = co_await run(context, std::move(command), limit);
+  if (!finished) co_return tl::unexpected<Error>(finished.error());
+  co_return answer_of(*finished, what);
+}
+
+}  // namespace sbpf::service

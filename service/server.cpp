@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/server.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <array>
+#include <boost/asio.hpp>
+#include <boost/beast/core.hpp>
+#include <boost/beast/http.hpp>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "service/child.h"
+#include "service/log.h"
+#include "service/sbpf.h"
+
+namespace sbpf::service {
+namespace {
+
+namespace http = boost::beast::http;
+namespace beast = boost::beast;
+using Local = asio::local::stream_protocol;
+using Response = http::response<http::string_body>;
+using Quiet = boost::system::error_code;
+
+constexpr std::size_t kReservedForRoot = 4;   // connections beyond the limit: others cannot keep root out
+constexpr std::size_t kMostTurnedAway = 64;   // at once; beyond, without an answer
+constexpr std::uint32_t kHeaderBytes = 8192;  // of a request
+
+void ignore(std::exception_ptr) {}
+
+Error socket_error(const std::string& what) {
+  return Error{"socket", what + ": " + std::strerror(errno), "name another place with `socket` in sbpfd.yaml", errno, "", false};
+}
+
+bool somebody_listens(const std::string& path) {
+  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+Response response_of(Reply reply, unsigned version, bool keep_alive) {
+  Response response(static_cast<http::status>(reply.status), version);
+  response.set(http::field::content_type, reply.type);
+  response.set(http::field::cache_control, "no-store");
+  if (reply.status == 429) response.set(http::field::retry_after, "1");
+  response.keep_alive(keep_alive);
+  response.body() = std::move(reply.body);
+  response.prepare_payload();
+  return response;
+}
+
+asio::awaitable<bool> write(Server::Stream& stream, Response& response, std::chrono::seconds limit) {
+  Quiet error;
+  stream.expires_after(limit);
+  co_await http::async_write(stream, response, asio::redirect_error(asio::use_awaitable, error));
+  co_return !error;
+}
+
+// The client may still be writing what nobody will read. Closed at once, it would lose the answer.
+asio::awaitable<void> close_gently(Server::Stream& stream) {
+  Quiet error;
+  stream.socket().shutdown(Local::socket::shutdown_send, error);
+  stream.expires_after(std::chrono::seconds(1));
+  std::array<char, 4096> unread;
+  while (!error) co_await stream.async_read_some(asio::buffer(unread), asio::redirect_error(asio::use_awaitable, error));
+  stream.close();
+}
+
+Error bad_request(const Quiet& error, std::size_t body_bytes) {
+  if (error == http::error::body_limit)
+    return {"body_too_large", "the body is larger than " + std::to_string(body_bytes) + " bytes", "raise limits.body_bytes of sbpfd.yaml", 0, "", false};
+  if (error == http::error::header_limit)
+    return {"headers_too_large", "the request's headers are larger than " + std::to_string(kHeaderBytes) + " bytes", "send fewer", 0, "", false};
+  return {"bad_request", "this is not an HTTP request: " + error.message(), "docs/openapi.yaml describes the API", 0, "", false};
+}
+
+}  // namespace
+
+Result<void> Server::open() {
+  path_ = core_.config.socket;
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);  // under umask 022
+  lock_ = Fd(::open((path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock_) return tl::unexpected<Error>(socket_error("cannot make " + path_ + ".lock"));
+  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 || somebody_listens(path_))
+    return fail("already_running", "another sbpfd serves " + path_, "stop it, or name another socket in sbpfd.yaml");
+  const std::string fresh = path_ + ".new";
+  (void)::unlink(fresh.c_str());
+  Quiet error;
+  acceptor_.open(Local(), error);
+  // Nobody gets in before it is who may: the mode is there from the start.
+  const mode_t mask = ::umask(0177);
+  if (!error) acceptor_.bind(Local::endpoint(fresh), error);
+  ::umask(mask);
+  if (!error && (::chown(fresh.c_str(), static_cast<uid_t>(-1), core_.group) != 0 || ::chmod(fresh.c_str(), 0660) != 0))
+    error = {errno, boost::system::system_category()};
+  if (!error) acceptor_.listen(64, error);
+  if (!error && std::rename(fresh.c_str(), path_.c_str()) != 0) error = {errno, boost::system::system_category()};
+  if (!error) return {};
+  errno = error.value();
+  return tl::unexpected<Error>(socket_error("cannot serve " + path_));
+}
+
+Result<void> Server::set_group() {
+  if (::chown(path_.c_str(), static_cast<uid_t>(-1), core_.group) == 0) return {};
+  return tl::unexpected<Error>(socket_error("cannot give " + path_ + " to its group"));
+}
+
+void Server::close() {
+  Quiet ignored;
+  acceptor_.close(ignored);
+  (void)::unlink(path_.c_str());
+}
+
+asio::awaitable<void> Server::run() {
+  while (acceptor_.is_open()) {
+    Quiet error;
+    Local::socket socket(core_.context);
+    co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    if (!acceptor_.is_open()) co_return;
+    if (error) {  // out of descriptors: some will come free
+      asio::steady_timer pause(core_.context, std::chrono::milliseconds(100));
+      co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));
+      continue;
+    }
+    auto peer = peer_of(socket.native_handle());
+    const std::size_t limit = core_.config.limits.connections + (peer && peer->uid == 0 ? kReservedForRoot : 0);
+    Stream stream(std::move(socket));
+    if (peer && served_ < limit)
+      asio::co_spawn(core_.context, serve(std::move(stream), std::move(*peer)), ignore);
+    else if (turned_away_ < kMostTurnedAway)
+      asio::co_spawn(core_.context, turn_away(std::move(stream)), ignore);
+  }
+}
+
+asio::awaitable<void> Server::turn_away(Stream stream) {
+  turned_away_++;
+  const std::shared_ptr<void> done(nullptr, [this](void*) { turned_away_--; });
+  Response response = response_of(reply_of({"too_many", "too many connections", "try again later, or raise limits.connections of sbpfd.yaml", 0, "", true}), 11, false);
+  core_.metrics.request(429);
+  (void)co_await write(stream, response, std::chrono::seconds(1));
+  co_await close_gently(stream);
+}
+
+asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
+  served_++;
+  const std::shared_ptr<void> done(nullptr, [this](void*) { served_--; });
+  beast::flat_buffer buffer;
+  for (;;) {
+    const Limits limits = core_.config.limits;
+    http::request_parser<http::string_body> parser;
+    parser.header_limit(kHeaderBytes);
+    parser.body_limit(limits.body_bytes);
+    stream.expires_after(limits.receive);
+    Quiet error;
+    co_await http::async_read_header(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
+    if (!error && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+      http::response<http::empty_body> go_on(http::status::continue_, 11);
+      co_await http::async_write(stream, go_on, asio::redirect_error(asio::use_awaitable, error));
+    }
+    if (!error) co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
+    stream.expires_never();
+    if (error == http::error::end_of_stream || error == beast::error::timeout || error == asio::error::connection_reset || error == asio::error::operation_aborted) co_return;
+
+    Result<Route> asked = fail("bad_request", "");
+    bool keep_alive = false;
+    unsigned version = 11;
+    if (error) {
+      asked = tl::unexpected<Error>(bad_request(error, limits.body_bytes));
+    } else {
+      const auto& request = parser.get();
+      keep_alive = request.keep_alive();
+      version = request.version();
+      asked = route({request.method_string().data(), request.method_string().size()}, {request.target().data(), request.target().size()});
+    }
+    // Who may not is told nothing but that, whatever was asked for.
+    auto allowed = api_.permit(peer, asked ? wants(asked->asks) : Wants::read);
+    if (!allowed) asked = tl::unexpected<Error>(allowed.error());
+    if (asked && asked->asks == Asks::events) {
+      co_await stream_events(stream, asked->name);
+      co_return;
+    }
+    Reply reply;
+    if (asked)
+      reply = co_await api_.answer(*asked, std::move(parser.get().body()));
+    else
+      reply = reply_of(asked.error());
+    core_.metrics.request(reply.status);
+    log::debug("request", {{"UID", std::to_string(peer.uid)}, {"PID", std::to_string(peer.pid)}, {"STATUS", std::to_string(reply.status)}});
+    Response response = response_of(std::move(reply), version, keep_alive);
+    if (!co_await write(stream, response, limits.receive)) co_return;
+    if (keep_alive) continue;
+    co_await close_gently(stream);
+    co_return;
+  }
+}
+
+asio::awaitable<void> Server::stream_events(Stream& stream, std::string sandbox) {
+  Result<void> possible = api_.known(sandbox);
+  Command command;
+  command.arguments = {core_.sbpf, "events", sandbox, "--follow", "--json"};
+  std::shared_ptr<Child> child;
+  if (possible) {
+    auto started = Child::start(core_.context, command);
+    if (started)
+      child = std::make_shared<Child>(std::move(*started));
+    else
+      possible = tl::unexpected<Error>(started.error());
+  }
+  core_.metrics.request(possible ? 200 : status_of(possible.error()));
+  Quiet error;
+  if (!possible) {
+    Response response = response_of(reply_of(possible.error()), 11, false);
+    if (co_await write(stream, response, core_.config.limits.receive)) co_await close_gently(stream);
+    co_return;
+  }
+  static constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n";
+  stream.expires_after(core_.config.limits.receive);
+  co_await asio::async_write(stream, asio::buffer(kHead), asio::redirect_error(asio::use_awaitable, error));
+  stream.expires_never();
+  if (error) co_return;
+  // A client has nothing more to say: what can be read is that it went away. Then the program ends, and its output with it.
+  const auto socket = std::make_shared<asio::posix::stream_descriptor>(core_.context, ::dup(stream.socket().native_handle()));
+  asio::co_spawn(
+      core_.context,
+      [child, socket]() -> asio::awaitable<void> {
+        Quiet over;
+        co_await socket->async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, over));
+        if (!over) child->signal(SIGTERM);
+      },
+      ignore);
+  std::string buffer, message;
+  for (;;) {
+    const std::size_t n = co_await asio::async_read_until(child->out(), asio::dynamic_buffer(buffer, 1 << 20), '\n', asio::redirect_error(asio::use_awaitable, error));
+    if (error) break;
+    const std::string line = buffer.substr(0, n - 1);
+    buffer.erase(0, n);
+    const Json event = Json::parse(line, nullptr, false);
+    message = (event.is_object() && event.contains("error") ? "event: error\ndata: " : "data: ") + line + "\n\n";
+    stream.expires_after(core_.config.limits.receive);
+    co_await asio::async_write(stream, asio::buffer(message), asio::redirect_error(asio::use_awaitable, error));
+    stream.expires_never();
+    if (error) break;
+  }
+  socket->cancel(error);
+  child->signal(SIGTERM);
+  co_await child->ended().async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, error));
+  (void)child->wait();
+  child->ended().close(error);
+  stream.close();
+}
+
+}  // namespace sbpf::service

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP/1.1 over a unix socket.
+#pragma once
+
+#include <boost/beast/core/basic_stream.hpp>
+
+#include "base/fd.h"
+#include "service/api.h"
+#include "service/asio.h"
+
+namespace sbpf::service {
+
+class Server {
+ public:
+  using Stream = boost::beast::basic_stream<asio::local::stream_protocol>;
+
+  Server(Core& core, Api& api) : core_(core), api_(api), acceptor_(core.context) {}
+
+  // Makes the socket with its mode and group under another name and renames it. What nobody listens at is replaced.
+  // Errors: "already_running", "socket".
+  Result<void> open();
+  // After another group was configured. Errors: "socket".
+  Result<void> set_group();
+  // Until close(). To be spawned once; the object must outlive it.
+  asio::awaitable<void> run();
+  // Accepts nobody any more, and removes the socket.
+  void close();
+
+ private:
+  asio::awaitable<void> serve(Stream stream, Peer peer);
+  asio::awaitable<void> turn_away(Stream stream);
+  asio::awaitable<void> stream_events(Stream& stream, std::string sandbox);
+
+  Core& core_;
+  Api& api_;
+  asio::local::stream_protocol::acceptor acceptor_;
+  Fd lock_;
+  std::string path_;
+  std::size_t served_ = 0, turned_away_ = 0;
+};
+
+}  // namespace sbpf::service

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/world.h"
+
+namespace sbpf::service {
+namespace {
+
+const Json* object_in(const Json& line, const char* key) {
+  const auto found = line.find(key);
+  return found != line.end() && found->is_object() ? &*found : nullptr;
+}
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
+}  // namespace
+
+void World::restarted() {
+  seen_.clear();
+  current_ = false;
+}
+
+Result<void> World::take(std::string_view line, Clock::time_point now) {
+  const Json said = Json::parse(line, nullptr, false);
+  if (!said.is_object() || said.empty()) return fail("bad_line", "a line of the watch is not a JSON object");
+  if (const Json* pass = object_in(said, "pass")) {
+    if (!current_)
+      for (auto at = sandboxes_.begin(); at != sandboxes_.end();) {
+        const std::string name = at->first;
+        at = seen_.contains(name) ? std::next(at) : sandboxes_.erase(at);
+        if (!seen_.contains(name)) observer_.gone(name);
+      }
+    current_ = true;
+    passed_ = now;
+    pass_ = *pass;
+    observer_.pass(*pass);
+    return {};
+  }
+  if (const Json* sandbox = object_in(said, "sandbox")) {
+    const std::string name = text_in(*sandbox, "name");
+    if (name.empty() || text_in(*sandbox, "isolation").empty()) return fail("bad_line", "the watch names a sandbox without name or isolation");
+    const Json before = std::exchange(sandboxes_[name], *sandbox);
+    seen_[name] = true;
+    observer_.sandbox(*sandbox, before);
+    return {};
+  }
+  if (const Json* gone = object_in(said, "gone")) {
+    const std::string name = text_in(*gone, "name");
+    if (sandboxes_.erase(name) > 0) observer_.gone(name);
+    seen_.erase(name);
+    return {};
+  }
+  if (const Json* loss = object_in(said, "loss")) return observer_.loss(*loss), Result<void>{};
+  if (const Json* restored = object_in(said, "restored")) return observer_.restored(*restored), Result<void>{};
+  if (const Json* error = object_in(said, "error")) return observer_.trouble(*error), Result<void>{};
+  return fail("bad_line", "a line of the watch is of no known kind: " + said.begin().key());
+}
+
+std::optional<Clock::duration> World::age(Clock::time_point now) const {
+  if (!passed_) return std::nullopt;
+  return now - *passed_;
+}
+
+}  // namespace sbpf::service

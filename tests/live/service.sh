@@ -1,0 +1,214 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# sbpfd: readiness, its API and whom it refuses, policies that change, and what is left when it or its watch dies.
+. "$(dirname "$0")/lib.sh"
+socket=/run/sbpf/api.sock
+keep_loaded
+ask() { curl -s -m 90 --unix-socket "$socket" "$@"; }
+code() { ask -o "$tmp/body" -w '%{http_code}' "$@"; }
+url=http://sbpf
+field() { json "$1" <"$tmp/body"; }
+
+cat >"$tmp/notify.py" <<'P'
+import os, socket, sys, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+while True:
+    for line in s.recv(4096).decode().splitlines():
+        print(time.monotonic(), line, flush=True)
+P
+python3 -IS "$tmp/notify.py" "$tmp/notify.sock" >"$tmp/notify" &
+servers+=($!)
+mkdir -p /etc/sbpf/policies
+cat >"$tmp/sbpfd.yaml" <<P
+limits: {connections: 4, receive_seconds: 3, request_seconds: 240, watch_seconds: 20}
+P
+allow() { printf 'version: 1\nname: %s\nnetwork: {connect: [{address: 127.0.0.1, ports: [%s], protocol: tcp}]}\n' "$1" "$2"; }
+allow web 7001 >/etc/sbpf/policies/web.yaml
+within 60 test -S "$tmp/notify.sock"
+start() {
+  NOTIFY_SOCKET=$tmp/notify.sock sbpfd --config "$tmp/sbpfd.yaml" >>"$tmp/log" 2>&1 &
+  daemon=$!
+}
+
+# ---- configuration ----
+printf 'limits: {conections: 3}\n' >"$tmp/bad.yaml"
+out=$(sbpfd --check-config --config "$tmp/bad.yaml" 2>&1); is config/bad-exit 2 $?
+has config/place "bad.yaml:1:10: limits.conections" "$out"
+has config/hint 'did you mean "connections"' "$out"
+
+# ---- readiness ----
+start
+within 120 grep -q READY=1 "$tmp/notify"; is ready/told 0 $?
+has ready/after-a-pass "sandboxes: 1 active" "$(grep STATUS "$tmp/notify" | head -1)"
+is ready/health 200 "$(code $url/healthz)"
+within 30 sh -c "[ \$(grep -c WATCHDOG=1 $tmp/notify) -ge 3 ]"; is watchdog/petted 0 $?
+is socket/mode "660 root sbpf" "$(stat -c '%a %U %G' $socket)"
+sbpfd --config "$tmp/sbpfd.yaml" 2>"$tmp/second"; is socket/second-one 125 $?
+has socket/second-why "another sbpfd" "$(cat "$tmp/second")"
+
+# ---- reading ----
+is list/code 200 "$(code $url/v1/sandboxes)"
+is list/keeper active "$(field "[s['isolation'] for s in d['sandboxes'] if s['name'] == 'keeper'][0]")"
+is status/code 200 "$(code $url/v1/sandboxes/keeper)"
+is status/active True "$(field 'd["isolation_active"]')"
+is status/none 404 "$(code $url/v1/sandboxes/nobody)"
+is status/none-code no_such_sandbox "$(field 'd["error"]["code"]')"
+is policies/code 200 "$(code $url/v1/policies)"
+is policies/valid True "$(field "[p['valid'] for p in d['policies'] if p['name'] == 'web'][0]")"
+is path/none 404 "$(code $url/v2)"
+is path/method 405 "$(code -X POST $url/healthz)"
+is path/name 400 "$(code $url/v1/sandboxes/..%2f)"
+has metrics/active 'sbpf_sandboxes{state="active"} 1' "$(ask $url/metrics)"
+
+# ---- changing ----
+serve tcp 127.0.0.1 7001
+serve tcp 127.0.0.1 7002
+box=$cgroots/box
+mkdir "$box"
+inside() { sh -c "echo \$\$ >$box/cgroup.procs && exec \"\$@\"" sh "$@"; }
+try() { inside "$probe" connect tcp 127.0.0.1 "$1" >/dev/null 2>&1 && echo yes || echo no; }
+body='{"cgroup": "'$box'", "policy": "web", "name": "box"}'
+is attach/before "yes yes" "$(try 7001) $(try 7002)"
+is attach/code 201 "$(code -d "$body" $url/v1/sandboxes)"
+is attach/active True "$(field 'd["isolation_active"]')"
+is attach/after "yes no" "$(try 7001) $(try 7002)"
+is attach/again 409 "$(code -d "$body" $url/v1/sandboxes)"
+is attach/unknown-key 400 "$(code -d '{"polcy": "web"}' $url/v1/sandboxes)"
+is attach/path-as-name 400 "$(code -d '{"cgroup": "'"$box"'", "policy": "../x", "name": "b"}' $url/v1/sandboxes)"
+is swap/text 200 "$(code -X PUT -d "$(jq -n --arg t "$(allow text 7002)" '{policy_text: $t}')" $url/v1/sandboxes/box/policy)"
+is swap/after "no yes" "$(try 7001) $(try 7002)"
+is swap/invalid 400 "$(code -X PUT -d '{"policy_text": "version: 7"}' $url/v1/sandboxes/box/policy)"
+has swap/place "policy_text:1:" "$(cat "$tmp/body")"
+is swap/invalid-after "no yes" "$(try 7001) $(try 7002)"
+is swap/back 200 "$(code -X PUT -d '{"policy": "web"}' $url/v1/sandboxes/box/policy)"
+
+# ---- policies that change ----
+generation() { code $url/v1/sandboxes/box >/dev/null; field 'd["policy"]["generation"]'; }
+reaches() { [[ "$(try 7001) $(try 7002)" == "$1" ]]; }
+is reload/before "yes no" "$(try 7001) $(try 7002)"
+allow web 7002 >/etc/sbpf/policies/.new && mv /etc/sbpf/policies/.new /etc/sbpf/policies/web.yaml
+within 60 reaches "no yes"; is reload/rename 0 $?
+before=$(generation)
+echo 'version: 9' >/etc/sbpf/policies/web.yaml
+within 60 sh -c "curl -s --unix-socket $socket $url/metrics | grep -q '^sbpf_policy_errors_total 1'"; is reload/invalid-counted 0 $?
+is reload/invalid-generation "$before" "$(generation)"
+is reload/invalid-shown invalid_policy "$(field 'd["policy_error"]["code"]')"
+is reload/invalid-holds "no yes" "$(try 7001) $(try 7002)"
+# A file half written, whose beginning is a valid policy.
+exec 9>/etc/sbpf/policies/web.yaml
+printf 'version: 1\nname: web\n' >&9
+sleep 1
+is reload/half "no yes" "$(try 7001) $(try 7002)"
+printf 'network: {connect: [{address: 127.0.0.1, ports: [7001], protocol: tcp}]}\n' >&9
+exec 9>&-
+within 60 reaches "yes no"; is reload/whole 0 $?
+# As Kubernetes does it: NAME.yaml -> ..data/NAME.yaml, ..data -> ..1, and ..data renamed over.
+cd /etc/sbpf/policies && mkdir ..1 ..2 && allow web 7001 >..1/web.yaml && allow web 7002 >..2/web.yaml
+ln -s ..1 ..data && ln -sf ..data/web.yaml web.yaml
+sleep 1
+is reload/link-same "yes no" "$(try 7001) $(try 7002)"
+ln -s ..2 ..new && mv -T ..new ..data
+cd /root || exit
+within 60 reaches "no yes"; is reload/link-swapped 0 $?
+
+# ---- whom it refuses ----
+as() { setpriv --reuid "$1" --regid "$2" --groups "${3:-$2}" curl -s -m 60 -o "$tmp/answer" -w '%{http_code}' --unix-socket "$socket" "${@:4}"; }
+chmod 777 "$tmp"
+nobody=$(id -u nobody) nogroup=$(id -g nobody) readers=$(getent group sbpf | cut -d: -f3)
+is refuse/mode 000 "$(as "$nobody" "$nogroup" "$nogroup" $url/healthz)"
+chmod 666 $socket
+is refuse/others 403 "$(as "$nobody" "$nogroup" "$nogroup" $url/healthz)"
+chmod 660 $socket
+rm -f "$tmp/answer"
+is refuse/member-reads 200 "$(as "$nobody" "$nogroup" "$readers" $url/v1/sandboxes)"
+is refuse/member-changes 403 "$(as "$nobody" "$nogroup" "$readers" -X DELETE $url/v1/sandboxes/box)"
+rm -f "$tmp/answer"
+cat >"$tmp/open.yaml" <<P
+version: 1
+name: open
+network: {dangerously_allow_all: true}
+P
+cat >"$tmp/talk.py" <<'P'
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect(sys.argv[1])
+    s.sendall(b"GET /healthz HTTP/1.0\r\n\r\n")
+    print(s.recv(100).split()[1].decode())
+except OSError as e:
+    print(e.errno)
+P
+python3 -ISc 'import socket, sys, time
+s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()
+while True:
+    c = s.accept()[0]; c.recv(100); c.sendall(b"HTTP/1.0 200 OK\r\n\r\n"); c.close()' "$tmp/other.sock" >/dev/null &
+servers+=($!)
+within 60 test -S "$tmp/other.sock"
+boxed() { sbpf run -q --policy "$1" -- python3 -IS "$tmp/talk.py" "$2"; }
+is sandboxed/outside-control 200 "$(python3 -IS "$tmp/talk.py" $socket)"
+is sandboxed/no-network 1 "$(boxed no-network $socket)"
+is sandboxed/other-socket-control 200 "$(boxed "$tmp/open.yaml" "$tmp/other.sock")"
+is sandboxed/allow-all 1 "$(boxed "$tmp/open.yaml" $socket)"
+out=$(head -c 400000 /dev/zero | code --data-binary @- $url/v1/sandboxes); is limit/body 413 "$out"
+cat >"$tmp/slow.py" <<'P'
+import socket, sys, time
+s = socket.socket(socket.AF_UNIX)
+s.connect(sys.argv[1])
+s.sendall(b"GET /healthz HTTP/1.1\r\n")
+s.settimeout(60)
+start = time.monotonic()
+print("closed" if s.recv(100) == b"" and time.monotonic() - start > 2 else "answered")
+P
+is limit/slow closed "$(python3 -IS "$tmp/slow.py" $socket)"
+cat >"$tmp/many.py" <<'P'
+import socket, sys
+all = []
+codes = []
+for i in range(12):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(sys.argv[1])
+    all.append(s)
+s.settimeout(30)
+print(s.recv(100).split()[1].decode())
+P
+is limit/connections 429 "$(python3 -IS "$tmp/many.py" $socket)"
+sleep 4
+
+# ---- events ----
+timeout 30 curl -sN --unix-socket $socket $url/v1/sandboxes/box/events >"$tmp/events" &
+stream=$!
+within 30 sh -c "pgrep -f 'sbpf events box' >/dev/null"
+try 7001 >/dev/null
+within 25 grep -q '"port":7001' "$tmp/events"; is events/streamed 0 $?
+kill $stream
+within 20 sh -c "! pgrep -f 'sbpf events box' >/dev/null"; is events/child-ends 0 $?
+
+# ---- deaths ----
+watcher=$(pgrep -P $daemon -f 'sbpf watch')
+kill -9 "$watcher"
+within 30 sh -c "curl -s --unix-socket $socket $url/metrics | grep -q '^sbpf_watch_restarts_total 1'"; is watch/restart-counted 0 $?
+within 60 sh -c "[ \$(curl -s -o /dev/null -w '%{http_code}' --unix-socket $socket $url/healthz) = 200 ]"; is watch/well-again 0 $?
+kill -9 $daemon
+wait $daemon 2>/dev/null
+is crash/confined "no yes" "$(try 7001) $(try 7002)"
+within 30 sh -c "! pgrep -f 'sbpf watch' >/dev/null"; is crash/no-leftovers 0 $?
+: >"$tmp/notify"
+start
+within 60 grep -q READY=1 "$tmp/notify"; is crash/ready-again 0 $?
+is crash/follows web "$(code $url/v1/sandboxes/box >/dev/null; field 'd["follows"]')"
+allow web 7001 >/etc/sbpf/policies/..2/web.yaml.new && mv /etc/sbpf/policies/..2/web.yaml.new /etc/sbpf/policies/..2/web.yaml
+touch -h /etc/sbpf/policies/web.yaml
+within 60 reaches "yes no"; is crash/still-follows 0 $?
+is detach/code 200 "$(code -X DELETE $url/v1/sandboxes/box)"
+is detach/after "yes yes" "$(try 7001) $(try 7002)"
+is detach/again 404 "$(code -X DELETE $url/v1/sandboxes/box)"
+kill -TERM $daemon
+wait $daemon; is end/code 0 $?
+has end/told STOPPING=1 "$(cat "$tmp/notify")"
+is end/no-socket no "$([[ -e $socket ]] && echo yes || echo no)"
+is end/no-leftovers "" "$(pgrep -f 'sbpf watch')"
+rmdir "$box"
+cp "$tmp/log" /dev/stderr
+clean; is left/nothing "" "$(left_behind)"
+finish

@@ -1,0 +1,189 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# `sbpf watch`: sees each manner of loss on a sandbox of `run` and one of `attach`, answers it, repairs it, and takes
+# nothing that sbpf itself does for a loss.
+. "$(dirname "$0")/lib.sh"
+out=$tmp/watch.json
+runtime=$cgroots/other.runtime
+uptime_ms() { awk '{ printf "%d\n", $1 * 1000 }' /proc/uptime; }
+watching() { grep -c '"pass"' "$out"; }
+counted() { grep -c "\"$1\":{\"sandbox\":\"$2\"" "$out"; } # counted loss|restored NAME
+more() { (($(counted "$1" "$2") > $3)); }
+last() { jq -c "select(.$1.sandbox == \"$2\") | .$1" "$out" | tail -1; }
+open_glass() { sbpf break-glass --reason watch --for 30m 2>/dev/null; }
+close_glass() { sbpf break-glass --close 2>/dev/null; }
+hex() { printf '%016x' "$1" | sed 's/../& /g' | awk '{ for (i = 8; i > 0; i--) printf "0x%s ", $i }'; }
+id_of() { sbpf status "$1" --json | jq .cgroup_id; }
+pin() { echo "$pins/sandboxes/$1/$2"; }
+
+# ---- it waits while nothing is loaded, and is alone ----
+sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
+servers+=($watch)
+within 20 grep -q '"sandboxes":0' "$out"; is idle/passes 0 $?
+said=$(sbpf watch --json </dev/null 2>/dev/null); is second/refused 125 $?
+has second/says-why watch_exists "$said"
+
+keep_loaded
+serve tcp 127.0.0.1 7001
+for action in alert freeze kill; do
+  policy "w-$action" >/dev/null <<Y
+version: 1
+name: w-$action
+on_loss: $action
+network: {connect: [{address: 127.0.0.1, ports: [7001]}]}
+Y
+done
+mkdir -p "$runtime/att" "$runtime/extra"
+mkfifo "$tmp/ask" "$tmp/answer" "$tmp/ask2" "$tmp/answer2"
+sh -c "echo \$\$ >$runtime/att/cgroup.procs; while read -r port; do $probe connect tcp 127.0.0.1 \$port >$tmp/answer; done <>$tmp/ask" & servers+=($!)
+within 20 test -s "$runtime/att/cgroup.procs"
+sleep 0.5
+asked() { if [[ $1 == att ]]; then echo "$2" >"$tmp/ask"; cat "$tmp/answer"; else echo "$2" >"$tmp/ask2"; cat "$tmp/answer2"; fi; }
+is attack/control 111 "$(asked att 7002)" # nobody listens: not refused by us
+sbpf attach --cgroup "$runtime/att" --name att --policy "$tmp/w-alert.yaml" >/dev/null; is attach/exit 0 $?
+exec 8<>"$tmp/ask2" 9<>"$tmp/answer2"
+sbpf run -q --name box --policy "$tmp/w-alert.yaml" -- sh -c "while read -r port; do $probe connect tcp 127.0.0.1 \$port; done" <"$tmp/ask2" >"$tmp/answer2" 2>/dev/null &
+servers+=($!)
+asked_box() { echo "$1" >&8; read -r -t 20 -u 9 got; echo "$got"; }
+asked() { if [[ $1 == att ]]; then echo "$2" >"$tmp/ask"; cat "$tmp/answer"; else asked_box "$2"; fi; }
+for name in att box; do
+  within 60 grep -q "\"sandbox\":{\"name\":\"$name\".*\"isolation\":\"active\"" "$out"; is "seen/$name" 0 $?
+  is "$name/denied" 1 "$(asked $name 7002)"
+  is "$name/allowed" 0 "$(asked $name 7001)"
+done
+
+# ---- what sbpf does itself is no loss: 50 of its own changes ----
+for i in {1..10}; do
+  sbpf run -q --name "short$i" --policy no-network -- true 2>/dev/null
+  sbpf swap att --policy "$tmp/w-alert.yaml" >/dev/null
+  sbpf swap box --policy "$tmp/w-alert.yaml" >/dev/null
+  sbpf attach --cgroup "$runtime/extra" --name extra --policy no-network >/dev/null
+  sbpf detach extra
+done
+sleep 2
+is own-changes/no-loss 0 "$(grep -c '"loss"' "$out")"
+is own-changes/generation 11 "$(jq -c 'select(.sandbox.name == "att") | .sandbox.generation' "$out" | tail -1)"
+
+# ---- a name that another sandbox has by now is left alone ----
+sbpf run -q --name twin --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1 & first=$!
+within 60 sh -c 'sbpf status twin >/dev/null 2>&1'
+kill -STOP $first
+sbpf kill twin 2>/dev/null
+sbpf run -q --name twin --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1 & second=$!
+within 60 sh -c 'sbpf status twin >/dev/null 2>&1'
+kill -CONT $first
+wait $first 2>/dev/null
+is twin/still-active true "$(sbpf status twin --json 2>/dev/null | jq .isolation_active)"
+sbpf kill twin 2>/dev/null
+wait $second 2>/dev/null
+is twin/no-loss 0 "$(grep -c '"loss"' "$out")"
+
+# ---- each manner ----
+# manner NAME HOOK LABEL COMMAND…: tampers in a window, expects the loss, closes, expects the repair and what it is for
+manner() {
+  local name=$1 hook=$2 label=$1/$3 losses repairs begin took
+  shift 3
+  losses=$(counted loss "$name") repairs=$(counted restored "$name")
+  open_glass
+  begin=$(uptime_ms)
+  "$@" >"$tmp/manner" 2>&1
+  case $? in
+    0) ;;
+    77) close_glass; skip "$label" "this kernel refuses it by itself: $(cat "$tmp/manner")"; return ;;
+    *) not_ok "$label/done" "$(cat "$tmp/manner")" ;;
+  esac
+  within 10 more loss "$name" "$losses"; is "$label/seen" 0 $?
+  took=$(($(uptime_ms) - begin))
+  # Everything is ten times slower under emulation; on hardware two passes fit into a second.
+  if ((took <= 3000)); then ok "$label/in-time"; else not_ok "$label/in-time" "$took ms"; fi
+  echo "# $label: $took ms"
+  has "$label/named" "\"$hook\"" "$(last loss "$name" | jq -c .hooks)"
+  close_glass
+  within 20 more restored "$name" "$repairs"; is "$label/restored" 0 $?
+  is "$label/denied-again" 1 "$(asked "$name" 7002)"
+  is "$label/allowed-again" 0 "$(asked "$name" 7001)"
+}
+# The time counts from the deed, not from looking up whom it is done to.
+at_link() { # at_link WHAT NAME HOOK
+  local id
+  id=$(bpftool -j link show pinned "$(pin "$2" "$3")" | jq .id)
+  begin=$(uptime_ms)
+  local errno
+  errno=$("$tests/tamper" "$1" "$id")
+  echo "$1 of link $id: errno $errno"
+  [[ $1 == link-update && $errno == 22 ]] && return 77 # EINVAL: newer kernels replace no program by one without its storage
+  [[ $errno == 0 ]]
+}
+detach() { at_link link-detach "$@"; }
+replace() { at_link link-update "$@"; }
+for name in att box; do
+  key=$(hex "$(id_of $name)")
+  manner $name connect4 detached detach $name connect4
+  manner $name connect4 replaced replace $name connect4
+  manner $name sock_create pin-removed rm "$(pin $name sock_create)"
+  manner $name policy policy-deleted bpftool map delete pinned $pins/maps/policies key $key
+  manner $name storage storage-edited bpftool map update pinned $pins/maps/cgroup_refs key $key value 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+done
+key=$(hex "$(id_of att)")
+open_glass
+old=$(bpftool -j map lookup pinned $pins/maps/policies key $key | jq -r '.value | if type == "array" then .[0] else . end')
+bpftool map pin id $((old)) /sys/fs/bpf/old_policy 2>/dev/null
+close_glass
+sbpf swap att --policy "$tmp/w-alert.yaml" >/dev/null
+if [[ -e /sys/fs/bpf/old_policy ]]; then
+  manner att policy generation-stale bpftool map update pinned $pins/maps/policies key $key value pinned /sys/fs/bpf/old_policy
+  rm -f /sys/fs/bpf/old_policy
+else
+  skip att/generation-stale "the old policy's map could not be kept"
+fi
+manner att record record-deleted bpftool map delete pinned $pins/maps/sandboxes key $key
+first=file_open last_hook=$(ls $pins/links | tail -1)
+manner att $first lsm-pin-removed rm $pins/links/$first
+manner att "$last_hook" last-pin-removed rm "$pins/links/$last_hook"
+is event/lost isolation_lost "$(sbpf events att --json | jq -r .reason | grep isolation_lost | head -1)"
+
+# ---- freeze and kill; a frozen one stays frozen when it is whole again ----
+for action in freeze kill; do
+  mkdir -p "$runtime/$action"
+  sh -c "echo \$\$ >$runtime/$action/cgroup.procs; exec sleep infinity" & servers+=($!)
+  within 20 grep -q 'populated 1' "$runtime/$action/cgroup.events"
+  sbpf attach --cgroup "$runtime/$action" --name "$action" --policy "$tmp/w-$action.yaml" >/dev/null
+  within 20 grep -q "\"sandbox\":{\"name\":\"$action\"" "$out"
+  open_glass
+  begin=$(uptime_ms)
+  detach "$action" bind6
+  case $action in
+    freeze) within 10 grep -q 'frozen 1' "$runtime/freeze/cgroup.events" ;;
+    kill) within 10 grep -q 'populated 0' "$runtime/kill/cgroup.events" ;;
+  esac
+  is "on-loss/$action" 0 $?
+  took=$(($(uptime_ms) - begin))
+  if ((took <= 3000)); then ok "on-loss/$action/in-time"; else not_ok "on-loss/$action/in-time" "$took ms"; fi
+  echo "# on-loss/$action: $took ms"
+  close_glass
+  within 20 more restored "$action" 0; is "on-loss/$action/restored" 0 $?
+done
+has on-loss/freeze/frozen-still 'frozen 1' "$(cat "$runtime/freeze/cgroup.events")"
+is on-loss/freeze/answered frozen "$(last loss freeze | jq -r .answered)"
+is on-loss/kill/answered killed "$(last loss kill | jq -r .answered)"
+echo "# passes of $(jq -c 'select(.pass) | .pass.duration_us' "$out" | sort -n | awk '{ v[NR] = $1 } END { print "median " v[int((NR + 1) / 2)] " us, longest " v[NR] " us" }'), with $(sbpf list | wc -l) sandboxes; $(grep VmRSS /proc/$watch/status)"
+within 90 grep -q '"canary_at":"' "$out"; is canary/told 0 $?
+
+# ---- its end ----
+kill $watch
+wait $watch; is end/sigterm 0 $?
+mkfifo "$tmp/stdin"
+sbpf watch --json <"$tmp/stdin" >/dev/null 2>&1 & watch=$!
+exec 7>"$tmp/stdin"
+sleep 2
+kill -0 $watch 2>/dev/null; is end/stdin-open 0 $?
+exec 7>&- 
+wait $watch; is end/stdin-closed 0 $?
+exec 8>&- 9>&-
+for pid in $(cat "$runtime"/*/cgroup.procs); do kill -9 "$pid"; done
+for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
+within 20 sh -c "! grep -q 'populated 1' $runtime/cgroup.events"
+rmdir "$runtime"/* "$runtime" 2>/dev/null
+clean
+is left-behind "" "$(left_behind)"
+finish

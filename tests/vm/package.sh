@@ -1,0 +1,201 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The package on a host with systemd: install, run, upgrade under a live sandbox (with the same programs for the kernel and
+# with others), refused removal, removal, purge. The package is /root/sbpf.deb; the program under test is the installed one.
+. /opt/sbpf/tests/live/lib.sh
+PATH=${PATH//\/opt\/sbpf\/bin:/}
+export PATH
+agents=/usr/lib/sbpf/agents
+# The image leaves out documentation; the package's is looked for.
+rm -f /etc/dpkg/dpkg.cfg.d/99mmdebstrap
+groupdel sbpf 2>/dev/null
+
+installed() { dpkg-query -W -f '${Version} ${db:Status-Status}' sbpf 2>/dev/null; }
+# code COMMAND…: its exit code; what it says goes to $tmp/said
+code() { "$@" >"$tmp/said" 2>&1; echo $?; }
+said() { cat "$tmp/said"; }
+# repackage VERSION [COMMAND…]: the same package as that version, with the command run in its tree; prints its path
+repackage() {
+  local version=$1 tree=$tmp/tree
+  shift
+  rm -rf "$tree"
+  dpkg-deb -R /root/sbpf.deb "$tree"
+  sed -i "s/^Version: .*/Version: $version/" "$tree/DEBIAN/control"
+  if (($#)); then (cd "$tree" && "$@"); fi
+  dpkg-deb -Znone -b "$tree" "$tmp/sbpf-$version.deb" >/dev/null
+  echo "$tmp/sbpf-$version.deb"
+}
+# Another digest, so that it counts as carrying other programs: in each of its places, which may be code.
+other_programs() {
+  python3 -ISc '
+import sys
+digest = bytes.fromhex(sys.argv[2])
+data = open(sys.argv[1], "rb").read()
+for i in range(0, 32, 8):
+    assert digest[i:i + 8] in data
+    data = data.replace(digest[i:i + 8], digest[i:i + 8][::-1])
+open(sys.argv[1], "wb").write(data)' usr/bin/sbpf "$(sbpf --version | sed -n 's/^programs //p')"
+}
+
+# links: of everyone; systemd 257 has some of its own. unloaded: nothing of sbpf's is in the kernel, and as many links as before.
+links() { bpftool -j link show | jq length; }
+links_before=$(links)
+unloaded() {
+  [[ ! -e $pins && ! -e $cgroots/sbpf && $(links) == "$links_before" ]] &&
+    ! bpftool prog show | grep -q 'name hook_' && ! bpftool map show | grep -q 'name sbpf_'
+}
+
+# ---- install ----
+is before/no-sbpf 127 "$(code sbpf --version)"
+is install/dpkg 0 "$(code dpkg -i /root/sbpf.deb)"
+version=$(dpkg-deb -f /root/sbpf.deb Version)
+is install/state "$version installed" "$(installed)"
+is install/complete "" "$(dpkg -V sbpf)"
+has install/version "sbpf $version" "$(sbpf --version)"
+has install/group "sbpf:x:" "$(getent group sbpf)"
+is install/nothing-kept no "$([[ -e $agents ]] && echo yes || echo no)"
+for file in /usr/share/man/man1/sbpf.1.gz /usr/share/man/man5/sbpf-policy.5.gz \
+  /usr/share/bash-completion/completions/sbpf /usr/share/zsh/vendor-completions/_sbpf \
+  /usr/share/fish/vendor_completions.d/sbpf.fish /usr/share/doc/sbpf/copyright /usr/share/doc/sbpf/changelog.gz; do
+  is "install/file/${file##*/}" 0 "$(code test -s $file)"
+done
+is install/policies 0 "$(code test -d /etc/sbpf/policies)"
+printf 'version: 1\nname: site\n' >/etc/sbpf/policies/site.yaml
+is install/policy-by-name 0 "$(code sbpf policy check site)"
+
+# ---- the service, when the package has it: active from the start, and after everything that follows ----
+with_service=$(dpkg-deb -c /root/sbpf.deb | grep -c ' ./usr/sbin/sbpfd$')
+api() { curl -sf --max-time 30 --unix-socket /run/sbpf/api.sock "http://localhost$1"; }
+main_pid() { systemctl show -P MainPID sbpfd.service; }
+active_by_api() { api /v1/sandboxes/box | jq -e .isolation_active >/dev/null; }
+# served NAME: it runs, and tells of the sandbox `box` that it is active
+served() {
+  ((with_service)) || return 0
+  is "$1/service-active" active "$(systemctl is-active sbpfd.service)"
+  is "$1/service-tells" 0 "$(within 60 active_by_api; echo $?)"
+}
+if ((with_service)); then
+  is service/active active "$(systemctl is-active sbpfd.service)"
+  is service/enabled enabled "$(systemctl is-enabled sbpfd.service)"
+  is service/configuration 0 "$(code sbpfd --check-config)"
+  is service/api 0 "$(code api /v1/sandboxes)"
+  is service/man-page 0 "$(code test -s /usr/share/man/man8/sbpfd.8.gz)"
+else
+  skip service "the package has none"
+fi
+
+# ---- a sandbox that goes through all of what follows: a unit's cgroup, attached; it tries to connect all along ----
+serve tcp 127.0.0.1 7001
+cat >"$tmp/tries.py" <<'P'
+import socket, sys, time
+tried = 0
+while True:
+    s = socket.socket()
+    try: s.connect(("127.0.0.1", 7001))
+    except OSError: pass
+    s.close()
+    tried += 1
+    with open(sys.argv[1], "w") as f: f.write("%9d" % tried)
+    time.sleep(0.05)
+P
+chmod 755 "$tmp"
+systemd-run -q --unit box python3 "$tmp/tries.py" "$tmp/tried"
+tried() { local n; read -r n <"$tmp/tried"; echo "${n:-0}"; }
+# tries_more: the program goes on trying; what it does in vain is not because it has stopped
+tries_more() { local from; from=$(tried); within 30 sh -c '[ "$(($(cat "$0")))" -gt "$1" ]' "$tmp/tried" "$((from + 3))"; }
+within 30 test -s "$tmp/tried"
+tries_more
+connected=$(visits tcp 127.0.0.1 7001)
+if ((connected > 0)); then ok control/connects-before; else not_ok control/connects-before "no visits"; fi
+is attach/code 0 "$(code sbpf attach --evict --cgroup "$cgroots/system.slice/box.service" --policy no-network --name box)"
+is attach/active 0 "$(code sbpf status box --require active)"
+connected=$(visits tcp 127.0.0.1 7001)
+# confined NAME: it tried, and got nowhere
+confined() {
+  tries_more
+  is "$1/still-tries" 0 $?
+  is "$1/still-confined" "$connected" "$(visits tcp 127.0.0.1 7001)"
+}
+confined attach
+served attach
+
+# ---- run ----
+sbpf run -q --policy no-network -- python3 -c 'import socket; socket.create_connection(("127.0.0.1", 7001))' 2>"$tmp/err"
+has run/denied "Operation not permitted" "$(cat "$tmp/err")"
+is run/no-visit "$connected" "$(visits tcp 127.0.0.1 7001)"
+sbpf run -q --name job --policy site -- sleep infinity </dev/null >/dev/null 2>&1 & job=$!
+servers+=($job)
+within 60 sh -c 'sbpf status job --require active >/dev/null 2>&1'
+is run/job-active 0 $?
+
+# ---- upgrade, with the same programs ----
+before=$( ((with_service)) && main_pid)
+old=$(stat -c %i /usr/bin/sbpf)
+is upgrade/dpkg 0 "$(code dpkg -i "$(repackage "$version.1")")"
+is upgrade/state "$version.1 installed" "$(installed)"
+hasnt upgrade/another-file "$old" "$(stat -c %i /usr/bin/sbpf)"
+confined upgrade
+served upgrade
+is upgrade/status 0 "$(code sbpf status box --require active --json)"
+is upgrade/not-degraded "[] true" "$(jq -c '.degraded, .isolation_active' "$tmp/said" | xargs)"
+is upgrade/verify 0 "$(code sbpf verify box)"
+is upgrade/job-active 0 "$(code sbpf status job --require active)"
+is upgrade/nothing-kept no "$([[ -e $agents ]] && echo yes || echo no)"
+if ((with_service)); then hasnt upgrade/service-is-new "$before" "$(main_pid)"; fi
+is upgrade/policies-kept 0 "$(code test -s /etc/sbpf/policies/site.yaml)"
+is upgrade/swap 0 "$(code sbpf swap --policy site box)"
+is upgrade/new-sandbox 0 "$(code sbpf run -q --policy no-network -- true)"
+# The supervisor of before is an executable that is nowhere any more, and agent still: it clears up after its sandbox.
+is upgrade/supervisor-is-guarded 1 "$("$tests/tamper" getfd "$job" 1)"
+kill -TERM $job; wait $job 2>/dev/null
+is upgrade/supervisor-clears-up box "$(ls "$pins/sandboxes" | xargs)"
+cp /usr/bin/sbpf "$tmp/copy"
+is upgrade/a-copy-is-no-agent 125 "$(code "$tmp/copy" status box)"
+
+# More often than there are places for agents.
+same=$tmp/sbpf-$version.1.deb
+for _ in 1 2 3 4; do dpkg -i "$same" >/dev/null 2>&1 || echo failed; done >"$tmp/said"
+is many/dpkg "" "$(said)"
+confined many
+is many/status 0 "$(code sbpf status box --require active)"
+is many/nothing-kept no "$([[ -e $agents ]] && echo yes || echo no)"
+
+# ---- hand-over to what must not have it ----
+chmod 777 "$tmp/copy"
+is hand-over/writable 125 "$(code sbpf hand-over "$tmp/copy")"
+has hand-over/writable-says "only root may write" "$(said)"
+is hand-over/other-program 125 "$(code sbpf hand-over /usr/bin/true)"
+is hand-over/by-a-stranger 125 "$(chmod 755 "$tmp/copy"; code "$tmp/copy" hand-over "$tmp/copy")"
+has hand-over/by-a-stranger-says "another executable loaded" "$(said)"
+
+# ---- upgrade, with other programs: the old executable is kept for the sandbox that runs ----
+is other/dpkg 0 "$(code dpkg -i "$(repackage "$version.2" other_programs)")"
+has other/says-so "sandboxes that run now stay confined" "$(said)"
+is other/state "$version.2 installed" "$(installed)"
+confined other
+kept=$(echo $agents/*)
+is other/kept 0 "$(code test -x "$kept")"
+is other/kept-manages 0 "$(code "$kept" status box --require active)"
+is other/new-one-refuses 125 "$(code sbpf run -q --policy no-network -- true)"
+is other/again 0 "$(code dpkg -i "$tmp/sbpf-$version.2.deb")"
+is other/again-kept-one "$kept" "$(echo $agents/*)"
+confined again
+
+# ---- removal ----
+is remove/refused 1 "$(code dpkg -r sbpf)"
+has remove/says-why "while sandboxes are live" "$(said)"
+is remove/state "$version.2 installed" "$(installed)"
+confined remove
+if ((with_service)); then is remove/service-active active "$(systemctl is-active sbpfd.service)"; fi
+is remove/detach 0 "$(code "$kept" detach box)"
+within 30 sh -c '[ "$(wc -l <"$0")" -gt "$1" ]' "$tmp/tcp-127.0.0.1-7001.log" "$connected"
+is remove/control-connects-again 0 $?
+is remove/dpkg 0 "$(code dpkg -r sbpf)"
+is remove/state "config-files" "$(installed | cut -d" " -f2)"
+is remove/nothing-loaded "0 $links_before links" "$(within 60 unloaded; echo "$? $(links) links")"
+is remove/policies-stay 0 "$(code test -s /etc/sbpf/policies/site.yaml)"
+is purge/dpkg 0 "$(code dpkg -P sbpf)"
+is purge/nothing-left "" "$(find / -xdev \( -path /proc -o -path /sys -o -path "$tmp" -o -path /opt -o -path /root \) -prune -o -name '*sbpf*' -print | xargs)"
+is purge/no-units "" "$(systemctl list-unit-files --no-legend 'sbpf*')"
+systemctl stop box
+finish
