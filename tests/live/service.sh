@@ -67,7 +67,7 @@ serve tcp 127.0.0.1 7002
 box=$cgroots/box
 mkdir "$box"
 inside() { sh -c "echo \$\$ >$box/cgroup.procs && exec \"\$@\"" sh "$@"; }
-try() { inside "$probe" connect tcp 127.0.0.1 "$1" >/dev/null 2>&1 && echo yes || echo no; }
+try() { [[ $(inside "$probe" connect tcp 127.0.0.1 "$1" 2>/dev/null) == 0 ]] && echo yes || echo no; }
 body='{"cgroup": "'$box'", "policy": "web", "name": "box"}'
 is attach/before "yes yes" "$(try 7001) $(try 7002)"
 is attach/code 201 "$(code -d "$body" $url/v1/sandboxes)"
@@ -149,7 +149,8 @@ boxed() { sbpf run -q --policy "$1" -- python3 -IS "$tmp/talk.py" "$2"; }
 is sandboxed/outside-control 200 "$(python3 -IS "$tmp/talk.py" $socket)"
 is sandboxed/no-network 1 "$(boxed no-network $socket)"
 is sandboxed/other-socket-control 200 "$(boxed "$tmp/open.yaml" "$tmp/other.sock")"
-is sandboxed/allow-all 1 "$(boxed "$tmp/open.yaml" $socket)"
+# Under dangerously_allow_all the kernel lets it connect; the service knows its cgroup.
+is sandboxed/allow-all 403 "$(boxed "$tmp/open.yaml" $socket)"
 out=$(head -c 400000 /dev/zero | code --data-binary @- $url/v1/sandboxes); is limit/body 413 "$out"
 cat >"$tmp/slow.py" <<'P'
 import socket, sys, time
