@@ -209,7 +209,7 @@ is detach/after "yes yes" "$(try 7001) $(try 7002)"
 is detach/again 404 "$(code -X DELETE $url/v1/sandboxes/box)"
 kill -TERM $daemon
 wait $daemon; is end/code 0 $?
-has end/told STOPPING=1 "$(cat "$tmp/notify")"
+has end/told STOPPING=1 "$(tr -d '\0' <"$tmp/notify")"
 is end/no-socket no "$([[ -e $socket ]] && echo yes || echo no)"
 is end/no-leftovers "" "$(pgrep -f 'sbpf watch')"
 rmdir "$box"
