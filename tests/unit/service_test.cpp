@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// The service's pure parts: configuration, requests, who may, what the watch tells, metrics.
+#include <gtest/gtest.h>
+
+#include "service/config.h"
+#include "service/metrics.h"
+#include "service/peer.h"
+#include "service/requests.h"
+#include "service/world.h"
+
+namespace sbpf::service {
+namespace {
+
+std::string wrong(std::string_view text) {
+  auto config = parse_config(text, "f.yaml");
+  return config ? "valid" : config.error().message;
+}
+
+TEST(Config, SaysNothingIsDefaults) {
+  for (const char* text : {"", "# only a comment\n"}) {
+    auto config = parse_config(text, "f.yaml");
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(config->socket, "/run/sbpf/api.sock");
+    EXPECT_EQ(config->limits.connections, 32u);
+  }
+}
+
+TEST(Config, ReadsEveryKey) {
+  auto config = parse_config(
+      "socket: /run/a.sock\ngroup: ops\nsbpf: /usr/bin/sbpf\npolicies: /p\nlog_level: debug\nmetrics: false\n"
+      "limits: {connections: 2, body_bytes: 1024, receive_seconds: 3, request_seconds: 4, watch_seconds: 5}\n", "f.yaml");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->group, "ops");
+  EXPECT_EQ(config->log_level, LogLevel::debug);
+  EXPECT_FALSE(config->metrics);
+  EXPECT_EQ(config->limits.watch, std::chrono::seconds(5));
+}
+
+TEST(Config, ErrorsHavePlaceKeyAndHint) {
+  EXPECT_NE(wrong("limits: {conections: 2}\n").find("f.yaml:1:10: limits.conections: unknown key"), std::string::npos);
+  EXPECT_NE(wrong("limits: {conections: 2}\n").find("hint: did you mean \"connections\""), std::string::npos);
+  EXPECT_NE(wrong("group: a\ngroup: b\n").find("f.yaml:2:1: group"), std::string::npos);
+  for (const char* text : {"socket: api.sock\n", "socket: /a/../b\n", "group: a b\n", "metrics: maybe\n", "log_level: loud\n",
+                           "limits: {connections: 0}\n", "limits: {connections: 1001}\n", "limits: {body_bytes: 2k}\n", "- a\n", "socket: [\n"})
+    EXPECT_NE(wrong(text).find("f.yaml:"), std::string::npos) << text;
+}
+
+std::string code(const Result<Route>& result) { return result ? "ok" : result.error().code; }
+
+TEST(Requests, Routes) {
+  EXPECT_EQ(route("GET", "/v1/sandboxes/a-1")->name, "a-1");
+  EXPECT_EQ(route("PUT", "/v1/sandboxes/a/policy")->asks, Asks::swap);
+  EXPECT_TRUE(route("DELETE", "/v1/sandboxes/a?kill=true")->kill);
+  EXPECT_EQ(code(route("DELETE", "/v1/sandboxes/a?kill=1")), "bad_query");
+  EXPECT_EQ(code(route("GET", "/v1/sandboxes?x=1")), "bad_query");
+  EXPECT_EQ(code(route("GET", "/v1/sandboxes/--all")), "bad_name");
+  EXPECT_EQ(code(route("GET", "/v1/sandboxes/a%2fb")), "bad_name");
+  EXPECT_EQ(code(route("GET", "/v1/sandboxes/a/b")), "no_such_path");
+  EXPECT_EQ(code(route("GET", "/v1/sandboxes/")), "no_such_path");
+  EXPECT_EQ(code(route("PATCH", "/v1/sandboxes")), "wrong_method");
+}
+
+TEST(Requests, BodiesAreStrict) {
+  EXPECT_TRUE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p"})", Asks::attach));
+  EXPECT_TRUE(parse_change(R"({"policy_text": "version: 1"})", Asks::swap));
+  for (const char* body : {"", "[]", "{", R"({"cgroup": "/c", "name": "n"})", R"({"cgroup": "c", "name": "n", "policy": "p"})",
+                           R"({"cgroup": "/c", "name": "--all", "policy": "p"})", R"({"cgroup": "/c", "name": "n", "policy": "../p"})",
+                           R"({"cgroup": "/c", "name": "n", "policy": "p.yaml"})", R"({"cgroup": "/c", "name": "n", "policy": "p", "x": "y"})",
+                           R"({"cgroup": "/c", "name": "n", "policy": "p", "policy": "q"})", R"({"cgroup": "/c", "name": "n", "policy": 1})",
+                           R"({"cgroup": "/c", "name": "n", "policy": "p", "policy_text": "t"})", "{\"cgroup\": \"/c\\u0000\", \"name\": \"n\", \"policy\": \"p\"}"})
+    EXPECT_EQ(parse_change(body, Asks::attach).error().code, "bad_body") << body;
+  EXPECT_FALSE(parse_change(R"({"policy": "p", "cgroup": "/c"})", Asks::swap));
+}
+
+TEST(Requests, Status) {
+  EXPECT_EQ(status_of({"no_such_sandbox", "", "", 0, "", false}), 404u);
+  EXPECT_EQ(status_of({"invalid_policy", "", "", 0, "", false}), 400u);
+  EXPECT_EQ(status_of({"busy", "", "", 0, "", false}), 409u);
+  EXPECT_EQ(status_of({"time", "", "", 0, "", false}), 504u);
+  EXPECT_EQ(status_of({"something new", "", "", 0, "", false}), 500u);
+}
+
+TEST(Peers, Who) {
+  const Peer root{1, 0, 0, {}}, member{1, 1000, 1000, {5}}, other{1, 1000, 1000, {6}};
+  EXPECT_TRUE(may(root, Wants::change, 5));
+  EXPECT_TRUE(may(member, Wants::read, 5));
+  EXPECT_FALSE(may(member, Wants::change, 5));
+  EXPECT_FALSE(may(other, Wants::read, 5));
+}
+
+TEST(Peers, SandboxByCgroup) {
+  const std::map<std::string, Json> boxes = {{"web", {{"cgroup", "/sys/fs/cgroup/system.slice/web"}}}, {"gone", {{"cgroup", ""}}}};
+  EXPECT_EQ(sandbox_of("/system.slice/web", "/sys/fs/cgroup", boxes), "web");
+  EXPECT_EQ(sandbox_of("/system.slice/web/x", "/sys/fs/cgroup", boxes), "web");
+  EXPECT_EQ(sandbox_of("/system.slice/web2", "/sys/fs/cgroup", boxes), "");
+  EXPECT_EQ(sandbox_of("/sbpf/fresh/x", "/sys/fs/cgroup", boxes), "fresh");
+  EXPECT_EQ(sandbox_of("/user.slice", "/sys/fs/cgroup", boxes), "");
+  EXPECT_EQ(cgroup_root("25 1 0:2 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"), "/sys/fs/cgroup");
+}
+
+struct Recorder : Observer {
+  Metrics metrics;
+  std::vector<std::string> told;
+  void pass(const Json& pass) override { metrics.pass(pass); }
+  void sandbox(const Json& now, const Json& before) override { metrics.sandbox(now, before); }
+  void gone(const std::string& name) override { told.push_back("gone " + name), metrics.gone(name); }
+  void loss(const Json& loss) override { metrics.loss(loss); }
+  void restored(const Json&) override { metrics.restored(); }
+  void trouble(const Json&) override { told.push_back("trouble"); }
+};
+
+TEST(World, CountsWhatWasAddedAndForgetsWhatIsGone) {
+  Recorder recorder;
+  World world(recorder);
+  const auto now = Clock::now();
+  const std::string pass = R"({"pass":{"active":1,"degraded":0,"inactive":0,"duration_us":100}})";
+  const auto box = [](int n) { return R"({"sandbox":{"name":"a","isolation":"active","denied":{"connect4":)" + std::to_string(n) + "}}}"; };
+  EXPECT_FALSE(world.age(now));
+  for (const std::string& line : {box(2), pass, box(5)}) ASSERT_TRUE(world.take(line, now)) << line;
+  EXPECT_TRUE(world.current());
+  std::string text = recorder.metrics.text(std::nullopt);
+  EXPECT_NE(text.find("sbpf_denied_total{domain=\"network\",hook=\"connect4\"} 5"), std::string::npos) << text;
+  EXPECT_NE(text.find("sbpf_last_verified_age_seconds +Inf"), std::string::npos) << text;
+  world.restarted();
+  EXPECT_FALSE(world.current());
+  EXPECT_EQ(world.sandboxes().size(), 1u);  // until the new watch has seen what there is
+  ASSERT_TRUE(world.take(pass, now));
+  EXPECT_TRUE(world.sandboxes().empty());
+  EXPECT_EQ(recorder.told, std::vector<std::string>{"gone a"});
+  for (const char* line : {"", "nonsense", "[]", "{}", R"({"new":{}})", R"({"sandbox":{"name":"x"}})"}) EXPECT_FALSE(world.take(line, now)) << line;
+}
+
+}  // namespace
+}  // namespace sbpf::service
