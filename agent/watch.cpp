@@ -129,7 +129,7 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const bool ask = (record.moved_out > 0 || (record.flags & SBPF_SANDBOX_NAMES) != 0) && now - entry.read_at >= kTellCounters;
   const Isolation before = entry.status.isolation;
   const std::size_t parts = entry.status.degraded.size();
-  if (changed || moved || ask) read(entry, lost);
+  if (!entry.first && (changed || moved || ask)) read(entry, lost);
   if (ask && (entry.status.isolation != before || entry.status.degraded.size() != parts)) changed = true;
   if (back) restored(entry);
   if (lost.empty() || entry.sound_at == 0) entry.sound_at = day_ns();  // lost before this watch began: since it did, at least
