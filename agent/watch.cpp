@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/watch.h"
 
+#include <bpf/bpf.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
@@ -84,6 +85,12 @@ std::optional<std::vector<Lost>> Watch::confirmed(const sbpf_sandbox& record, En
   return lost;
 }
 
+// Whom another executable took over from (an upgrade, by break-glass) sees nothing any more: that is no loss.
+bool Watch::may_open_pins() const {
+  const Fd pin(bpf_obj_get((std::string(kPinRoot) + "/maps/sandboxes").c_str()));
+  return pin || errno != EPERM;
+}
+
 // False: the sandbox is over, or not there yet.
 bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const std::int64_t now = now_ns();
@@ -99,7 +106,7 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   std::vector<Lost> lost = look_at(*kernel_, record, entry.sound);
   if (!lost.empty() || !host_.empty()) {
     auto sure = confirmed(record, entry);
-    if (!sure) return !entry.first;
+    if (!sure || !may_open_pins()) return !entry.first;
     lost = std::move(*sure);
   }
   for (const auto* more : {&host_, &entry.canary_lost})
@@ -129,7 +136,7 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const bool ask = (record.moved_out > 0 || (record.flags & SBPF_SANDBOX_NAMES) != 0) && now - entry.read_at >= kTellCounters;
   const Isolation before = entry.status.isolation;
   const std::size_t parts = entry.status.degraded.size();
-  if (changed || moved || ask) read(entry, lost);
+  if (!entry.first && (changed || moved || ask)) read(entry, lost);
   if (ask && (entry.status.isolation != before || entry.status.degraded.size() != parts)) changed = true;
   if (back) restored(entry);
   if (lost.empty() || entry.sound_at == 0) entry.sound_at = day_ns();  // lost before this watch began: since it did, at least
@@ -194,6 +201,9 @@ Result<void> Watch::pass() {
   WatchPass told;
   auto open = have_kernel();
   if (!open) return tl::unexpected<Error>(open.error());
+  if (*open && !may_open_pins())
+    return fail("not_the_agent", "another executable took over from this one, or this one is being traced",
+                "start `sbpf watch` of the executable that took over", EPERM);
   if (*open) {
     const auto all = records(*kernel_);
     host_ = all.empty() && entries_.empty() ? std::vector<Lost>{} : look_at_host(*kernel_);

@@ -27,9 +27,15 @@ bool names(const std::vector<Lost>& lost, const std::string& what) {
 }
 
 void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
-  const std::vector<std::string> ended = std::move(entry.status.ended);
+  const policy::Mode mode = entry.status.mode;
+  const policy::OnLoss on_loss = entry.status.on_loss;
   entry.status = read_status(*kernel_, entry.sound.record, false);
   Status& status = entry.status;
+  // A policy that is missing or put in by others does not say how the next loss is answered.
+  if (names(lost, "policy") && !entry.first) {
+    status.mode = mode;
+    status.on_loss = on_loss;
+  }
   for (const Lost& one : lost) {
     status.isolation = Isolation::inactive;
     for (HookStatus& hook : status.hooks)

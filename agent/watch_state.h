@@ -56,6 +56,7 @@ class Watch {
 
  private:
   Result<bool> have_kernel();
+  bool may_open_pins() const;
   void forget_all();
   void forget(std::uint64_t cgroup_id);
   bool look(const sbpf_sandbox& record, Entry& entry);

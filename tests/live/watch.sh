@@ -67,6 +67,7 @@ is own-changes/generation 11 "$(jq -c 'select(.sandbox.name == "att") | .sandbox
 # ---- a name that another sandbox has by now is left alone ----
 sbpf run -q --name twin --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1 & first=$!
 within 60 sh -c 'sbpf status twin >/dev/null 2>&1'
+within 60 flock -n /run/sbpf.lock true # a stopped holder of the lock would stop the rest
 kill -STOP $first
 sbpf kill twin 2>/dev/null
 sbpf run -q --name twin --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1 & second=$!
