@@ -12,11 +12,11 @@
 #include <sstream>
 
 #include "agent/agent.h"
+#include "agent/change.h"
 #include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
-#include "agent/intent.h"
 #include "agent/open_files.h"
 #include "agent/secrets.h"
 #include "agent/strays.h"
@@ -132,30 +132,30 @@ std::string derive_name(const std::string& path) {
 // Frozen from construction to destruction, if it was not frozen by its owner.
 class Freeze {
  public:
-  Freeze(const Cgroup& cgroup, const std::string& name) : cgroup_(cgroup), name_(name), was_frozen_(cgroup.frozen()) {}
+  Freeze(const Kernel& kernel, const Cgroup& cgroup, const std::string& name)
+      : kernel_(kernel), cgroup_(cgroup), name_(name), was_frozen_(cgroup.frozen()) {}
   Freeze(const Freeze&) = delete;
   Freeze& operator=(const Freeze&) = delete;
   ~Freeze() { thaw(); }
   Result<void> freeze() {
     if (was_frozen_ || !cgroup_.populated()) return {};
-    auto intent = Intent::begin(Intent::What::frozen, cgroup_.id(), name_);
-    if (!intent) return tl::unexpected<Error>(intent.error());
-    intent_.emplace(std::move(*intent));
+    change_.emplace(kernel_, Change::frozen, cgroup_.id(), name_);
     frozen_ = true;
     return cgroup_.freeze(true);
   }
   void thaw() {
     if (frozen_) (void)cgroup_.freeze(false);
     frozen_ = false;
-    intent_.reset();
+    change_.reset();
   }
 
  private:
+  const Kernel& kernel_;
   const Cgroup& cgroup_;
   const std::string& name_;
   bool was_frozen_;
   bool frozen_ = false;
-  std::optional<Intent> intent_;
+  std::optional<Change> change_;
 };
 
 Result<void> check_place(const Cgroup& cgroup, const Kernel& kernel, const std::string& name) {
@@ -199,9 +199,8 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
     collect_garbage(*kernel);
     if (auto placed = check_place(*cgroup, *kernel, name); !placed) return tl::unexpected<Error>(placed.error());
     if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
-    auto intent = Intent::begin(Intent::What::attach, cgroup->id(), name);
-    if (!intent) return tl::unexpected<Error>(intent.error());
-    Freeze freeze(*cgroup, name);
+    const Change change(*kernel, Change::set_up, cgroup->id(), name);
+    Freeze freeze(*kernel, *cgroup, name);
     if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
     auto image = compile_for(*kernel, *cgroup, policy, 1);
     if (!image) return tl::unexpected<Error>(image.error());

@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include "agent/agent.h"
+#include "agent/change.h"
 #include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
-#include "agent/intent.h"
 #include "agent/name_rules.h"
 #include "agent/secrets.h"
 #include "agent/verify.h"
@@ -45,8 +45,6 @@ Result<void> end_sandbox(const std::string& name, bool always_kill) {
   if (cgroup && (ours || always_kill) && cgroup->populated())
     if (auto killed = cgroup->kill(); !killed) return killed;
   audit("sandbox " + name + (ours || always_kill ? " ended" : " detached: its processes go on, unconfined"));
-  auto intent = Intent::begin(Intent::What::detach, record->cgroup_id, name);
-  if (!intent) return tl::unexpected<Error>(intent.error());
   take_down(host->kernel, record->cgroup_id, name);
   if (cgroup && ours) return remove_cgroup(cgroup->path());
   return {};
@@ -83,8 +81,7 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
     if (auto put = put_name_rules(name_rules.get(), policy, names); !put) return tl::unexpected<Error>(put.error());
   const Fd opened = names == 0 || names == old_names ? Fd() : open_names(host->kernel, record->cgroup_id);
   const CarriedNames carried(opened.get(), policy, old_names, names);
-  auto intent = Intent::begin(Intent::What::swap, record->cgroup_id, name);
-  if (!intent) return tl::unexpected<Error>(intent.error());
+  std::optional<Change> change(std::in_place, host->kernel, Change::swap, record->cgroup_id, name);
   carried.before();
   if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
     return tl::unexpected<Error>(published.error());
@@ -105,6 +102,7 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   // it cannot be taken back.
   auto cut = cut_flows(host->kernel, *cgroup, with_opened(host->kernel, record->cgroup_id, *image));
   if (!cut) return take_back(cut.error());
+  change.reset();
   Status status = read_status(host->kernel, *record, true);
   status.ended = std::move(*cut);
   return status;

@@ -126,15 +126,6 @@ std::vector<Lost> look_at(const Kernel& kernel, const sbpf_sandbox& record, Soun
   return lost;
 }
 
-bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id) {
-  __u64& mark = kernel.globals().change.cgroup_id;
-  if (__atomic_load_n(&mark, __ATOMIC_SEQ_CST) != cgroup_id) return false;
-  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CLOEXEC));
-  if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return true;
-  __atomic_store_n(&mark, __u64{0}, __ATOMIC_SEQ_CST);  // of one that died with the lock
-  return false;
-}
-
 Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const std::vector<Lost>& lost) {
   const std::uint64_t id = sound.record.cgroup_id;
   for (const Lost& one : lost) {

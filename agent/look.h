@@ -36,9 +36,6 @@ std::vector<Lost> look_at_host(const Kernel& kernel);
 // Needs no lock; sees what is being changed as it is (is_changing()).
 std::vector<Lost> look_at(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound);
 
-// Is sbpf itself setting this sandbox up or taking it down, now?
-bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id);
-
 // Puts back what look_at() names. The caller holds the host lock. Errors: "repair" for the first that cannot be put back.
 Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const std::vector<Lost>& lost);
 

@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "agent/bpf_info.h"
-#include "agent/intent.h"
+#include "agent/change.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -28,20 +28,6 @@ tl::unexpected<Error> publish_error(const char* what, int error) {
   return fail("publish_failed", std::string("cannot publish the policy: ") + what + ": " + std::strerror(error),
               error == ENOMEM ? "the kernel has no memory for a policy of this size" : "", error);
 }
-
-// From construction to destruction the sandbox is being set up or taken down.
-class Changing {
- public:
-  Changing(const Kernel& kernel, std::uint64_t cgroup_id) : kernel_(kernel) { mark(cgroup_id); }
-  ~Changing() { mark(0); }
-  Changing(const Changing&) = delete;
-  Changing& operator=(const Changing&) = delete;
-
- private:
-  void mark(std::uint64_t id) const { __atomic_store_n(&kernel_.globals().change.cgroup_id, id, __ATOMIC_SEQ_CST); }
-
-  const Kernel& kernel_;
-};
 
 // A run that ends late finds its name with another sandbox, if someone took its own down meanwhile.
 bool is_name_of_another(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
@@ -272,7 +258,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
                     bool pinned, std::vector<Fd>& links) {
   const std::uint64_t id = cgroup.id();
   const std::uint32_t flags = flags_of(spec, image);
-  std::optional<Changing> changing(std::in_place, kernel, id);
+  std::optional<Change> changing(std::in_place, kernel, Change::set_up, id, spec.name);
   const auto steps = [&]() -> Result<void> {
     // From the first link on, sockets of the cgroup are denied everything until its storage names a policy.
     if (auto r = attach_links(kernel, cgroup, flags, links); !r) return r;
@@ -304,7 +290,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
 }
 
 void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
-  const Changing changing(kernel, cgroup_id);
+  const Change changing(kernel, Change::take_down, cgroup_id, name);
   std::error_code ec;
   if (!is_name_of_another(kernel, cgroup_id, name))
     for (const std::string& dir : {sandbox_dir(name), building_dir(name)}) {

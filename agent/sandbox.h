@@ -77,7 +77,7 @@ std::string link_pin(const std::string& name, const Hook& hook);
 // Removes pins of sandboxes whose set-up was not finished. Whoever holds the host lock knows that nobody is at it.
 void drop_unfinished();
 
-// Mends what a killed sbpf left (agent/intent.h), and removes what no one owns any more: sandboxes whose cgroup is gone, and
+// Mends what a killed sbpf left (agent/change.h), and removes what no one owns any more: sandboxes whose cgroup is gone, and
 // those made by run whose cgroup is empty.
 void collect_garbage(const Kernel& kernel);
 

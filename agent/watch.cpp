@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstring>
 
+#include "agent/change.h"
 #include "agent/verify.h"
 #include "agent/watch_state.h"
 
@@ -205,6 +206,7 @@ Result<void> Watch::pass() {
     return fail("not_the_agent", "another executable took over from this one, or this one is being traced",
                 "start `sbpf watch` of the executable that took over", EPERM);
   if (*open) {
+    mend_killed();
     const auto all = records(*kernel_);
     host_ = all.empty() && entries_.empty() ? std::vector<Lost>{} : look_at_host(*kernel_);
     std::set<std::uint64_t> present;

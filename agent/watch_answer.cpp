@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "agent/change.h"
 #include "agent/guard.h"
 #include "agent/strays.h"
 #include "agent/verify.h"
@@ -117,6 +118,12 @@ void Watch::lost_records(const std::set<std::uint64_t>& present) {
     entry.state.clear();
   }
   for (const std::uint64_t id : over) forget(id);
+}
+
+void Watch::mend_killed() {
+  if (!is_changing(*kernel_)) return;
+  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) mend(*kernel_);  // else it is at it, or at the next pass
 }
 
 void Watch::repair() {

@@ -382,10 +382,13 @@ struct sbpf_guard {
 };
 SBPF_ASSERT(sizeof(struct sbpf_guard) == 48 + 16 * SBPF_AGENTS + SBPF_BREAK_REASON_LEN);
 
-/* What sbpf itself is changing under the host lock, so that `sbpf watch` takes what is half done for no loss: in .bss
- * behind the guard. Means something only while that lock is held: whoever dies with it leaves the mark behind. */
+/* What sbpf itself is changing under the host lock, in .bss behind the guard: whoever dies with the lock leaves it behind,
+ * and the next one to hold it mends that (agent/change.h). */
 struct sbpf_change {
-	__u64 cgroup_id; /* of the sandbox; 0: none */
+	__u64 cgroup_id; /* of the sandbox */
+	__u32 what;      /* agent/change.h; 0: nothing is */
+	__u32 pad;
+	char name[SBPF_NAME_LEN];
 };
 
 #define SBPF_HOST_NAME_LEN 256 /* NUL included */

@@ -2,7 +2,8 @@
 /* Network domain, LSM layer: talk between processes of one host, and descriptors that they hand over.
  *
  * hook                 kernel                           refuses                               does not see
- * unix_stream_connect  unix_stream_connect              peers outside that no rule names      socketpairs (have no outside)
+ * unix_stream_connect  unix_stream_connect              peers outside that no rule names,     socketpairs (have no outside)
+ *                                                       sbpfd's socket
  * unix_may_send        unix_dgram_sendmsg, _connect     peers outside that no rule names
  * file_receive         receive_fd, pidfd_getfd          foreign sockets, cgroup files         descriptors inherited over exec
  */
@@ -66,6 +67,29 @@ static __noinline int is_named_peer(struct sbpf_sandbox *box, struct sock *sk, s
 	return place->covered && place->rights & SBPF_FS_TALK;
 }
 
+/* `size` counts the NUL. */
+static __always_inline int is_called(struct dentry *dentry, const char *wanted, int size)
+{
+	char name[16] = {}, differs = 0;
+
+	bpf_probe_read_kernel(name, size, BPF_CORE_READ(dentry, d_name.name));
+#pragma unroll
+	for (int i = 0; i < size; i++)
+		differs |= name[i] ^ wanted[i];
+	return !differs;
+}
+
+/* The socket of sbpfd, which no policy opens: …/sbpf/api.sock. By its name; the service refuses tasks of sandboxes itself,
+ * should its socket lie elsewhere. */
+static __noinline int is_service(struct sock *sk)
+{
+	struct unix_sock *peer = unix_sock_of(sk);
+	struct dentry *dentry = peer ? BPF_CORE_READ(peer, path.dentry) : NULL;
+
+	return dentry && is_called(dentry, "api.sock", sizeof("api.sock")) &&
+	       is_called(BPF_CORE_READ(dentry, d_parent), "sbpf", sizeof("sbpf"));
+}
+
 static __noinline int judge_unix_peer(struct sbpf_sandbox *box, struct denial *d, struct sock *peer)
 {
 	struct fs_place place;
@@ -77,7 +101,8 @@ static __noinline int judge_unix_peer(struct sbpf_sandbox *box, struct denial *d
 	}
 	if (sock_in_box(peer, box))
 		return 0;
-	if (box_allows_all_network(box) || is_named_peer(box, peer, &place))
+	place.dentry = 0;
+	if (!is_service(peer) && (box_allows_all_network(box) || is_named_peer(box, peer, &place)))
 		return 0;
 	d->reason = SBPF_REASON_UNIX_PEER;
 	return place.dentry ? refuse_place(box, d, &place) : refuse(box, d);

@@ -32,8 +32,8 @@ seen() {
 }
 frozen() { grep -c 'frozen 1' "$box/cgroup.events"; }
 free="0 0 0 0" under_one="0 1 0 1" under_two="1 0 0 1"
-# Hooks of ours at the cgroup, and what is under way.
-traces() { bpftool cgroup show "$box" 2>/dev/null | grep -c hook_; ls "$pins/building" "$pins/intents" 2>/dev/null | grep -v ':$' | grep .; }
+# Hooks of ours at the cgroup, and unfinished pins.
+traces() { bpftool cgroup show "$box" 2>/dev/null | grep -c hook_; ls "$pins/building"; }
 
 keep_loaded
 inside sleep infinity &
@@ -95,7 +95,7 @@ for at in $(share "$total"); do
   name=$(jq -r .policy.name <<<"$status")
   want=$under_one now=0
   [[ $name == two ]] && want=$under_two now=1
-  is "swap/$at" "true,$want," "$(jq -r .verified <<<"$status"),$(seen),$(ls "$pins/intents")"
+  is "swap/$at" "true,$want," "$(jq -r .verified <<<"$status"),$(seen),$(ls "$pins/building")"
 done
 exec 7>&-
 within 20 grep -q other "$tmp/hammer"

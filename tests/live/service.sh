@@ -139,18 +139,35 @@ try:
 except OSError as e:
     print(e.errno)
 P
-python3 -ISc 'import socket, sys, time
-s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()
+cat >"$tmp/other.py" <<'P'
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind(sys.argv[1])
+s.listen()
 while True:
-    c = s.accept()[0]; c.recv(100); c.sendall(b"HTTP/1.0 200 OK\r\n\r\n"); c.close()' "$tmp/other.sock" >/dev/null &
-servers+=($!)
-within 60 test -S "$tmp/other.sock"
+    c = s.accept()[0]
+    c.recv(100)
+    c.sendall(b"HTTP/1.0 200 OK\r\n\r\n")
+    c.close()
+P
+mkdir "$tmp/sbpf"
+for other in "$tmp/other.sock" "$tmp/sbpf/api.sock" "$tmp/sbpf/api.sockets"; do
+  python3 -IS "$tmp/other.py" "$other" >/dev/null &
+  servers+=($!)
+  within 60 test -S "$other"
+done
 boxed() { sbpf run -q --policy "$1" -- python3 -IS "$tmp/talk.py" "$2" 2>/dev/null; }
 is sandboxed/outside-control 200 "$(python3 -IS "$tmp/talk.py" $socket)"
 is sandboxed/no-network 1 "$(boxed no-network $socket)"
 is sandboxed/other-socket-control 200 "$(boxed "$tmp/open.yaml" "$tmp/other.sock")"
-# Under dangerously_allow_all the kernel lets it connect; the service knows its cgroup.
-is sandboxed/allow-all 403 "$(boxed "$tmp/open.yaml" $socket)"
+is sandboxed/service-control 200 "$(python3 -IS "$tmp/talk.py" "$tmp/sbpf/api.sock")"
+is sandboxed/service 1 "$(boxed "$tmp/open.yaml" "$tmp/sbpf/api.sock")"
+is sandboxed/beside-service-control 200 "$(boxed "$tmp/open.yaml" "$tmp/sbpf/api.sockets")"
+# Where the kernel does not know it by its name, the service knows whose cgroup it is.
+is sandboxed/allow-all 1 "$(boxed "$tmp/open.yaml" $socket)"
+mv $socket $socket.moved
+is sandboxed/moved 403 "$(boxed "$tmp/open.yaml" $socket.moved)"
+mv $socket.moved $socket
 out=$(head -c 400000 /dev/zero | code --data-binary @- $url/v1/sandboxes); is limit/body 413 "$out"
 cat >"$tmp/slow.py" <<'P'
 import socket, sys, time

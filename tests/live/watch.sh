@@ -127,8 +127,11 @@ for name in att box; do
 done
 key=$(hex "$(id_of att)")
 open_glass
-old=$(bpftool -j map lookup pinned $pins/maps/policies key $key | jq -r '.value | if type == "array" then .[0] else . end')
-bpftool map pin id $((old)) /sys/fs/bpf/old_policy 2>/dev/null
+# The inner map's id, in four bytes.
+old=$(bpftool -j map lookup pinned $pins/maps/policies key $key | python3 -ISc 'import json, sys
+value = json.load(sys.stdin)["value"]
+print(int.from_bytes(bytes(int(b, 16) for b in value), "little") if isinstance(value, list) else value)')
+bpftool map pin id "$old" /sys/fs/bpf/old_policy 2>/dev/null
 close_glass
 sbpf swap att --policy "$tmp/w-alert.yaml" >/dev/null
 if [[ -e /sys/fs/bpf/old_policy ]]; then
