@@ -63,7 +63,9 @@ killed() {
   local at=$1
   shift
   SBPF_KILL_AT=$at LD_PRELOAD=$crash "$@" >/dev/null 2>&1
-  [[ $? == 137 ]] && taken=$((taken + 1))
+  local code=$?
+  [[ $code == 137 ]] && taken=$((taken + 1))
+  return $((code == 137 ? 0 : 1))
 } 2>/dev/null
 
 # ---- attach: it is as it was ----
@@ -116,6 +118,26 @@ for at in $(share "$total"); do
   esac
 done
 sbpf detach crash
+
+# ---- the watch mends it as well, and takes it for no loss ----
+mkfifo "$tmp/watch-ends"
+sbpf watch --json <"$tmp/watch-ends" >"$tmp/watch" 2>&1 &
+exec 8>"$tmp/watch-ends"
+within 60 grep -q '"pass"' "$tmp/watch"
+passed() { (($(grep -c '"pass"' "$tmp/watch") > $1)); }
+mended() { # mended NAME: by the passes that come
+  within 60 passed $(($(grep -c '"pass"' "$tmp/watch") + 2))
+  is "$1" "0,$free,0" "$(frozen),$(seen),$(traces | paste -sd' ')"
+}
+total=$(points "${attach[@]}")
+sbpf detach crash
+killed $((total / 2)) "${attach[@]}"; is watch/attach-is-killed 0 $?
+mended watch/attach
+"${attach[@]}" >/dev/null
+killed 8 sbpf detach crash; is watch/detach-is-killed 0 $?
+mended watch/detach
+is watch/no-loss 0 "$(grep -c '"loss"' "$tmp/watch")"
+exec 8>&-
 
 # ---- run: nothing ran, and nothing is left ----
 marker=$tmp/marker
