@@ -2,6 +2,8 @@
 // detach, kill, swap, status, list, unload: each a few steps over what is pinned.
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "agent/agent.h"
 #include "agent/change.h"
 #include "agent/flows.h"
@@ -63,7 +65,9 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   auto record = find_record(host->kernel, name);
   if (!record) return tl::unexpected<Error>(record.error());
   auto old = read_policy(host->kernel, record->cgroup_id);
-  const std::uint32_t generation = old ? old->header().generation + 1 : 1;
+  // After the one published last, whichever somebody put into force since.
+  const std::uint32_t generation =
+      std::max(old ? old->header().generation : 0, published_generation(host->kernel, record->cgroup_id)) + 1;
   auto cgroup = Cgroup::open_by_id(record->cgroup_id);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   auto image = compile_for(host->kernel, *cgroup, policy, generation);

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -19,7 +20,8 @@ namespace {
 
 constexpr std::uint32_t kRootLevel = 1;  // of sbpf's root cgroup: right beneath the mount
 
-void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, Sound& sound, std::vector<Lost>& lost) {
+// `published`: the generation that was published last, read before the policy in force is looked up.
+void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, std::uint32_t published, Sound& sound, std::vector<Lost>& lost) {
   std::uint32_t id = 0;
   if (bpf_map_lookup_elem(kernel.policies(), &cgroup_id, &id) != 0) {
     sound.policy_gone = true;
@@ -27,7 +29,7 @@ void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, Sound& sound,
     return;
   }
   // Its map is frozen, and held open here: what has the same number has the same contents.
-  if (id == sound.policy_id && !sound.policy_gone) return;
+  if (id == sound.policy_id && !sound.policy_gone && sound.generation >= published) return;
   Fd map(bpf_map_get_fd_by_id(id));
   auto image = map ? read_policy_map(map.get()) : Result<policy::Image>(fail("no_policy", std::strerror(errno)));
   if (!image) {
@@ -38,9 +40,10 @@ void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, Sound& sound,
   const auto contents = policy::image_sha256(image->entries);
   if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0) {
     lost.push_back({"policy", "the kernel's policy map does not have its own hash"});
-  } else if (id != sound.policy_id && header.generation <= sound.generation && !sound.policy_gone) {
+  } else if (header.generation < published ||
+             (id != sound.policy_id && header.generation <= sound.generation && !sound.policy_gone)) {
     lost.push_back({"policy", "generation " + std::to_string(header.generation) + " is in force, after generation " +
-                                  std::to_string(sound.generation)});
+                                  std::to_string(std::max(sound.generation, published))});
   } else {
     sound.policy = std::move(map);
     sound.policy_id = id;
@@ -81,10 +84,14 @@ Result<void> repair_hook(const Kernel& kernel, const Cgroup& cgroup, const Sound
 }
 
 Result<void> repair_policy(const Kernel& kernel, const Sound& sound) {
-  auto image = sound.policy ? read_policy_map(sound.policy.get()) : Result<policy::Image>(fail("no_policy", ""));
-  if (!image)
-    return fail("repair", "the policy cannot be put back: it was never seen whole; everything stays denied",
+  const bool newest = sound.policy && sound.generation >= sound.ref.generation;
+  auto image = newest ? read_policy_map(sound.policy.get()) : Result<policy::Image>(fail("no_policy", ""));
+  if (!image) {
+    // An older one than was published last would loosen, or tighten, what somebody decided. Without one all is denied.
+    (void)bpf_map_delete_elem(kernel.policies(), &sound.record.cgroup_id);
+    return fail("repair", "the policy cannot be put back: it was never seen whole; everything is denied",
                 "publish one with `sbpf swap`");
+  }
   return publish(kernel, sound.record.cgroup_id, image->renumbered(sound.generation + 1));
 }
 
@@ -121,7 +128,7 @@ std::vector<Lost> look_at(const Kernel& kernel, const sbpf_sandbox& record, Soun
     sound.ref = ref;
   else
     lost.push_back({"storage", "the cgroup programs do not know their sandbox"});
-  look_at_policy(kernel, record.cgroup_id, sound, lost);
+  look_at_policy(kernel, record.cgroup_id, ref.cgroup_id == record.cgroup_id ? ref.generation : 0, sound, lost);
   sound.record = record;
   return lost;
 }

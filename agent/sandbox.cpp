@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "agent/bpf_info.h"
@@ -184,6 +185,14 @@ Result<void> mark_filesystem(const Kernel& kernel, std::uint64_t cgroup_id) {
   return {};
 }
 
+// The storage of a sandbox that is set up; another's is left alone.
+bool change_ref(const Kernel& kernel, std::uint64_t cgroup_id, const std::function<void(sbpf_cgroup_ref&)>& change) {
+  sbpf_cgroup_ref ref{};
+  if (bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) != 0 || ref.cgroup_id != cgroup_id) return false;
+  change(ref);
+  return bpf_map_update_elem(kernel.cgroup_refs(), &cgroup_id, &ref, BPF_EXIST) == 0;
+}
+
 // What the hooks remember of files ends here.
 void forget_verdicts(const Kernel& kernel) {
   __atomic_fetch_add(&kernel.globals().gate.epoch, 1, __ATOMIC_SEQ_CST);
@@ -217,9 +226,19 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
     if (auto marked = mark_filesystem(kernel, cgroup_id); !marked) return marked;
   const int fd = map.get();
   if (bpf_map_update_elem(kernel.policies(), &cgroup_id, &fd, BPF_ANY) != 0) return publish_error("flip", errno);
-  // No program uses the old policy any more: the update waited for them.
+  // No program uses the old policy any more: the update waited for them. Noted after the flip: who dies between the two leaves
+  // a newer one in force than noted, which is sound. A storage that was tampered with is for the watch to put back.
+  (void)change_ref(kernel, cgroup_id, [&](sbpf_cgroup_ref& ref) {
+    ref.generation = std::max(ref.generation, image.header().generation);
+  });
   forget_verdicts(kernel);
   return {};
+}
+
+std::uint32_t published_generation(const Kernel& kernel, std::uint64_t cgroup_id) {
+  sbpf_cgroup_ref ref{};
+  const bool found = bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) == 0 && ref.cgroup_id == cgroup_id;
+  return found ? ref.generation : 0;
 }
 
 Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id) {
@@ -246,11 +265,7 @@ policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy:
 }
 
 Result<void> set_recording(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
-  sbpf_cgroup_ref ref{};
-  if (bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) == 0) {
-    ref.flags = record_flag(image);
-    if (bpf_map_update_elem(kernel.cgroup_refs(), &cgroup_id, &ref, BPF_EXIST) == 0) return {};
-  }
+  if (change_ref(kernel, cgroup_id, [&](sbpf_cgroup_ref& ref) { ref.flags = record_flag(image); })) return {};
   return fail("publish_failed", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
 }
 
@@ -263,7 +278,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
     // From the first link on, sockets of the cgroup are denied everything until its storage names a policy.
     if (auto r = attach_links(kernel, cgroup, flags, links); !r) return r;
     if (auto r = make_ring(kernel, id); !r) return r;
-    sbpf_cgroup_ref ref{id, 0, 0, record_flag(image)};
+    sbpf_cgroup_ref ref{id, 0, 0, record_flag(image), image.header().generation, 0};
     if (spec.names != nullptr) {
       const int opened = spec.names->opened.get();
       if (opened >= 0 && bpf_map_update_elem(kernel.names(), &id, &opened, BPF_ANY) != 0)

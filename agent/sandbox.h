@@ -44,6 +44,10 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
 // Errors: "publish_failed" with errno.
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
 
+// The generation that publish() noted last in the cgroup's storage; 0 if that is not set. A policy in force that is older was
+// put there by others. Read it before the policy: what is noted is in force by then.
+std::uint32_t published_generation(const Kernel& kernel, std::uint64_t cgroup_id);
+
 // Begins or ends the recording of flows, as the policy says: after it was published. Errors: "publish_failed".
 Result<void> set_recording(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
 

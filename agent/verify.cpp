@@ -53,9 +53,8 @@ HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sand
   return read_cgroup_hook(kernel, hook, record, true);
 }
 
-void add_degradation(Status& status, const char* what, const char* requested, const char* effective,
-                     std::string reason) {
-  status.degraded.push_back({what, requested, effective, std::move(reason)});
+void add_degradation(Status& status, const char* what, std::string requested, std::string effective, std::string reason) {
+  status.degraded.push_back({what, std::move(requested), std::move(effective), std::move(reason)});
 }
 
 void add_strays(Status& status, const Kernel& kernel, const sbpf_sandbox& record) {
@@ -69,6 +68,7 @@ void add_strays(Status& status, const Kernel& kernel, const sbpf_sandbox& record
 
 // Is the policy that the kernel has the one that was published: complete, frozen contents under their own hash?
 bool read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& record, policy::Image& image) {
+  const std::uint32_t published = published_generation(kernel, record.cgroup_id);
   auto read = read_policy(kernel, record.cgroup_id);
   if (!read) {
     add_degradation(status, "policy", "published", "missing: everything is denied", read.error().message);
@@ -100,6 +100,11 @@ bool read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& 
   const auto contents = policy::image_sha256(image.entries);
   if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0) {
     add_degradation(status, "policy", "as published", "changed", "the kernel's policy map does not have its own hash");
+    return false;
+  }
+  if (header.generation < published) {
+    add_degradation(status, "policy", "generation " + std::to_string(published), "generation " + std::to_string(header.generation),
+                    "an older policy is in force than was published last");
     return false;
   }
   return true;

@@ -320,9 +320,11 @@ struct sbpf_cgroup_ref {
 	__u16 dns4_be;
 	__u16 dns6_be;
 	__u32 flags; /* SBPF_REF_RECORD: its policy has flows recorded */
+	__u32 generation; /* of the policy that was published last: an older one in force was put there by others */
+	__u32 pad;
 };
 #define SBPF_REF_RECORD 1u
-SBPF_ASSERT(sizeof(struct sbpf_cgroup_ref) == 16);
+SBPF_ASSERT(sizeof(struct sbpf_cgroup_ref) == 24);
 
 /* Gate, in the BPF object's .bss: read first by every LSM program. */
 struct sbpf_gate {

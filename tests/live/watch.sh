@@ -123,7 +123,7 @@ for name in att box; do
   manner $name connect4 replaced replace $name connect4
   manner $name sock_create pin-removed rm "$(pin $name sock_create)"
   manner $name policy policy-deleted bpftool map delete pinned $pins/maps/policies key $key
-  manner $name storage storage-edited bpftool map update pinned $pins/maps/cgroup_refs key $key value 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0
+  manner $name storage storage-edited bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -24)
 done
 key=$(hex "$(id_of att)")
 open_glass
@@ -135,7 +135,27 @@ bpftool map pin id "$old" /sys/fs/bpf/old_policy 2>/dev/null
 close_glass
 sbpf swap att --policy "$tmp/w-alert.yaml" >/dev/null
 if [[ -e /sys/fs/bpf/old_policy ]]; then
+  generation=$(sbpf status att --json | jq .policy.generation)
+  newest() { [[ $(jq -c 'select(.sandbox.name == "att") | .sandbox.generation' "$out" | tail -1) == "$generation" ]]; }
+  within 20 newest; is generation-stale/newest-seen 0 $? # by the watch: else it could not put it back
   manner att policy generation-stale bpftool map update pinned $pins/maps/policies key $key value pinned /sys/fs/bpf/old_policy
+  # What is published and replaced between two passes was never seen: it cannot be put back, and all is denied until a swap.
+  kill -STOP $watch
+  within 60 flock -n /run/sbpf.lock true # a stopped holder of the lock would stop the rest
+  sbpf swap att --policy "$tmp/w-alert.yaml" >/dev/null
+  open_glass
+  bpftool map update pinned $pins/maps/policies key $key value pinned /sys/fs/bpf/old_policy
+  close_glass
+  is unseen/status inactive "$(sbpf status att --json | jq -r .isolation)"
+  has unseen/status-says "an older policy is in force" "$(sbpf status att)"
+  is unseen/control 0 "$(asked att 7001)"
+  kill -CONT $watch
+  all_denied() { [[ $(asked att 7001) == 1 ]]; }
+  within 20 all_denied; is unseen/denied 0 $?
+  sbpf swap att --policy "$tmp/w-alert.yaml" >/dev/null
+  # The window that was used is all that is left.
+  is unseen/status-again "degraded break-glass" "$(sbpf status att --json | jq -r '.isolation + " " + ([.degraded[].what] | join(" "))')"
+  is unseen/allowed-again 0 "$(asked att 7001)"
   rm -f /sys/fs/bpf/old_policy
 else
   skip att/generation-stale "the old policy's map could not be kept"
