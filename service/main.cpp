@@ -9,6 +9,7 @@
 #include <iostream>
 #include <vector>
 
+#include "agent/agent.h"
 #include "service/log.h"
 #include "service/service.h"
 
@@ -24,15 +25,29 @@ int tell(const Error& error) {
   return theirs ? kExitUsage : kExitOwn;
 }
 
-// As configured, or beside this executable, or where the package has it.
+// The executable that an upgrade kept because the programs in the kernel are its own (docs/GUARD.md): as long as they are
+// there, the new one could neither watch nor change a sandbox.
+std::vector<std::filesystem::path> kept_agents() {
+  std::vector<std::filesystem::path> kept;
+  std::error_code error;
+  if (!std::filesystem::exists(agent::kPinRoot, error)) return kept;
+  for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/sbpf/agents", error)) kept.push_back(entry.path());
+  return kept;
+}
+
+// As configured; or one that was kept, or beside this executable, or where the package has it.
 Result<std::string> find_sbpf(const Config& config) {
   std::error_code error;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
   std::vector<std::filesystem::path> places{config.sbpf};
-  if (config.sbpf.empty()) places = {own.parent_path() / "sbpf", own.parent_path().parent_path() / "bin/sbpf"};
+  if (config.sbpf.empty()) {
+    places = kept_agents();
+    places.push_back(own.parent_path() / "sbpf");
+    places.push_back(own.parent_path().parent_path() / "bin/sbpf");
+  }
   for (const auto& path : places)
     if (!error && ::access(path.c_str(), X_OK) == 0) return path.string();
-  return fail("no_sbpf", "there is no executable " + places.front().string(), "install sbpf beside sbpfd, or set `sbpf` in sbpfd.yaml");
+  return fail("no_sbpf", "there is no executable " + places.back().string(), "install sbpf beside sbpfd, or set `sbpf` in sbpfd.yaml");
 }
 
 int run_main(int argc, char** argv) {

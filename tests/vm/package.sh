@@ -173,6 +173,7 @@ is other/dpkg 0 "$(code dpkg -i "$(repackage "$version.2" other_programs)")"
 has other/says-so "sandboxes that run now stay confined" "$(said)"
 is other/state "$version.2 installed" "$(installed)"
 confined other
+served other
 kept=$(echo $agents/*)
 is other/kept 0 "$(code test -x "$kept")"
 is other/kept-manages 0 "$(code "$kept" status box --require active)"
@@ -186,7 +187,7 @@ is remove/refused 1 "$(code dpkg -r sbpf)"
 has remove/says-why "while sandboxes are live" "$(said)"
 is remove/state "$version.2 installed" "$(installed)"
 confined remove
-if ((with_service)); then is remove/service-active active "$(systemctl is-active sbpfd.service)"; fi
+served remove
 is remove/detach 0 "$(code "$kept" detach box)"
 within 30 sh -c '[ "$(wc -l <"$0")" -gt "$1" ]' "$tmp/tcp-127.0.0.1-7001.log" "$connected"
 is remove/control-connects-again 0 $?
