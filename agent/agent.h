@@ -216,13 +216,20 @@ Result<void> unload();
 Result<void> break_glass(const std::string& reason, std::chrono::seconds window);
 
 // Makes another executable (an upgrade of this one) an agent as well, so that it manages what this one loaded; processes of
-// this one stay agents. The other must carry the same programs, which it says itself by `--version`. Told to the host's log.
-// Errors: "not_loaded", "not_the_agent", "untrusted_file" (not root's alone), "stale_programs" (it carries other programs),
+// this one stay agents. The other's programs must have the same layout of maps, which it says itself by `--version`. Told to
+// the host's log.
+// Errors: "not_loaded", "not_the_agent", "untrusted_file" (not root's alone), "stale_programs" (it lays them out otherwise),
 // "too_many_agents" (handed over too often since the programs were loaded), "exec".
 Result<void> hand_over(const std::string& executable);
 
-// SHA-256 of the programs that this executable carries, in lower-case hexadecimal.
+// Puts the programs that this executable carries in the place of those in force, without a moment in which a hook has none.
+// False: they are the same. Told to the host's log.
+// Errors: "not_loaded", "not_the_agent", "stale_programs" (another layout), "upgrade" and those of loading; then nothing changed.
+Result<bool> upgrade();
+
+// SHA-256 of the programs that this executable carries, and of how they lay out maps and memory, in lower-case hexadecimal.
 std::string programs_digest();
+std::string layout_digest();
 
 // Reads what is in a sandbox's ring, oldest first, calling `sink` for each; with `follow`, goes on until `sink` returns
 // false or the sandbox is gone. Errors: "no_such_sandbox", "busy" (another reader).

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/change.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -32,12 +35,28 @@ void mend_swap(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
       (void)use_name_rules(rules.get(), names);
 }
 
+void mend_left(const Kernel& kernel) {
+  sbpf_change& slot = kernel.globals().change;
+  if (const std::uint32_t what = what_of(slot); what != 0) {
+    const std::uint64_t id = whose(slot);
+    const std::string name(slot.name, ::strnlen(slot.name, sizeof slot.name));
+    if (what & (Change::set_up | Change::take_down)) take_down(kernel, id, name);
+    if (what & Change::swap) mend_swap(kernel, id, name);
+    if (what & Change::upgrade) (void)Kernel::mend_upgrade();
+    if (what & Change::frozen)
+      if (auto cgroup = Cgroup::open_by_id(id)) (void)cgroup->freeze(false);
+    __atomic_store_n(&slot.what, 0u, __ATOMIC_SEQ_CST);
+    audit((name.empty() ? "programs" : "sandbox " + name) + ": mended what a killed sbpf left");
+  }
+  drop_unfinished();
+}
+
 }  // namespace
 
 Change::Change(const Kernel& kernel, What what, std::uint64_t cgroup_id, const std::string& name)
     : slot_(kernel.globals().change) {
   // Of another sandbox, and we hold the lock: a killed one left it.
-  if (what_of(slot_) != 0 && whose(slot_) != cgroup_id) mend(kernel);
+  if (what_of(slot_) != 0 && whose(slot_) != cgroup_id) mend_left(kernel);
   before_ = what_of(slot_);
   begin(slot_, before_ | what, cgroup_id, name);
 }
@@ -46,24 +65,23 @@ Change::~Change() { __atomic_store_n(&slot_.what, before_, __ATOMIC_SEQ_CST); }
 
 bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id) {
   const sbpf_change& slot = kernel.globals().change;
-  return what_of(slot) != 0 && whose(slot) == cgroup_id;
+  const std::uint32_t what = what_of(slot);
+  return what != 0 && (whose(slot) == cgroup_id || (what & Change::upgrade) != 0);
 }
+
+bool is_upgrading(const Kernel& kernel) { return (what_of(kernel.globals().change) & Change::upgrade) != 0; }
 
 bool is_changing(const Kernel& kernel) { return what_of(kernel.globals().change) != 0; }
 
-void mend(const Kernel& kernel) {
-  sbpf_change& slot = kernel.globals().change;
-  if (const std::uint32_t what = what_of(slot); what != 0) {
-    const std::uint64_t id = whose(slot);
-    const std::string name(slot.name, ::strnlen(slot.name, sizeof slot.name));
-    if (what & (Change::set_up | Change::take_down)) take_down(kernel, id, name);
-    if (what & Change::swap) mend_swap(kernel, id, name);
-    if (what & Change::frozen)
-      if (auto cgroup = Cgroup::open_by_id(id)) (void)cgroup->freeze(false);
-    __atomic_store_n(&slot.what, 0u, __ATOMIC_SEQ_CST);
-    audit("sandbox " + name + ": mended what a killed sbpf left");
-  }
-  drop_unfinished();
+void mend(Kernel& kernel) {
+  mend_left(kernel);
+  kernel.renew();
+}
+
+void mend_killed(Kernel& kernel) {
+  if (!is_changing(kernel)) return;
+  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) mend(kernel);  // else it is at it, or at the next time
 }
 
 }  // namespace sbpf::agent

@@ -18,6 +18,7 @@ class Change {
     set_up = 1,     // mended by taking the sandbox down: nobody was told of it yet
     take_down = 2,  // mended by taking the rest of it down
     swap = 4,       // mended by bringing what goes with a policy to the policy that is published
+    upgrade = 16,   // of no sandbox: the programs of all; mended by Kernel::mend_upgrade()
     frozen = 8      // sbpf froze the cgroup, and thaws it again: mended by thawing it, after the others
   };
 
@@ -34,11 +35,17 @@ class Change {
 // Is this sandbox being changed, or did a killed one leave it so? Needs no lock.
 bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id);
 
+// Are the programs of all being replaced, or did a killed one leave it so? Needs no lock.
+bool is_upgrading(const Kernel& kernel);
+
 // Is anything? Needs no lock.
 bool is_changing(const Kernel& kernel);
 
 // Mends what a killed one left: what is above, and pins of sandboxes that were not finished. The caller holds the host lock,
-// and has begun no change.
-void mend(const Kernel& kernel);
+// and has begun no change. `kernel` knows the programs in force afterwards.
+void mend(Kernel& kernel);
+
+// Mends what a killed one left, if nobody holds the host lock; for who is asked again and again.
+void mend_killed(Kernel& kernel);
 
 }  // namespace sbpf::agent

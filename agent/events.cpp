@@ -55,6 +55,7 @@ Result<void> events(const std::string& name, bool follow, const std::function<bo
     reader.read_all([&](const sbpf_fs_event& raw) {
       if (wanted) wanted = sink(explain_event(raw, name));
     });
+    kernel->renew();
     if (!follow || !wanted || !find_record(*kernel, name)) return {};
     pollfd waiting{ring.get(), POLLIN, 0};
     (void)::poll(&waiting, 1, 500);

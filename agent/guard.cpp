@@ -47,9 +47,9 @@ void put(sbpf_fs_inode& agent, const policy::FsInode& file) {
   __atomic_store_n(&agent.ino, file.ino, __ATOMIC_SEQ_CST);
 }
 
-// What an executable says that it carries, by its `--version`; "" if it says nothing of it. It runs without our environment,
-// by the descriptor: what is asked is what is let in.
-Result<std::string> carried_programs(const Fd& file) {
+// How the programs of an executable lay out their maps, by its `--version`; "" if it says nothing of it. It runs without our
+// environment, by the descriptor: what is asked is what is let in.
+Result<std::string> carried_layout(const Fd& file) {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("exec", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
   Fd output(ends[0]), input(ends[1]);
@@ -73,7 +73,7 @@ Result<std::string> carried_programs(const Fd& file) {
   output = Fd();
   int status = 0;
   if (::waitpid(child, &status, 0) != child || status != 0) return fail("exec", "it does not answer to --version");
-  constexpr std::string_view kMark = "\nprograms ";
+  constexpr std::string_view kMark = "\nlayout ";
   const auto at = said.find(kMark);
   if (at == std::string::npos) return std::string();
   const auto begin = at + kMark.size();
@@ -135,14 +135,14 @@ Result<void> hand_over(const std::string& executable) {
     return fail("not_found", "cannot open " + executable + ": " + std::strerror(errno), "", errno);
   if (!S_ISREG(info.st_mode) || info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return fail("untrusted_file", executable + " is not a file that only root may write", "chown root, chmod 0755");
-  auto carried = carried_programs(file);
+  auto carried = carried_layout(file);
   if (!carried) return tl::unexpected<Error>(carried.error());
   auto lock = lock_host();
   if (!lock) return tl::unexpected<Error>(lock.error());
   auto kernel = Kernel::open();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
-  if (*carried != programs_digest())
-    return fail("stale_programs", executable + " carries other programs than those in the kernel",
+  if (*carried != layout_digest())
+    return fail("stale_programs", "the programs of " + executable + " lay out their maps otherwise than those in the kernel",
                 "end the sandboxes with this executable and run its `unload`; then the other loads its own");
   auto inodes = open_inodes(*kernel);
   if (!inodes) return tl::unexpected<Error>(inodes.error());

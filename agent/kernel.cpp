@@ -18,6 +18,7 @@
 #include "agent/cgroup.h"
 #include "agent/guard.h"
 #include "agent/kernel_fit.h"
+#include "agent/kernel_upgrade.h"
 #include "bpf/sbpf.digest.h"
 #include "bpf/sbpf.skel.h"
 
@@ -30,6 +31,7 @@ const char* const kInodesPin = "/programs/inodes";
 const char* const kAnnouncePin = "/programs/announce";
 const char* const kStraysPin = "/programs/strays";
 const char* const kLedPin = "/programs/led";
+const char* const kMetaPin = "/programs/meta";
 const std::string kNew = kRoot + "_new";  // filled first, then renamed: pins are all there or not at all
 
 struct MapName {
@@ -126,6 +128,8 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(links_, other.links_);
   std::swap(meta_, other.meta_);
   std::swap(globals_, other.globals_);
+  std::swap(loaded_, other.loaded_);
+  std::swap(map_ids_, other.map_ids_);
   return *this;
 }
 Kernel::~Kernel() {
@@ -149,7 +153,7 @@ Result<void> Kernel::map_globals() {
   return {};
 }
 
-Result<Kernel> Kernel::load() {
+Result<Kernel> Kernel::load(const Kernel* old) {
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
   libbpf_set_print(keep_libbpf_log);
   libbpf_log().clear();
@@ -158,6 +162,8 @@ Result<Kernel> Kernel::load() {
   sbpf_bpf* skeleton = kernel.object_->skeleton = sbpf_bpf__open();
   if (!skeleton) return tl::unexpected<Error>(load_error(-errno));
   if (auto fitted = fit_to_kernel(*skeleton); !fitted) return tl::unexpected<Error>(fitted.error());
+  if (old)
+    if (auto shared = old->share_maps(*skeleton); !shared) return tl::unexpected<Error>(shared.error());
   if (const int error = sbpf_bpf__load(skeleton); error != 0) return tl::unexpected<Error>(load_error(error));
 
   const auto dup_fd = [](int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); };
@@ -217,6 +223,7 @@ Result<void> Kernel::record_meta() {
       meta.target_btf_id = link->tracing.target_btf_id;
     }
     std::memcpy(meta.object_sha256, sbpf_object_sha256, sizeof meta.object_sha256);
+    std::memcpy(meta.layout_sha256, sbpf_layout_sha256, sizeof meta.layout_sha256);
     const std::uint32_t key = hook.id;
     if (bpf_map_update_elem(meta_map_.get(), &key, &meta, BPF_ANY) != 0)
       return fail("program_load", std::string("cannot fill map meta: ") + std::strerror(errno), "", errno);
@@ -226,15 +233,16 @@ Result<void> Kernel::record_meta() {
   return {};
 }
 
-std::string programs_digest() {
-  std::string text;
-  for (const unsigned char byte : sbpf_object_sha256) {
-    constexpr const char* kDigits = "0123456789abcdef";
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
-  }
-  return text;
+namespace {
+std::string hex_of(const unsigned char (&digest)[32]) {
+  std::array<std::uint8_t, 32> bytes{};
+  std::memcpy(bytes.data(), digest, bytes.size());
+  return policy::hex(bytes);
 }
+}  // namespace
+
+std::string programs_digest() { return hex_of(sbpf_object_sha256); }
+std::string layout_digest() { return hex_of(sbpf_layout_sha256); }
 
 bool Kernel::is_pinned() {
   std::error_code ec;
@@ -253,25 +261,22 @@ void Kernel::remove_all() {
 Result<void> Kernel::pin() const {
   std::error_code ec;
   fs::remove_all(kNew, ec);
-  for (const char* dir : {"", "/maps", "/programs", "/links", "/sandboxes", "/building"}) {
+  for (const char* dir : {"", "/maps", "/sandboxes", "/building"}) {
     if (::mkdir((kNew + dir).c_str(), 0700) != 0)
       return fail("pin", "cannot make " + kNew + dir + ": " + std::strerror(errno),
                   "mount bpffs at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf", errno);
   }
   const auto pin_all = [&]() -> Result<void> {
     for (const auto& [fd, name] : {std::pair{sandboxes_.get(), "sandboxes"}, {policies_.get(), "policies"},
-                                   {rings_.get(), "rings"}, {names_.get(), "names"}, {origins_.get(), "origins"}, {cgroup_refs_.get(), "cgroup_refs"},
-                                   {bss_.get(), "globals"}, {meta_map_.get(), "meta"}})
+                                   {rings_.get(), "rings"}, {names_.get(), "names"}, {origins_.get(), "origins"},
+                                   {cgroup_refs_.get(), "cgroup_refs"}, {bss_.get(), "globals"}})
       if (auto r = pin_fd(fd, kNew + "/maps/" + name); !r) return r;
-    for (const Hook& hook : hooks()) {
-      if (auto r = pin_fd(programs_[hook.id].get(), kNew + "/programs/" + hook.name); !r) return r;
-      if (!hook.per_sandbox())
-        if (auto r = pin_fd(links_[hook.id].get(), kNew + "/links/" + hook.name); !r) return r;
-    }
-    if (auto r = pin_fd(inodes_.get(), kNew + kInodesPin); !r) return r;
-    if (auto r = pin_fd(announce_.get(), kNew + kAnnouncePin); !r) return r;
-    if (auto r = pin_fd(strays_.get(), kNew + kStraysPin); !r) return r;
-    if (auto r = pin_fd(led_.get(), kNew + kLedPin); !r) return r;
+    if (auto r = pin_programs(kNew); !r) return r;
+    // What is pinned of the programs in force is reached through one link, by which an upgrade puts others in their place.
+    for (const auto& [name, target] : {std::pair{"/now", loaded_name(loaded_)}, {"/programs", std::string("now/programs")},
+                                       {"/links", std::string("now/links")}})
+      if (::symlink(target.c_str(), (kNew + name).c_str()) != 0)
+        return fail("pin", "cannot make " + kNew + name + ": " + std::strerror(errno), "", errno);
     if (::rename(kNew.c_str(), kRoot.c_str()) != 0)
       return fail("pin", "cannot rename " + kNew + ": " + std::strerror(errno), "", errno);
     return guard_pins(*this, kRoot);
@@ -281,16 +286,34 @@ Result<void> Kernel::pin() const {
   return done;
 }
 
+Result<void> Kernel::pin_programs(const std::string& root) const {
+  const std::string directory = root + "/" + loaded_name(loaded_);
+  for (const char* dir : {"", "/programs", "/links"})
+    if (::mkdir((directory + dir).c_str(), 0700) != 0)
+      return fail("pin", "cannot make " + directory + dir + ": " + std::strerror(errno), "", errno);
+  for (const Hook& hook : hooks()) {
+    if (auto r = pin_fd(programs_[hook.id].get(), directory + "/programs/" + hook.name); !r) return r;
+    if (!hook.per_sandbox())
+      if (auto r = pin_fd(links_[hook.id].get(), directory + "/links/" + hook.name); !r) return r;
+  }
+  for (const auto& [fd, pin] : {std::pair{inodes_.get(), kInodesPin}, {announce_.get(), kAnnouncePin}, {strays_.get(), kStraysPin},
+                                {led_.get(), kLedPin}, {meta_map_.get(), kMetaPin}})
+    if (auto r = pin_fd(fd, directory + pin); !r) return r;
+  return {};
+}
+
 Result<Kernel> Kernel::open() {
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
   libbpf_set_print(keep_libbpf_log);
   if (!is_pinned())
     return fail("not_loaded", "sbpf's programs are not loaded on this host", "start a sandbox with `sbpf run`");
   Kernel kernel;
+  kernel.loaded_ = number_in_force();  // before what it stands for: an upgrade in between makes this object an outdated one
   for (const auto& [fd, name] :
-       {std::pair{&kernel.sandboxes_, "sandboxes"}, {&kernel.policies_, "policies"}, {&kernel.rings_, "rings"},
-        {&kernel.names_, "names"}, {&kernel.origins_, "origins"},        {&kernel.cgroup_refs_, "cgroup_refs"}, {&kernel.bss_, "globals"}, {&kernel.meta_map_, "meta"}}) {
-    auto pin = open_pin(kRoot + "/maps/" + name);
+       {std::pair{&kernel.sandboxes_, "/maps/sandboxes"}, {&kernel.policies_, "/maps/policies"}, {&kernel.rings_, "/maps/rings"},
+        {&kernel.names_, "/maps/names"}, {&kernel.origins_, "/maps/origins"}, {&kernel.cgroup_refs_, "/maps/cgroup_refs"},
+        {&kernel.bss_, "/maps/globals"}, {&kernel.meta_map_, kMetaPin}}) {
+    auto pin = open_pin(kRoot + name);
     if (!pin) return tl::unexpected<Error>(pin.error());
     *fd = std::move(*pin);
   }
@@ -314,7 +337,7 @@ Result<Kernel> Kernel::open() {
     (each ? kernel.programs_ : kernel.links_)[hook.id] =
         Fd(bpf_obj_get((kRoot + (each ? "/programs/" : "/links/") + hook.name).c_str()));
   }
-  if (std::memcmp(kernel.meta_[0].object_sha256, sbpf_object_sha256, sizeof sbpf_object_sha256) != 0)
+  if (std::memcmp(kernel.meta_[0].layout_sha256, sbpf_layout_sha256, sizeof sbpf_layout_sha256) != 0)
     return fail("stale_programs", "the pinned programs are of another version of sbpf",
                 "end the sandboxes and run `sbpf unload`");
   if (auto mapped = kernel.map_globals(); !mapped) return tl::unexpected<Error>(mapped.error());

@@ -14,6 +14,8 @@
 #include "base/fd.h"
 #include "base/result.h"
 
+struct sbpf_bpf;  // the skeleton that bpftool makes of the BPF object
+
 namespace sbpf::agent {
 
 // Shared with the programs through the mapped .bss.
@@ -38,7 +40,21 @@ class Kernel {
   static Result<Kernel> open();
   // Loads and attaches without pinning: everything is gone with the object.
   // Errors: "program_load", "program_attach" (naming the hook), "no_btf", "no_permission".
-  static Result<Kernel> load();
+  // With `old` on the maps of that one, and beside its programs.
+  static Result<Kernel> load(const Kernel* old = nullptr);
+  // Puts the programs of this executable in the place of those that are pinned, which have the same layout of maps: loads
+  // and attaches them beside the old ones on the same maps, has each sandbox's links run them, verifies that, and lets go
+  // of the old ones. At no moment is a hook without a program; what fails leaves the old ones in force. False: they are
+  // its own already. The caller holds the lock. Errors: "upgrade", those of open() and load(), "pin".
+  static Result<bool> upgrade();
+  // Finishes what a killed upgrade() left, or takes it back. The caller holds the lock. Errors: those of open().
+  static Result<void> mend_upgrade();
+  // Were other programs put in the place of those that this object knows?
+  bool outdated() const;
+  // Knows those in force, if it is outdated and they can be opened, and lets go of those of before, which end with the last
+  // object that knows them: for whoever holds one for long.
+  void renew();
+
   // Removes all pins and sbpf's root cgroup. The caller has made sure that no sandbox is left.
   static void remove_all();
   static bool is_pinned();
@@ -86,6 +102,11 @@ class Kernel {
   Kernel();
   Result<void> map_globals();
   Result<void> pin() const;
+  Result<void> pin_programs(const std::string& root) const;
+  // Has an object that is not loaded yet use the maps of this one. Errors: "upgrade".
+  Result<void> share_maps(sbpf_bpf& skeleton) const;
+  // Has every link of every sandbox run this one's programs. Errors: "upgrade" for the first that does not.
+  Result<void> run_by_all() const;
   Result<void> record_meta();
 
   std::unique_ptr<Object> object_;
@@ -95,6 +116,7 @@ class Kernel {
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};
   mutable std::set<std::uint32_t> map_ids_;  // of the maps above, read once
   KernelGlobals* globals_ = nullptr;
+  std::uint32_t loaded_ = 0;  // number of these programs: of the directory that they are pinned in
 };
 
 // Attach type of a cgroup hook, as BPF_LINK_CREATE takes it. Precondition: hook.kind is cgroup.

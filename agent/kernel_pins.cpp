@@ -33,8 +33,8 @@ Identity identity(int fd, char kind) {
   return info ? Identity{kind, info->id} : Identity{};
 }
 
-// By the directory that it is in: maps, programs, links.
-char kind_of(const std::string& name) { return name.front(); }
+// By the directory that it is in: maps, programs, links. What was recorded of the programs lies with them.
+char kind_of(const std::string& name) { return name == "programs/meta" ? 'm' : name.front(); }
 
 std::string why_broken(const std::string& path, int fd, char kind) {
   const Fd pinned(bpf_obj_get(path.c_str()));
@@ -48,7 +48,7 @@ std::string why_broken(const std::string& path, int fd, char kind) {
 std::vector<Kernel::Pin> Kernel::pins() const {
   std::vector<Pin> all = {{"maps/sandboxes", sandboxes_.get()}, {"maps/policies", policies_.get()}, {"maps/rings", rings_.get()},
                           {"maps/names", names_.get()},         {"maps/origins", origins_.get()},   {"maps/cgroup_refs", cgroup_refs_.get()},
-                          {"maps/globals", bss_.get()},         {"maps/meta", meta_map_.get()},     {"programs/inodes", inodes_.get()},
+                          {"maps/globals", bss_.get()},         {"programs/meta", meta_map_.get()},   {"programs/inodes", inodes_.get()},
                           {"programs/announce", announce_.get()}, {"programs/strays", strays_.get()}, {"programs/led", led_.get()}};
   for (const Hook& hook : hooks())
     all.push_back(hook.per_sandbox() ? Pin{std::string("programs/") + hook.name, programs_[hook.id].get()}

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "agent/agent.h"
 #include "agent/change.h"
@@ -36,6 +38,19 @@ Result<Locked> open_locked() {
   return Locked{std::move(*lock), std::move(*kernel)};
 }
 
+// While an upgrade has links run other programs, some run these and some those. One that was killed is told as it is.
+Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary) {
+  using namespace std::chrono_literals;
+  const auto patience = std::chrono::steady_clock::now() + 2s;
+  while (true) {
+    kernel.renew();
+    Status status = read_status(kernel, record, canary);
+    const bool between = is_upgrading(kernel) || kernel.outdated();
+    if (!between || std::chrono::steady_clock::now() > patience) return status;
+    std::this_thread::sleep_for(10ms);
+  }
+}
+
 Result<void> end_sandbox(const std::string& name, bool always_kill) {
   auto host = open_locked();
   if (!host) return tl::unexpected<Error>(host.error());
@@ -66,8 +81,8 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   if (!record) return tl::unexpected<Error>(record.error());
   auto old = read_policy(host->kernel, record->cgroup_id);
   // After the one published last, whichever somebody put into force since.
-  const std::uint32_t generation =
-      std::max(old ? old->header().generation : 0, published_generation(host->kernel, record->cgroup_id)) + 1;
+  const auto ref = read_ref(host->kernel, record->cgroup_id);
+  const std::uint32_t generation = std::max(old ? old->header().generation : 0, ref ? ref->generation : 0) + 1;
   auto cgroup = Cgroup::open_by_id(record->cgroup_id);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   auto image = compile_for(host->kernel, *cgroup, policy, generation);
@@ -129,7 +144,7 @@ Result<Status> status(const std::string& name, bool canary) {
   if (canary) mend(*kernel);
   auto record = find_record(*kernel, name);
   if (!record) return tl::unexpected<Error>(record.error());
-  return read_status(*kernel, *record, canary);
+  return settled_status(*kernel, *record, canary);
 }
 
 Result<std::vector<std::string>> list() {
@@ -151,7 +166,7 @@ Result<std::vector<Status>> statuses() {
   if (names->empty()) return all;
   auto kernel = Kernel::open();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
-  for (const sbpf_sandbox& record : records(*kernel)) all.push_back(read_status(*kernel, record, false));
+  for (const sbpf_sandbox& record : records(*kernel)) all.push_back(settled_status(*kernel, record, false));
   return all;
 }
 

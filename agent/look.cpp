@@ -123,12 +123,12 @@ std::vector<Lost> look_at(const Kernel& kernel, const sbpf_sandbox& record, Soun
   }
   if ((record.flags & SBPF_SANDBOX_ATTACHED) != 0 && (kernel.globals().gate.other_levels >> record.level & 1) == 0)
     lost.push_back({"gate", "tasks of the sandbox are not recognised"});
-  sbpf_cgroup_ref ref{};
-  if (bpf_map_lookup_elem(kernel.cgroup_refs(), &record.cgroup_id, &ref) == 0 && ref.cgroup_id == record.cgroup_id)
-    sound.ref = ref;
+  const auto ref = read_ref(kernel, record.cgroup_id);
+  if (ref)
+    sound.ref = *ref;
   else
     lost.push_back({"storage", "the cgroup programs do not know their sandbox"});
-  look_at_policy(kernel, record.cgroup_id, ref.cgroup_id == record.cgroup_id ? ref.generation : 0, sound, lost);
+  look_at_policy(kernel, record.cgroup_id, ref ? ref->generation : 0, sound, lost);
   sound.record = record;
   return lost;
 }

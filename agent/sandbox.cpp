@@ -10,7 +10,6 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
-#include <optional>
 
 #include "agent/bpf_info.h"
 #include "agent/change.h"
@@ -185,12 +184,13 @@ Result<void> mark_filesystem(const Kernel& kernel, std::uint64_t cgroup_id) {
   return {};
 }
 
-// The storage of a sandbox that is set up; another's is left alone.
-bool change_ref(const Kernel& kernel, std::uint64_t cgroup_id, const std::function<void(sbpf_cgroup_ref&)>& change) {
-  sbpf_cgroup_ref ref{};
-  if (bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) != 0 || ref.cgroup_id != cgroup_id) return false;
-  change(ref);
-  return bpf_map_update_elem(kernel.cgroup_refs(), &cgroup_id, &ref, BPF_EXIST) == 0;
+// The storage of a sandbox that is set up. Errors: "publish_failed".
+Result<void> change_ref(const Kernel& kernel, std::uint64_t cgroup_id, const std::function<void(sbpf_cgroup_ref&)>& change) {
+  auto ref = read_ref(kernel, cgroup_id);
+  if (!ref) return fail("publish_failed", "the cgroup's storage does not name its sandbox");
+  change(*ref);
+  if (bpf_map_update_elem(kernel.cgroup_refs(), &cgroup_id, &*ref, BPF_EXIST) == 0) return {};
+  return fail("publish_failed", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
 }
 
 // What the hooks remember of files ends here.
@@ -235,10 +235,10 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
   return {};
 }
 
-std::uint32_t published_generation(const Kernel& kernel, std::uint64_t cgroup_id) {
+std::optional<sbpf_cgroup_ref> read_ref(const Kernel& kernel, std::uint64_t cgroup_id) {
   sbpf_cgroup_ref ref{};
-  const bool found = bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) == 0 && ref.cgroup_id == cgroup_id;
-  return found ? ref.generation : 0;
+  if (bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) != 0 || ref.cgroup_id != cgroup_id) return std::nullopt;
+  return ref;
 }
 
 Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id) {
@@ -265,8 +265,7 @@ policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy:
 }
 
 Result<void> set_recording(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
-  if (change_ref(kernel, cgroup_id, [&](sbpf_cgroup_ref& ref) { ref.flags = record_flag(image); })) return {};
-  return fail("publish_failed", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
+  return change_ref(kernel, cgroup_id, [&](sbpf_cgroup_ref& ref) { ref.flags = record_flag(image); });
 }
 
 Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpec& spec, const policy::Image& image,
@@ -360,7 +359,7 @@ void drop_unfinished() {
   }
 }
 
-void collect_garbage(const Kernel& kernel) {
+void collect_garbage(Kernel& kernel) {
   mend(kernel);
   for (const sbpf_sandbox& record : records(kernel)) {
     auto cgroup = Cgroup::open_by_id(record.cgroup_id);

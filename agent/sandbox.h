@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,9 +45,10 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
 // Errors: "publish_failed" with errno.
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
 
-// The generation that publish() noted last in the cgroup's storage; 0 if that is not set. A policy in force that is older was
-// put there by others. Read it before the policy: what is noted is in force by then.
-std::uint32_t published_generation(const Kernel& kernel, std::uint64_t cgroup_id);
+// The cgroup's storage, by which the cgroup programs know the sandbox; nothing if it is not set, or another's. A policy in force
+// that is older than the generation noted there was put there by others. Read it before the policy: what is noted is in
+// force by then.
+std::optional<sbpf_cgroup_ref> read_ref(const Kernel& kernel, std::uint64_t cgroup_id);
 
 // Begins or ends the recording of flows, as the policy says: after it was published. Errors: "publish_failed".
 Result<void> set_recording(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
@@ -83,6 +85,6 @@ void drop_unfinished();
 
 // Mends what a killed sbpf left (agent/change.h), and removes what no one owns any more: sandboxes whose cgroup is gone, and
 // those made by run whose cgroup is empty.
-void collect_garbage(const Kernel& kernel);
+void collect_garbage(Kernel& kernel);
 
 }  // namespace sbpf::agent

@@ -10,6 +10,7 @@
 #include <array>
 #include <cerrno>
 
+#include "agent/change.h"
 #include "agent/events.h"
 #include "agent/strays.h"
 #include "agent/verify.h"
@@ -62,7 +63,7 @@ void restore_signals() {
   ::signal(SIGPIPE, SIG_DFL);
 }
 
-Supervisor::Supervisor(const Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record,
+Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record,
                        const RunOptions& options)
     : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options) {
   sigset_t mask;
@@ -105,7 +106,12 @@ void Supervisor::answer_loss() {
 void Supervisor::watch() {
   std::uint64_t ticks = 0;
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
+  kernel_.renew();
   const bool attached = all_attached(kernel_, record_);
+  if (!attached && (is_upgrading(kernel_) || kernel_.outdated())) {
+    mend_killed(kernel_);
+    return;
+  }
   for (const sbpf_sandbox& now : records(kernel_))
     if (now.cgroup_id == record_.cgroup_id) record_ = now;
   // Each is answered once; a loss that was mended and comes back is answered again.

@@ -32,7 +32,7 @@ void restore_signals();
 // Blocks the signals that are forwarded, from construction on, so that none is lost between spawn and wait.
 class Supervisor {
  public:
-  Supervisor(const Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const RunOptions& options);
+  Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const RunOptions& options);
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -54,7 +54,7 @@ class Supervisor {
   void answer_loss();
   void drain_events(RunResult& result);
 
-  const Kernel& kernel_;
+  Kernel& kernel_;  // opened anew after an upgrade
   const Cgroup& cgroup_;
   sbpf_sandbox record_;
   const RunOptions& options_;

@@ -66,9 +66,9 @@ void add_strays(Status& status, const Kernel& kernel, const sbpf_sandbox& record
     add_degradation(status, "processes", "inside", "moved out", "root outside moved them, unconfined:" + pids);
 }
 
-// Is the policy that the kernel has the one that was published: complete, frozen contents under their own hash?
-bool read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& record, policy::Image& image) {
-  const std::uint32_t published = published_generation(kernel, record.cgroup_id);
+// Is the policy that the kernel has the one that was published, of this generation at least: complete, frozen contents under
+// their own hash?
+bool read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& record, std::uint32_t published, policy::Image& image) {
   auto read = read_policy(kernel, record.cgroup_id);
   if (!read) {
     add_degradation(status, "policy", "published", "missing: everything is denied", read.error().message);
@@ -117,11 +117,6 @@ bool gate_is_set(const Kernel& kernel, const sbpf_sandbox& record) {
   return root && gate.root_id == root->id() && gate.root_level == root->level();
 }
 
-bool storage_is_set(const Kernel& kernel, const sbpf_sandbox& record) {
-  sbpf_cgroup_ref ref{};
-  return bpf_map_lookup_elem(kernel.cgroup_refs(), &record.cgroup_id, &ref) == 0 && ref.cgroup_id == record.cgroup_id;
-}
-
 bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image) {
   auto report = run_canary(kernel, cgroup, image, status.flags);
   if (!report) {
@@ -146,7 +141,7 @@ bool all_attached(const Kernel& kernel, const sbpf_sandbox& record) {
                                               : cgroup_status(kernel, hook, record).attached;
     if (!attached) return false;
   }
-  return gate_is_set(kernel, record) && storage_is_set(kernel, record) && bpf_lsm_active();
+  return gate_is_set(kernel, record) && read_ref(kernel, record.cgroup_id) && bpf_lsm_active();
 }
 
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary) {
@@ -172,12 +167,13 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
     sound = false;
     add_degradation(status, "gate", "set", "not set", "tasks of the sandbox are not recognised");
   }
-  if (!storage_is_set(kernel, record)) {
+  const auto ref = read_ref(kernel, record.cgroup_id);
+  if (!ref) {
     sound = false;
     add_degradation(status, "storage", "set", "not set", "the cgroup programs do not know their sandbox");
   }
   policy::Image image;
-  const bool have_policy = read_policy_into(status, kernel, record, image);
+  const bool have_policy = read_policy_into(status, kernel, record, ref ? ref->generation : 0, image);
   sound = sound && have_policy;
   auto cgroup = Cgroup::open_by_id(record.cgroup_id);
   if (cgroup) {

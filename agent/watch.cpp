@@ -54,7 +54,10 @@ Result<bool> Watch::have_kernel() {
       kernel_.reset();
     }
   }
-  if (kernel_) return true;
+  if (kernel_) {
+    kernel_->renew();
+    return true;
+  }
   auto opened = Kernel::open();
   if (opened) {
     kernel_.emplace(std::move(*opened));
@@ -80,7 +83,7 @@ std::optional<std::vector<Lost>> Watch::confirmed(const sbpf_sandbox& record, En
     now = *found;
     lost = look_at(*kernel_, now, entry.sound);
     if (lost.empty() && host_.empty()) return lost;
-    if (is_changing(*kernel_, id)) return std::nullopt;
+    if (is_changing(*kernel_, id) || kernel_->outdated()) return std::nullopt;
   }
   if (!Cgroup::open_by_id(id)) return std::nullopt;  // its links went with it
   return lost;
@@ -206,7 +209,7 @@ Result<void> Watch::pass() {
     return fail("not_the_agent", "another executable took over from this one, or this one is being traced",
                 "start `sbpf watch` of the executable that took over", EPERM);
   if (*open) {
-    mend_killed();
+    mend_killed(*kernel_);
     const auto all = records(*kernel_);
     host_ = all.empty() && entries_.empty() ? std::vector<Lost>{} : look_at_host(*kernel_);
     std::set<std::uint64_t> present;

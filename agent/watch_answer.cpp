@@ -120,16 +120,10 @@ void Watch::lost_records(const std::set<std::uint64_t>& present) {
   for (const std::uint64_t id : over) forget(id);
 }
 
-void Watch::mend_killed() {
-  if (!is_changing(*kernel_)) return;
-  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) mend(*kernel_);  // else it is at it, or at the next pass
-}
-
 void Watch::repair() {
   const bool any = std::ranges::any_of(entries_, [](const auto& e) { return !e.second.lost.empty(); });
   // While the glass is broken someone takes things down on purpose: that is answered, and mended when the window closes.
-  if (!any || kernel_->globals().guard.open_until > boottime_ns()) return;
+  if (!any || kernel_->outdated() || kernel_->globals().guard.open_until > boottime_ns()) return;
   const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;  // at the next pass
   if (!host_.empty())

@@ -66,7 +66,6 @@ class Watch {
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
   void restored(Entry& entry);
   void read(Entry& entry, const std::vector<Lost>& lost);
-  void mend_killed();  // changes that a killed sbpf left half done
   void repair();
   void start_canary();
   void complain(const Error& error);

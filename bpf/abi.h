@@ -389,7 +389,7 @@ SBPF_ASSERT(sizeof(struct sbpf_guard) == 48 + 16 * SBPF_AGENTS + SBPF_BREAK_REAS
 struct sbpf_change {
 	__u64 cgroup_id; /* of the sandbox */
 	__u32 what;      /* agent/change.h; 0: nothing is */
-	__u32 pad;
+	__u32 loaded;    /* number of the programs in force: goes up when an upgrade puts others in their place */
 	char name[SBPF_NAME_LEN];
 };
 
@@ -417,8 +417,9 @@ struct sbpf_meta {
 	__u32 pad;
 	__u8 tag[8];
 	__u8 object_sha256[32]; /* of the BPF object; the same in every entry */
+	__u8 layout_sha256[32]; /* of what lays out its maps; likewise */
 };
-SBPF_ASSERT(sizeof(struct sbpf_meta) == 56);
+SBPF_ASSERT(sizeof(struct sbpf_meta) == 88);
 
 /* The canary endpoint is never reachable from a sandbox, whatever its policy: so the cgroup layer, which judges the
  * sandbox's own sockets alone, can be proven to deny. */

@@ -14,6 +14,7 @@ void add_detach(CLI::App& app, Session& session);
 void add_kill(CLI::App& app, Session& session);
 void add_break_glass(CLI::App& app, Session& session);
 void add_hand_over(CLI::App& app, Session& session);
+void add_upgrade(CLI::App& app, Session& session);
 void add_unload(CLI::App& app, Session& session);
 void add_status(CLI::App& app, Session& session);
 void add_top(CLI::App& app, Session& session);

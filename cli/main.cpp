@@ -44,7 +44,7 @@ class Formatter : public CLI::Formatter {
 
 void add_commands(CLI::App& app, Session& session) {
   app.require_subcommand(1);
-  app.set_version_flag("--version", "sbpf " SBPF_VERSION "\nprograms " + agent::programs_digest());
+  app.set_version_flag("--version", "sbpf " SBPF_VERSION "\nprograms " + agent::programs_digest() + "\nlayout " + agent::layout_digest());
   app.footer(kMainFooter);
   auto formatter = std::make_shared<Formatter>();
   formatter->column_width(34);
@@ -69,6 +69,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_policy(app, session);
   add_break_glass(app, session);
   add_hand_over(app, session);
+  add_upgrade(app, session);
   add_unload(app, session);
   add_completion(app, session);
 }

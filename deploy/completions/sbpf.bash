@@ -57,7 +57,7 @@ _sbpf() {
 
   if ((COMP_CWORD == 1)); then
     options="run env attach swap detach kill status verify watch top list events preflight explain stage origin policy break-glass
-      hand-over unload completion --help --version"
+      hand-over upgrade unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
   fi

@@ -44,6 +44,7 @@ complete -c sbpf -n __sbpf_needs_command -a policy -d 'Check, show and list poli
 complete -c sbpf -n __sbpf_needs_command -a watch -d 'Watch every sandbox, repair losses'
 complete -c sbpf -n __sbpf_needs_command -a break-glass -d 'Let root take it down by hand'
 complete -c sbpf -n __sbpf_needs_command -a hand-over -d 'Let an upgrade manage the sandboxes'
+complete -c sbpf -n __sbpf_needs_command -a upgrade -d 'Put the programs of this one in force'
 complete -c sbpf -n __sbpf_needs_command -a unload -d 'Remove the programs from the kernel'
 complete -c sbpf -n __sbpf_needs_command -a completion -d 'Print a completion script'
 

@@ -25,8 +25,11 @@ repackage() {
   dpkg-deb -Znone -b "$tree" "$tmp/sbpf-$version.deb" >/dev/null
   echo "$tmp/sbpf-$version.deb"
 }
-# Another digest, so that it counts as carrying other programs: in each of its places, which may be code.
-other_programs() {
+# Another digest, so that it counts as carrying other programs, or as laying out their maps otherwise: in each of its places,
+# which may be code.
+other_programs() { other programs; }
+other_layout() { other layout; }
+other() {
   python3 -ISc '
 import sys
 digest = bytes.fromhex(sys.argv[2])
@@ -34,7 +37,7 @@ data = open(sys.argv[1], "rb").read()
 for i in range(0, 32, 8):
     assert digest[i:i + 8] in data
     data = data.replace(digest[i:i + 8], digest[i:i + 8][::-1])
-open(sys.argv[1], "wb").write(data)' usr/bin/sbpf "$(sbpf --version | sed -n 's/^programs //p')"
+open(sys.argv[1], "wb").write(data)' usr/bin/sbpf "$(sbpf --version | sed -n "s/^$1 //p")"
 }
 
 # links: of everyone; systemd 257 has some of its own. unloaded: nothing of sbpf's is in the kernel, and as many links as before.
@@ -168,24 +171,38 @@ is hand-over/other-program 125 "$(code sbpf hand-over /usr/bin/true)"
 is hand-over/by-a-stranger 125 "$(chmod 755 "$tmp/copy"; code "$tmp/copy" hand-over "$tmp/copy")"
 has hand-over/by-a-stranger-says "another executable loaded" "$(said)"
 
-# ---- upgrade, with other programs: the old executable is kept for the sandbox that runs ----
-is other/dpkg 0 "$(code dpkg -i "$(repackage "$version.2" other_programs)")"
+# ---- upgrade, with other programs: they take the place of those of before ----
+loaded() { bpftool -j prog show | jq -c '[.[] | select((.name // "") | startswith("hook_")) | .id]'; }
+programs=$(loaded)
+all_others() { [[ $(loaded | jq -c --argjson before "$programs" '[length, (. - (. - $before) | length)]') == "[$(jq length <<<"$programs"),0]" ]]; }
+all_others; is others/control 1 $?
+is others/dpkg 0 "$(code dpkg -i "$(repackage "$version.5" other_programs)")"
+is others/says-nothing 0 "$(grep -c '^sbpf:' "$tmp/said")"
+confined others
+served others
+is others/status 0 "$(code sbpf status box --require active)"
+within 30 all_others; is others/programs-are-others 0 $?
+is others/nothing-kept no "$([[ -e $agents ]] && echo yes || echo no)"
+is others/new-sandbox 0 "$(code sbpf run -q --policy no-network -- true)"
+
+# ---- upgrade, with another layout: the old executable is kept for the sandbox that runs ----
+is other/dpkg 0 "$(code dpkg -i "$(repackage "$version.9" other_layout)")"
 has other/says-so "sandboxes that run now stay confined" "$(said)"
-is other/state "$version.2 installed" "$(installed)"
+is other/state "$version.9 installed" "$(installed)"
 confined other
 served other
 kept=$(echo $agents/*)
 is other/kept 0 "$(code test -x "$kept")"
 is other/kept-manages 0 "$(code "$kept" status box --require active)"
 is other/new-one-refuses 125 "$(code sbpf run -q --policy no-network -- true)"
-is other/again 0 "$(code dpkg -i "$tmp/sbpf-$version.2.deb")"
+is other/again 0 "$(code dpkg -i "$tmp/sbpf-$version.9.deb")"
 is other/again-kept-one "$kept" "$(echo $agents/*)"
 confined again
 
 # ---- removal ----
 is remove/refused 1 "$(code dpkg -r sbpf)"
 has remove/says-why "while sandboxes are live" "$(said)"
-is remove/state "$version.2 installed" "$(installed)"
+is remove/state "$version.9 installed" "$(installed)"
 confined remove
 served remove
 is remove/detach 0 "$(code "$kept" detach box)"
