@@ -3,6 +3,8 @@
 // Everything that must outlive the process is pinned under kPinRoot; no function trusts a memory of its own (I4).
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -176,6 +178,24 @@ struct AttachOptions {
 // Puts a policy on an existing cgroup and all below it; running tasks are frozen while it attaches.
 // Errors: "not_a_cgroup", "already_attached", "open_sockets" (lists them), and any of preflight's.
 Result<Status> attach(const policy::Policy& policy, const AttachOptions& options);
+
+struct AdoptOptions {
+  std::string name;
+  int pidfd = -1;         // of the process
+  std::uint32_t uid = 0;  // whose process it must be,
+  std::uint32_t gid = 0;
+  pid_t parent = 0;       // and whose child
+};
+
+// Makes a sandbox as run() does, verifies it, and moves a process into it that waits to be told to go on: the part of run()
+// that needs root, for who is not. The process is stopped meanwhile; on failure nothing is left, and it is where it was or,
+// once moved, killed. What a process sets in itself (process.seccomp, .capabilities, .limits of one process, .env) is its
+// parent's to do. Errors: "not_your_process", "process_unfit", "process_busy", "process_gone" (agent/held.h), those of
+// check_for_user(), "inherited_socket", "sandbox_exists", and any of preflight's.
+Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options);
+
+// May who has this uid run by this policy, without root's help in the program's own process? Errors: "needs_root".
+Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid);
 
 // Takes a sandbox down. For a sandbox made by run: kills what runs in it and removes the cgroup.
 // For an attached cgroup: the tasks go on, unconfined. Errors: "no_such_sandbox".

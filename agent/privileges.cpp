@@ -83,14 +83,16 @@ Privileges privileges_of(const policy::Policy& policy) {
 
 int set_limits(const Privileges& privileges) {
   for (const auto& [resource, value] : privileges.limits) {
-    const rlimit both{value, value};
+    rlimit both{value, value};
+    // "No core" is 1; who may not raise a limit of 0 has none either.
+    if (rlimit now{}; privileges.as_user && resource == RLIMIT_CORE && ::getrlimit(resource, &now) == 0) both.rlim_cur = both.rlim_max = std::min(value, now.rlim_max);
     if (::setrlimit(resource, &both) != 0) return errno;
   }
   return 0;
 }
 
 int drop_bounding(const Privileges& privileges) {
-  if (privileges.keep_all) return 0;
+  if (privileges.keep_all || privileges.as_user) return 0;
   for (unsigned number = 0; number < kMostCapabilities && in_bounding(number) >= 0; number++)
     if ((privileges.keep & bit(number)) == 0 && in_bounding(number) == 1 &&
         ::prctl(PR_CAPBSET_DROP, number, 0, 0, 0) != 0)
@@ -99,7 +101,7 @@ int drop_bounding(const Privileges& privileges) {
 }
 
 int set_user(const Privileges& privileges) {
-  if (!privileges.user) return 0;
+  if (!privileges.user || privileges.as_user) return 0;
   const policy::User& user = *privileges.user;
   // Or what is to be kept would go with root; exec takes this back.
   if (::prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0) != 0) return errno;
@@ -130,7 +132,8 @@ int verify_privileges(const Privileges& privileges) {
   for (const auto& [resource, value] : privileges.limits) {
     rlimit now{};
     if (::getrlimit(resource, &now) != 0) return errno;
-    if (now.rlim_cur != value || now.rlim_max != value) return EBADE;
+    const bool less = privileges.as_user && resource == RLIMIT_CORE && now.rlim_max < value;
+    if (now.rlim_cur != now.rlim_max || (now.rlim_max != value && !less)) return EBADE;
   }
   CapabilitySets now, wanted;
   if (const int error = read_sets(now); error != 0) return error;
@@ -139,7 +142,7 @@ int verify_privileges(const Privileges& privileges) {
   const bool root = ::getuid() == 0;
   for (unsigned number = 0; number < kMostCapabilities && in_bounding(number) >= 0; number++) {
     const bool kept = (wanted.permitted & bit(number)) != 0;
-    if (!privileges.keep_all && in_bounding(number) != (kept ? 1 : 0)) return EBADE;
+    if (!privileges.keep_all && !privileges.as_user && in_bounding(number) != (kept ? 1 : 0)) return EBADE;
     if (in_ambient(number) != (kept && !root ? 1 : 0)) return EBADE;
   }
   if (privileges.no_new_privs && ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1) return EBADE;

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf run`: one flat list of steps; any failure undoes all before it, and nothing ran.
 #include <fcntl.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -20,8 +17,10 @@
 #include "agent/seccomp_ready.h"
 #include "agent/secrets.h"
 #include "agent/spawn.h"
+#include "agent/streams.h"
 #include "agent/strays.h"
 #include "agent/supervise.h"
+#include "agent/undo.h"
 #include "agent/verify.h"
 #include "policy/filesystem.h"
 
@@ -32,82 +31,6 @@ std::string make_name() {
   std::random_device random;
   return "run-" + std::to_string(::getpid()) + "-" + std::to_string(random() % 100000);
 }
-
-// A connected AF_UNIX stream as stdio is the operator's own channel (a node parent, journald) and is named in the record;
-// a datagram socket could be turned to other peers and is not. An inet socket is a way around the policy, as the cgroup
-// hooks do not see it; the LSM layer judges what is sent by it, so one whose peer the policy allows anyway may stay.
-bool peer_is_allowed(int fd, int type, const policy::Image& image) {
-  sockaddr_storage storage{};
-  socklen_t size = sizeof storage;
-  if ((image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0) return true;
-  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return false;
-  policy::NetQuery query;
-  query.proto = type == SOCK_STREAM ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
-  if (storage.ss_family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&storage);
-    query.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    std::memcpy(query.address.data() + 12, &v4->sin_addr, 4);
-    query.port = ntohs(v4->sin_port);
-  } else if (storage.ss_family == AF_INET6) {
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&storage);
-    std::memcpy(query.address.data(), &v6->sin6_addr, 16);
-    query.port = ntohs(v6->sin6_port);
-  } else {
-    return false;
-  }
-  return policy::allows(image, query);
-}
-
-Result<std::array<std::uint64_t, 3>> inspect_stdio(const policy::Image& image) {
-  std::array<std::uint64_t, 3> inodes{};
-  for (int fd = 0; fd < 3; fd++) {
-    struct stat info {};
-    if (::fstat(fd, &info) != 0 || !S_ISSOCK(info.st_mode)) continue;
-    int family = 0, type = 0;
-    socklen_t size = sizeof family;
-    if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0 ||
-        ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
-      return fail("inherited_socket", "descriptor " + std::to_string(fd) + " is a socket of unknown kind", "", errno);
-    if (family != AF_UNIX && !peer_is_allowed(fd, type, image))
-      return fail("inherited_socket",
-                  "descriptor " + std::to_string(fd) + " is a network socket whose peer the policy does not allow",
-                  "redirect it: a socket made outside the sandbox is not under its policy");
-    if (family == AF_UNIX && type != SOCK_DGRAM) inodes[static_cast<std::size_t>(fd)] = info.st_ino;
-  }
-  return inodes;
-}
-
-// Undoes what run did, in reverse; each part is safe to undo when it was never done.
-class Undo {
- public:
-  Undo(const Kernel& kernel, bool loaded_before) : kernel_(kernel), keep_programs_(loaded_before) {}
-  Undo(const Undo&) = delete;
-  Undo& operator=(const Undo&) = delete;
-  void has(const Cgroup& cgroup, const std::string& name) {
-    path_ = cgroup.path();
-    id_ = cgroup.id();
-    name_ = name;
-    if (auto again = Cgroup::open(path_)) cgroup_ = std::make_unique<Cgroup>(std::move(*again));
-  }
-  void keep_programs() { keep_programs_ = true; }
-  ~Undo() {
-    if (cgroup_) {
-      if (cgroup_->populated()) (void)cgroup_->kill();
-      take_down(kernel_, id_, name_);
-      cgroup_.reset();
-      // Another run may have the name and the path by now, if someone took this one down meanwhile.
-      if (auto now = Cgroup::open(path_); now && now->id() == id_) (void)remove_cgroup(path_);
-    }
-    if (!keep_programs_) Kernel::remove_all();
-  }
-
- private:
-  const Kernel& kernel_;
-  bool keep_programs_;
-  std::unique_ptr<Cgroup> cgroup_;
-  std::string path_, name_;
-  std::uint64_t id_ = 0;
-};
 
 std::array<std::uint8_t, 32> identity_of(const policy::Image& image) {
   sbpf_rule_key key{};
@@ -159,7 +82,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   if (!policy.secrets.empty()) not_dumpable = std::make_unique<NotDumpable>();
   auto secrets = read_secrets(policy.secrets);  // what is missing stops it here; stdin is read before the lock is taken
   if (!secrets) return tl::unexpected<Error>(secrets.error());
-  auto stdio = inspect_stdio(*checked);
+  auto stdio = inspect_stdio(*checked, {0, 1, 2});
   if (!stdio) return tl::unexpected<Error>(stdio.error());
 
   auto lock = lock_host_to_load();

@@ -2,14 +2,18 @@
 #include "agent/spawn.h"
 
 #include <fcntl.h>
+#include <linux/keyctl.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "agent/supervise.h"
 
@@ -106,6 +110,38 @@ Error exec_failure(const std::string& name, int error) {
   give_up(report, {kExec, program.exec()});
 }
 
+Result<void> how_it_started(int report, pid_t pid, const std::string& program) {
+  Failure failure{};
+  ssize_t n = 0;
+  do n = ::read(report, &failure, sizeof failure);
+  while (n < 0 && errno == EINTR);
+  if (n != sizeof failure) return {};
+  ::waitpid(pid, nullptr, 0);
+  if (failure.step < kExec)
+    return fail("launch_failed",
+                std::string("cannot set ") + kSteps[failure.step].what + ": " + std::strerror(failure.error),
+                kSteps[failure.step].hint, failure.error);
+  return tl::unexpected<Error>(exec_failure(program, failure.error));
+}
+
+// In the waiting child: all but stdio and these two is closed.
+void close_all_but(int one, int other) {
+  const auto low = static_cast<unsigned>(std::min(one, other)), high = static_cast<unsigned>(std::max(one, other));
+  const auto close_range = [](unsigned first, unsigned last) { if (first <= last) ::syscall(SYS_close_range, first, last, 0u); };
+  close_range(3, low - 1);
+  close_range(low + 1, high - 1);
+  close_range(high + 1, ~0u);
+}
+
+[[noreturn]] void wait_to_become(const Launch& launch, const Program& program, pid_t parent, int go, int report) {
+  char word = 0;
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ::_exit(127);
+  (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a kernel without keyrings has none to share
+  close_all_but(go, report);
+  if (::write(report, &word, 1) != 1 || ::read(go, &word, 1) != 1) ::_exit(127);
+  child_main(launch, program, {}, report);
+}
+
 }  // namespace
 
 Result<pid_t> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options, Fd& pidfd) {
@@ -117,17 +153,50 @@ Result<pid_t> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions
   if (!pid) return pid;
   if (*pid == 0) child_main(launch, program, options.inherited, writer.get());
   writer.reset();
-  Failure failure{};
+  if (auto started = how_it_started(reader.get(), *pid, options.argv.front()); !started) return tl::unexpected<Error>(started.error());
+  return pid;
+}
+
+Result<WaitingChild> WaitingChild::start(const Launch& launch, const RunOptions& options) {
+  int going[2], reporting[2];
+  if (::pipe2(going, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
+  WaitingChild child;
+  const Fd go(going[0]);
+  child.go_ = Fd(going[1]);
+  if (::pipe2(reporting, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
+  child.report_ = Fd(reporting[0]);
+  Fd report(reporting[1]);
+  const Program program(options.argv, options.env);
+  child.program_ = options.argv.front();
+  const pid_t self = ::getpid();
+  child.pid_ = ::fork();
+  if (child.pid_ == 0) wait_to_become(launch, program, self, go.get(), report.get());
+  if (child.pid_ < 0) return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno);
+  report.reset();
+  child.pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
+  char word = 0;
   ssize_t n = 0;
-  do n = ::read(reader.get(), &failure, sizeof failure);
+  do n = ::read(child.report_.get(), &word, 1);
   while (n < 0 && errno == EINTR);
-  if (n != sizeof failure) return pid;
-  ::waitpid(*pid, nullptr, 0);
-  if (failure.step < kExec)
-    return fail("launch_failed",
-                std::string("cannot set ") + kSteps[failure.step].what + ": " + std::strerror(failure.error),
-                kSteps[failure.step].hint, failure.error);
-  return tl::unexpected<Error>(exec_failure(options.argv.front(), failure.error));
+  if (!child.pidfd_ || n != 1) return fail("spawn", "the program's process did not start", "", errno);
+  return child;
+}
+
+WaitingChild::WaitingChild(WaitingChild&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)), waits_(other.waits_), program_(std::move(other.program_)), pidfd_(std::move(other.pidfd_)),
+      go_(std::move(other.go_)), report_(std::move(other.report_)) {}
+
+WaitingChild::~WaitingChild() {
+  if (pid_ <= 0 || !waits_) return;
+  ::kill(pid_, SIGKILL);  // ours and not waited for: nobody else has its number
+  ::waitpid(pid_, nullptr, 0);
+}
+
+Result<void> WaitingChild::go_on() {
+  const char word = 1;
+  if (::write(go_.get(), &word, 1) != 1) return fail("spawn", "the program's process has ended", "", errno);
+  waits_ = false;
+  return how_it_started(report_.get(), pid_, program_);
 }
 
 Error exec_program(const std::vector<std::string>& argv, const std::vector<std::string>& env) {

@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>

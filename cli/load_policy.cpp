@@ -102,14 +102,14 @@ Result<void> load_seccomp(policy::Policy& policy) {
 
 }  // namespace
 
-Result<LoadedPolicy> load_policy(const std::string& reference) {
+Result<LoadedPolicy> load_policy(const std::string& reference, bool with_seccomp) {
   auto found = find_policy(reference);
   if (!found) return tl::unexpected<Error>(found.error());
   auto parsed = policy::parse(found->text, found->file, profile_source);
   if (!parsed) {
     return fail("invalid_policy", "policy " + reference + " is not valid\n" + text_of(parsed.error()));
   }
-  if (auto read = load_seccomp(*parsed); !read)
+  if (auto read = with_seccomp ? load_seccomp(*parsed) : Result<void>(); !read)
     return fail("invalid_policy", "policy " + reference + " is not valid\n" + read.error().message);
   auto image = policy::compile(*parsed, 1, policy::empty_view(*parsed));
   if (!image) return fail(image.error(), "policy " + reference);

@@ -53,6 +53,7 @@ void add_commands(CLI::App& app, Session& session) {
   add_run(app, session);
   add_env(app, session);
   add_attach(app, session);
+  add_adopt(app, session);
   add_swap(app, session);
   add_detach(app, session);
   add_kill(app, session);

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/api.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <boost/asio.hpp>
-#include <cstring>
 #include <memory>
 
 #include "base/fd.h"
@@ -15,35 +11,11 @@
 namespace sbpf::service {
 namespace {
 
-std::string text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
 Json error_json(const Error& error) { return {{"code", error.code}, {"message", error.message}, {"hint", error.hint}}; }
 
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
-// The policy's text as a file that has no name: nothing is left of it, whoever dies.
-Result<Fd> text_file(const std::string& content) {
-  Fd fd(::memfd_create("policy_text", MFD_CLOEXEC));
-  if (fd && ::write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size())) return fd;
-  return fail("spawn", std::string("cannot hand the policy over: ") + std::strerror(errno), "", errno);
-}
-
-// What it calls the file, for the caller who sent a text.
-Error for_caller(Error error) {
-  constexpr std::string_view kFile = "/proc/self/fd/3";
-  for (std::size_t at = error.message.find(kFile); at != std::string::npos; at = error.message.find(kFile))
-    error.message.replace(at, kFile.size(), "policy_text");
-  return error;
-}
-
-// Is what came of it what was asked for? An audit policy blocks nothing, and is asked for as such.
-bool less_than_asked(const Json& status) {
-  return !status.value("isolation_active", false) && !(status.value("mode", "") == "audit" && status.value("hooks_attached", 0) == status.value("hooks_total", -1));
-}
-
 }  // namespace
-
-Reply reply_of(const Error& error) { return {status_of(error), "application/json", error_body(error)}; }
 
 Result<void> Api::permit(const Peer& peer, Wants what) const {
   auto cgroup = cgroup_of(peer.pid);
@@ -52,7 +24,7 @@ Result<void> Api::permit(const Peer& peer, Wants what) const {
     return fail("peer_sandboxed", "the caller is inside the sandbox " + inside, "sandboxes do not talk to sbpfd");
   if (auto allowed = may(peer, what, core_.group); !allowed) return allowed;
   // Without the watch it is not known which cgroups are sandboxes.
-  if (what == Wants::change && !core_.watch_alive())
+  if (what != Wants::read && !core_.watch_alive())
     return fail("watch_stalled", "sbpfd does not know how the sandboxes stand: its watch made no pass of late",
                 "try again in a second; `sbpf` itself works without sbpfd");
   return {};
@@ -83,8 +55,9 @@ asio::awaitable<Reply> Api::answer(Route route, std::string body) {
       co_return co_await attach_or_swap(std::move(route), std::move(body));
     case Asks::detach:
       co_return co_await detach(std::move(route));
+    case Asks::run:
     case Asks::events:
-      break;  // a stream: server.cpp
+      break;  // they last: server.cpp
   }
   co_return reply_of(Error{"no_such_path", "this cannot be answered at once", "", 0, "", false});
 }
@@ -107,6 +80,7 @@ Reply Api::health() const {
 }
 
 Json Api::with_policy_error(Json sandbox, const std::string& name) const {
+  if (const auto run = core_.assignments.runs().find(name); run != core_.assignments.runs().end()) sandbox["owner"] = run->second.uid;
   const auto assigned = core_.assignments.all().find(name);
   if (assigned == core_.assignments.all().end()) return sandbox;
   sandbox["follows"] = assigned->second.policy;

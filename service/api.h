@@ -7,26 +7,22 @@
 
 #include "service/asio.h"
 #include "service/core.h"
+#include "service/reply.h"
 #include "service/requests.h"
+#include "service/runs.h"
 
 namespace sbpf::service {
 
-struct Reply {
-  unsigned status = 200;
-  std::string type = "application/json";
-  std::string body;
-};
-
-Reply reply_of(const Error& error);
-
 class Api {
  public:
-  explicit Api(Core& core) : core_(core) {}
+  explicit Api(Core& core) : core_(core), runs_(core) {}
 
   // May the peer ask for this, now? Errors: "not_permitted", "peer_sandboxed", "peer_unknown".
   Result<void> permit(const Peer& peer, Wants what) const;
 
-  // Everything but Asks::events.
+  Runs& runs() { return runs_; }
+
+  // Everything but Asks::events and Asks::run.
   asio::awaitable<Reply> answer(Route route, std::string body);
 
   // After a change in the policies' directory, and once at the start: swaps what follows a policy that changed.
@@ -50,6 +46,7 @@ class Api {
   asio::awaitable<Result<Json>> sbpf(std::vector<std::string> arguments, int policy_fd = -1, bool ends_with_us = true);
 
   Core& core_;
+  Runs runs_;
   std::map<std::string, Error> swap_errors_;  // by sandbox: its policy's file is valid, and could not be put in place
   bool preflight_runs_ = false;
   bool following_ = false, follow_again_ = false;

@@ -19,6 +19,7 @@ using Json = nlohmann::ordered_json;
 
 Result<void> Assignments::load() {
   all_.clear();
+  runs_.clear();
   std::ifstream file(file_, std::ios::binary);
   if (!file && errno == ENOENT) return {};
   const Json read = Json::parse(std::string(std::istreambuf_iterator<char>(file), {}), nullptr, false);
@@ -32,8 +33,27 @@ Result<void> Assignments::load() {
       return fail("state", file_ + " has an entry that is not ours: " + name, "remove the file, and PUT the policies again");
     all[name] = {one.at("policy").get<std::string>(), one.at("cgroup_id").get<std::uint64_t>()};
   }
+  std::map<std::string, Run> runs;
+  const Json listed = read.value("runs", Json::object());  // a service of before had none
+  for (const auto& [name, one] : listed.items()) {
+    if (!one.is_object() || !one.contains("uid") || !one.at("uid").is_number_unsigned() || !one.contains("cgroup_id") ||
+        !one.at("cgroup_id").is_number_unsigned())
+      return fail("state", file_ + " has a run that is not ours: " + name, "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
+    runs[name] = {one.at("uid").get<std::uint32_t>(), one.at("cgroup_id").get<std::uint64_t>()};
+  }
   all_ = std::move(all);
+  runs_ = std::move(runs);
   return {};
+}
+
+Result<void> Assignments::set_run(const std::string& sandbox, Run run) {
+  runs_[sandbox] = run;
+  return save();
+}
+
+Result<void> Assignments::remove_run(const std::string& sandbox) {
+  if (runs_.erase(sandbox) == 0) return {};
+  return save();
 }
 
 Result<void> Assignments::set(const std::string& sandbox, Assignment assignment) {
@@ -49,13 +69,15 @@ Result<void> Assignments::remove(const std::string& sandbox) {
 Result<void> Assignments::save() const {
   Json sandboxes = Json::object();
   for (const auto& [name, one] : all_) sandboxes[name] = {{"policy", one.policy}, {"cgroup_id", one.cgroup_id}};
-  const Json whole = {{"version", 1}, {"sandboxes", sandboxes}};
+  Json runs = Json::object();
+  for (const auto& [name, one] : runs_) runs[name] = {{"uid", one.uid}, {"cgroup_id", one.cgroup_id}};
+  const Json whole = {{"version", 1}, {"sandboxes", sandboxes}, {"runs", runs}};
   const std::string text = whole.dump(2) + "\n", fresh = file_ + ".new";
   const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   const bool written = file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
                        std::rename(fresh.c_str(), file_.c_str()) == 0;
   if (written) return {};
-  return fail("state", "cannot write " + file_ + ": " + std::strerror(errno), "after a restart sandboxes will not follow their policies' files", errno);
+  return fail("state", "cannot write " + file_ + ": " + std::strerror(errno), "after a restart sandboxes will not follow their policies' files, and no run of a user begins", errno);
 }
 
 }  // namespace sbpf::service

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which sandboxes this service gave which policy by name: those follow the policy's file. Kept in /run, so that it lives
-// as long as the sandboxes do: past a restart of the service, not of the host.
+// as long as the sandboxes do: past a restart of the service, not of the host. Also whose the sandboxes of users are.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,12 @@ struct Assignment {
   std::uint64_t cgroup_id = 0;  // another sandbox may come to bear the name
 };
 
+// A sandbox of a user's, for as long as that one's connection.
+struct Run {
+  std::uint32_t uid = 0;
+  std::uint64_t cgroup_id = 0;  // 0: it is being made, or that was cut short
+};
+
 class Assignments {
  public:
   explicit Assignments(std::string file) : file_(std::move(file)) {}
@@ -27,13 +33,19 @@ class Assignments {
   Result<void> set(const std::string& sandbox, Assignment assignment);
   Result<void> remove(const std::string& sandbox);
 
+  // Likewise.
+  Result<void> set_run(const std::string& sandbox, Run run);
+  Result<void> remove_run(const std::string& sandbox);
+
   const std::map<std::string, Assignment>& all() const { return all_; }
+  const std::map<std::string, Run>& runs() const { return runs_; }
 
  private:
   Result<void> save() const;
 
   std::string file_;
   std::map<std::string, Assignment> all_;
+  std::map<std::string, Run> runs_;
 };
 
 }  // namespace sbpf::service

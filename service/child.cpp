@@ -32,8 +32,10 @@ Result<Pipe> make_pipe() {
 [[noreturn]] void become(const Command& command, char* const* arguments, char* const* environment, std::array<int, 3> streams, pid_t parent) {
   for (int i = 0; i < 3; i++)
     if (::dup2(streams[static_cast<std::size_t>(i)], i) < 0) ::_exit(125);
-  if (command.policy_fd >= 0 && command.policy_fd != 3 && ::dup2(command.policy_fd, 3) < 0) ::_exit(125);
-  if (command.policy_fd == 3) ::fcntl(3, F_SETFD, 0);
+  // Out of the way first: one may have the other's number.
+  const int policy = ::fcntl(command.policy_fd, F_DUPFD_CLOEXEC, 10), process = ::fcntl(command.process_fd, F_DUPFD_CLOEXEC, 10);
+  if (command.policy_fd >= 0 && ::dup2(policy, 3) < 0) ::_exit(125);
+  if (command.process_fd >= 0 && ::dup2(process, 4) < 0) ::_exit(125);
   if (command.ends_with_us && (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || ::getppid() != parent)) ::_exit(125);
   sigset_t none;
   sigemptyset(&none);

@@ -19,6 +19,7 @@ namespace sbpf::service {
 struct Command {
   std::vector<std::string> arguments;  // [0] is the path of the executable
   int policy_fd = -1;                  // appears as descriptor 3; not owned
+  int process_fd = -1;                 // appears as descriptor 4; not owned
   bool ends_with_us = true;            // SIGTERM when this process dies, however it does
 };
 

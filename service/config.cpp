@@ -65,7 +65,9 @@ void read_limits(Reader& reader, const YamlNode& node, const std::string& key, L
               {"body_bytes", number(1024, 1 << 20, [&out](std::size_t n) { out.body_bytes = n; })},
               {"receive_seconds", number(1, 600, [&out](std::size_t n) { out.receive = std::chrono::seconds(n); })},
               {"request_seconds", number(1, 3600, [&out](std::size_t n) { out.request = std::chrono::seconds(n); })},
-              {"watch_seconds", number(1, 60, [&out](std::size_t n) { out.watch = std::chrono::seconds(n); })}},
+              {"watch_seconds", number(1, 60, [&out](std::size_t n) { out.watch = std::chrono::seconds(n); })},
+              {"runs", number(0, 4000, [&out](std::size_t n) { out.runs = n; })},
+              {"runs_per_user", number(0, 4000, [&out](std::size_t n) { out.runs_per_user = n; })}},
              {});
 }
 

@@ -21,6 +21,8 @@ struct Limits {
   std::chrono::seconds receive{10};        // for a request to arrive, and for the client to take what is written
   std::chrono::seconds request{60};        // for `sbpf` to carry a request out
   std::chrono::seconds watch{3};           // a watch that makes no pass for so long is started anew
+  std::size_t runs = 256;                  // sandboxes of users at once, by POST /v1/runs
+  std::size_t runs_per_user = 16;          // likewise, of one who is not root
 };
 
 struct Config {

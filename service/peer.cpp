@@ -80,7 +80,7 @@ Result<void> may(const Peer& peer, Wants what, gid_t group) {
   if (what == Wants::change)
     return fail("not_permitted", "only root may change sandboxes, and the caller has uid " + std::to_string(peer.uid), "call as root");
   if (peer.gid == group || std::ranges::find(peer.groups, group) != peer.groups.end()) return {};
-  return fail("not_permitted", "uid " + std::to_string(peer.uid) + " is not in the group that may read", "add the user to the service's group, or call as root");
+  return fail("not_permitted", "uid " + std::to_string(peer.uid) + " is not in the service's group", "add the user to the service's group, or call as root");
 }
 
 }  // namespace sbpf::service

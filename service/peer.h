@@ -35,7 +35,7 @@ std::string cgroup_root(std::string_view mountinfo);
 // What lies below sbpf's own cgroup is a sandbox's, whether the watch has seen it or not.
 std::string sandbox_of(const std::string& cgroup, const std::string& root, const std::map<std::string, Json>& sandboxes);
 
-enum class Wants { read, change };
+enum class Wants { read, run, change };  // run: a sandbox of one's own, or to end it
 // Errors: "not_permitted".
 Result<void> may(const Peer& peer, Wants what, gid_t group);
 

@@ -10,7 +10,7 @@
 
 namespace sbpf::service {
 
-enum class Asks { preflight, sandboxes, sandbox, events, policies, metrics, health, attach, swap, detach };
+enum class Asks { preflight, sandboxes, sandbox, events, policies, metrics, health, attach, swap, detach, run };
 
 struct Route {
   Asks asks = Asks::health;
@@ -24,11 +24,12 @@ Result<Route> route(std::string_view method, std::string_view target);
 
 Wants wants(Asks asks);
 
-// The body of POST /v1/sandboxes and, without cgroup and name, of PUT …/policy.
+// The body of POST /v1/sandboxes; without cgroup and name, of PUT …/policy; with pid, and a name or none, of POST /v1/runs.
 struct Change {
   std::string cgroup, name;
   std::string policy;       // by name…
   std::string policy_text;  // …or as it is; exactly one of both is given
+  int pid = 0;
 };
 
 // Errors: "bad_body": not JSON, an unknown key, one that is missing or given twice, a value of another kind.
@@ -37,6 +38,9 @@ Result<Change> parse_change(std::string_view body, Asks asks);
 // Names of sandboxes and of policies: 1 to 63 of a-z A-Z 0-9 . _ -, the first a letter or a digit. So none is a path or
 // an option.
 bool is_name(std::string_view text);
+
+// What the sandbox of a run is called: with the user's number, so that nobody takes a name that others go by.
+std::string run_name(uid_t uid, const std::string& name);
 
 // The HTTP status of a failure, whether it comes from here or from `sbpf`.
 unsigned status_of(const Error& error);

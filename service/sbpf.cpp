@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/sbpf.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
 namespace sbpf::service {
 namespace {
 
@@ -10,6 +16,23 @@ std::string text_in(const Json& object, const char* key) {
 }
 
 }  // namespace
+
+Result<Fd> text_file(const std::string& content) {
+  Fd fd(::memfd_create("policy_text", MFD_CLOEXEC));
+  if (fd && ::write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size())) return fd;
+  return fail("spawn", std::string("cannot hand the policy over: ") + std::strerror(errno), "", errno);
+}
+
+Error for_caller(Error error) {
+  constexpr std::string_view kFile = kTextFile;
+  for (std::size_t at = error.message.find(kFile); at != std::string::npos; at = error.message.find(kFile))
+    error.message.replace(at, kFile.size(), "policy_text");
+  return error;
+}
+
+bool less_than_asked(const Json& status) {
+  return !status.value("isolation_active", false) && !(status.value("mode", "") == "audit" && status.value("hooks_attached", 0) == status.value("hooks_total", -1));
+}
 
 Error error_in(const Json& answer) {
   const auto found = answer.find("error");

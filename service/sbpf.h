@@ -4,12 +4,23 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/fd.h"
 #include "service/asio.h"
 #include "service/child.h"
 
 namespace sbpf::service {
 
 using Json = nlohmann::ordered_json;
+
+// The policy's text as a file that has no name: nothing is left of it, whoever dies. Errors: "spawn".
+Result<Fd> text_file(const std::string& content);
+// Where `sbpf` finds it.
+inline constexpr const char* kTextFile = "/proc/self/fd/3";
+// An error of a command that was given such a file, for the caller who sent a text.
+Error for_caller(Error error);
+
+// Is what came of it less than what was asked for? An audit policy blocks nothing, and is asked for as such.
+bool less_than_asked(const Json& status);
 
 // What an object with "error" says; "sbpf" where it says nothing.
 Error error_in(const Json& answer);

@@ -152,7 +152,8 @@ asio::awaitable<void> Server::turn_away(Stream stream) {
 
 asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
   served_++;
-  const std::shared_ptr<void> done(nullptr, [this](void*) { served_--; });
+  bool counted = true;
+  const std::shared_ptr<void> done(nullptr, [this, &counted](void*) { served_ -= counted ? 1 : 0; });
   beast::flat_buffer buffer;
   for (;;) {
     const Limits limits = core_.config.limits;
@@ -182,11 +183,17 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
       asked = route({request.method_string().data(), request.method_string().size()}, {request.target().data(), request.target().size()});
     }
     // Who may not is told nothing but that, whatever was asked for.
-    auto allowed = api_.permit(peer, asked ? wants(asked->asks) : Wants::read);
+    Wants what = asked ? wants(asked->asks) : Wants::read;
+    if (asked && asked->asks == Asks::detach && api_.runs().owned_by(asked->name, peer.uid)) what = Wants::run;
+    auto allowed = api_.permit(peer, what);
     if (!allowed) asked = tl::unexpected<Error>(allowed.error());
     if (asked && asked->asks == Asks::events) {
       co_await stream_events(stream, asked->name);
       co_return;
+    }
+    if (asked && asked->asks == Asks::run) {
+      if (co_await serve_run(stream, peer, std::move(parser.get().body()), version, keep_alive, counted)) co_return;
+      continue;
     }
     Reply reply;
     if (asked)
@@ -201,6 +208,28 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
     co_await close_gently(stream);
     co_return;
   }
+}
+
+asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version, bool keep_alive, bool& counted) {
+  std::string name;
+  Reply reply = co_await api_.runs().start(peer, std::move(body), name);
+  core_.metrics.request(reply.status);
+  const bool runs = !name.empty();
+  Response response = response_of(std::move(reply), version, runs || keep_alive);
+  const bool told = co_await write(stream, response, core_.config.limits.receive);
+  if (!runs && told && keep_alive) co_return false;
+  if (runs && told) {
+    // Those of users have a limit of their own.
+    counted = false;
+    served_--;
+    stream.expires_never();
+    std::array<char, 1> more;
+    Quiet ended;
+    co_await stream.async_read_some(asio::buffer(more), asio::redirect_error(asio::use_awaitable, ended));
+  }
+  if (runs) co_await api_.runs().end(name);
+  co_await close_gently(stream);
+  co_return true;
 }
 
 asio::awaitable<void> Server::stream_events(Stream& stream, std::string sandbox) {

@@ -85,6 +85,7 @@ void Service::policies_changed() { asio::co_spawn(core_.context, api_.follow_pol
 void Service::run() {
   handle_signals();
   asio::co_spawn(core_.context, watch_.run(), [this](std::exception_ptr) { core_.context.stop(); });
+  asio::co_spawn(core_.context, api_.runs().end_lost(), ignore);
   asio::co_spawn(core_.context, server_.run(), ignore);
   asio::co_spawn(core_.context, core_.directory->run(), ignore);
   core_.context.run();

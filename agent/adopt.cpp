@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf adopt`: what `run` does for root, done by the service for a user: a new sandbox, and that user's process in it.
+#include <signal.h>
+
+#include "agent/agent.h"
+#include "agent/change.h"
+#include "agent/fs_view.h"
+#include "agent/guard.h"
+#include "agent/held.h"
+#include "agent/host.h"
+#include "agent/places.h"
+#include "agent/streams.h"
+#include "agent/strays.h"
+#include "agent/undo.h"
+#include "agent/verify.h"
+#include "policy/filesystem.h"
+
+namespace sbpf::agent {
+namespace {
+
+// A process that is confined already would exchange its sandbox for one of its own choice.
+Result<void> check_outside(const HeldProcess& process, const Kernel& kernel, const Cgroup& root) {
+  auto mount = cgroup2_mount();
+  auto cgroup = process.cgroup();
+  if (!mount) return tl::unexpected<Error>(mount.error());
+  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+  const std::string place = *mount + *cgroup + "/";
+  bool inside = place.starts_with(root.path() + "/");
+  for (const sbpf_sandbox& record : records(kernel))
+    if (auto box = Cgroup::open_by_id(record.cgroup_id)) inside = inside || place.starts_with(box->path() + "/");
+  if (inside) return fail("process_unfit", "the process is in a sandbox", "a process stays in the sandbox that it is in");
+  return {};
+}
+
+// As its own mount namespace has the paths: the service has another one.
+Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, pid_t pid) {
+  if (!policy::has_paths(policy)) return policy::compile(policy, 1, policy::FsView{});
+  auto seat = seat_of_process(pid);
+  if (!seat) return tl::unexpected<Error>(seat.error());
+  auto view = look_up(kernel, policy, *seat);
+  if (!view) return tl::unexpected<Error>(view.error());
+  return policy::compile(policy, 1, *view);
+}
+
+}  // namespace
+
+Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
+  const auto refuse = [](const std::string& what, std::string hint) {
+    return fail("needs_root", what + " is not for a run of who is not root", std::move(hint));
+  };
+  if (uid != 0 && policy.launch.user && policy.launch.user->uid != uid)
+    return refuse("process.user", "leave it out: the program runs as its caller");
+  if (uid != 0 && (policy.launch.capabilities.dangerously_all || !policy.launch.capabilities.keep.empty()))
+    return refuse("process.capabilities", "leave it out: a program keeps no capability that its caller does not have");
+  if (policy.launch.dangerously_allow_new_privileges)
+    return refuse("process.dangerously_allow_new_privileges", "leave it out: the program could become another user's in this sandbox");
+  if (!policy.secrets.empty()) return refuse("process.secrets", "hand the program what it needs by its stdin, or start it as root");
+  if (!policy.network.hosts.empty()) return refuse("network.connect with host names", "list addresses, or start it as root: names need a resolver");
+  return {};
+}
+
+Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options) {
+  const Owner owner{options.uid, options.gid, options.parent};
+  if (auto fit = check_for_user(policy, owner.uid); !fit) return tl::unexpected<Error>(fit.error());
+  const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
+  if (!checked) return tl::unexpected<Error>(checked.error());
+  // Refused before the lock is waited for, and before anything is made.
+  {
+    auto first = HeldProcess::hold(options.pidfd, owner);
+    if (!first) return tl::unexpected<Error>(first.error());
+  }
+  auto lock = lock_host_to_load();
+  if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
+  const bool loaded_before = Kernel::is_pinned();
+  auto kernel = ready_kernel();
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  Undo undo(*kernel, loaded_before);
+  collect_garbage(*kernel);
+  auto root = root_cgroup();
+  if (!root) return tl::unexpected<Error>(root.error());
+  if (find_record(*kernel, options.name))
+    return fail("sandbox_exists", "a sandbox named " + options.name + " exists", "choose another name");
+  auto process = HeldProcess::hold(options.pidfd, owner);
+  if (!process) return tl::unexpected<Error>(process.error());
+  if (auto outside = check_outside(*process, *kernel, *root); !outside) return tl::unexpected<Error>(outside.error());
+  auto streams = process->stdio();
+  if (!streams) return tl::unexpected<Error>(streams.error());
+  auto stdio = inspect_stdio(*checked, {(*streams)[0].get(), (*streams)[1].get(), (*streams)[2].get()});
+  if (!stdio) return tl::unexpected<Error>(stdio.error());
+  auto image = compile_from(*kernel, policy, process->pid());
+  if (!image) return tl::unexpected<Error>(image.error());
+
+  auto cgroup = Cgroup::create(root->path() + "/" + options.name);
+  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+  undo.has(*cgroup, options.name);
+  if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+  const Change change(*kernel, Change::set_up, cgroup->id(), options.name);
+  SandboxSpec spec{options.name, 0, *stdio, nullptr};
+  std::vector<Fd> links;
+  if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up) return tl::unexpected<Error>(explain_failure(up.error()));
+  links.clear();  // the pins hold them
+  auto record = find_record(*kernel, options.name);
+  if (!record) return tl::unexpected<Error>(record.error());
+  Status status = read_status(*kernel, *record, true);
+  const bool wanted = status.isolation == Isolation::active ||
+                      (status.isolation == Isolation::degraded && policy.mode == policy::Mode::audit);
+  if (!wanted) {
+    const std::string reason = status.degraded.empty() ? "unknown" : status.degraded.front().reason;
+    return tl::unexpected<Error>(explain_failure(
+        {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
+  }
+  // It is alone until here, so a failure before kills nobody.
+  if (auto moved = process->move_to(*cgroup); !moved) return tl::unexpected<Error>(moved.error());
+  if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  undo.keep_all();
+  status.processes = 1;
+  return status;
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The answer to a request.
+#pragma once
+
+#include <string>
+
+#include "service/requests.h"
+
+namespace sbpf::service {
+
+struct Reply {
+  unsigned status = 200;
+  std::string type = "application/json";
+  std::string body;
+};
+
+inline Reply reply_of(const Error& error) { return {status_of(error), "application/json", error_body(error)}; }
+
+// A JSON text of one line.
+inline std::string text(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace sbpf::service

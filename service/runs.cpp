@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "service/runs.h"
+
+#include <fcntl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+
+#include "service/log.h"
+#include "service/sbpf.h"
+
+namespace sbpf::service {
+namespace {
+
+constexpr std::chrono::milliseconds kFirstPause(200), kLongestPause(5000);
+
+std::string made_up_name() {
+  std::uint64_t number = 0;
+  (void)!::getrandom(&number, sizeof number, 0);
+  char digits[17];
+  (void)std::snprintf(digits, sizeof digits, "%016llx", static_cast<unsigned long long>(number));
+  return digits;
+}
+
+enum class Place { gone, ours, of_another };
+
+// Is it the run's cgroup that is there? Then everything in it is killed, at once.
+Place kill_all(const std::string& path, std::uint64_t cgroup_id) {
+  const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  struct stat info {};
+  if (!directory || ::fstat(directory.get(), &info) != 0) return Place::gone;
+  if (cgroup_id != 0 && info.st_ino != cgroup_id) return Place::of_another;
+  const Fd file(::openat(directory.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
+  if (file) (void)!::write(file.get(), "1", 1);
+  return Place::ours;
+}
+
+}  // namespace
+
+bool Runs::owned_by(const std::string& name, uid_t uid) const {
+  const auto run = core_.assignments.runs().find(name);
+  return run != core_.assignments.runs().end() && run->second.uid == uid;
+}
+
+Result<void> Runs::check_limits(const Peer& peer, const std::string& name) const {
+  const auto& runs = core_.assignments.runs();
+  const Limits& limits = core_.config.limits;
+  const auto of_peer = static_cast<std::size_t>(std::ranges::count_if(runs, [&](const auto& run) { return run.second.uid == peer.uid; }));
+  if (peer.uid != 0 && of_peer >= limits.runs_per_user)
+    return fail("too_many_runs", "uid " + std::to_string(peer.uid) + " has " + std::to_string(of_peer) + " runs already", "end one, or raise limits.runs_per_user of sbpfd.yaml");
+  if (runs.size() >= limits.runs)
+    return fail("too_many_runs", std::to_string(runs.size()) + " runs of users are under way already", "try again later, or raise limits.runs of sbpfd.yaml");
+  if (runs.contains(name)) return fail("sandbox_exists", "a run named " + name + " exists", "choose another name");
+  return {};
+}
+
+asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change, const std::string& name) {
+  // From here on the number cannot come to mean another process; whose it is is looked at after this.
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, change.pid, 0)));
+  if (!process) co_return fail("process_gone", "there is no process " + std::to_string(change.pid), "give one that waits to be confined", errno);
+  Fd file;
+  std::string reference = kTextFile;
+  if (change.policy.empty()) {
+    auto made = text_file(change.policy_text);
+    if (!made) co_return tl::unexpected<Error>(made.error());
+    file = std::move(*made);
+  } else {
+    reference = core_.policies->reference(change.policy);
+  }
+  Command command;
+  command.arguments = {core_.sbpf, "adopt", "--json", "--name=" + name, "--policy=" + reference, "--pidfd=4"};
+  command.arguments.push_back("--uid=" + std::to_string(peer.uid));
+  command.arguments.push_back("--gid=" + std::to_string(peer.gid));
+  command.arguments.push_back("--parent=" + std::to_string(peer.pid));
+  command.policy_fd = file.get();
+  command.process_fd = process.get();
+  Result<Json> status = co_await ask(core_.context, std::move(command), core_.config.limits.request);
+  if (!status) co_return tl::unexpected<Error>(for_caller(status.error()));
+  if (less_than_asked(*status)) co_return fail("less_isolation", "the sandbox has less isolation than its policy asks for", "run `sbpf preflight` as root");
+  co_return status;
+}
+
+asio::awaitable<Reply> Runs::start(Peer peer, std::string body, std::string& name) {
+  auto change = parse_change(body, Asks::run);
+  if (!change) co_return reply_of(change.error());
+  if (core_.directory->being_written().contains(change->policy + ".yaml"))
+    co_return reply_of(Error{"busy", "the file of policy " + change->policy + " is being written", "try again when it is", 0, "", true});
+  const std::string wanted = run_name(peer.uid, change->name.empty() ? made_up_name() : change->name);
+  if (auto free = check_limits(peer, wanted); !free) co_return reply_of(free.error());
+  if (auto written = core_.assignments.set_run(wanted, {peer.uid, 0}); !written) {
+    (void)core_.assignments.remove_run(wanted);
+    co_return reply_of(written.error());
+  }
+  Result<Json> status = co_await adopt(peer, *change, wanted);
+  const std::uint64_t cgroup_id = status ? status->value("cgroup_id", std::uint64_t{0}) : 0;
+  Result<void> kept;
+  if (status) kept = core_.assignments.set_run(wanted, {peer.uid, cgroup_id});
+  if (!status || !kept) {
+    // `sbpf` has removed what it made, unless it was killed.
+    co_await end(wanted);
+    co_return reply_of(status ? kept.error() : status.error());
+  }
+  log::info("run " + wanted + " of uid " + std::to_string(peer.uid), {{"SANDBOX", wanted}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change->pid)}});
+  name = wanted;
+  (*status)["owner"] = peer.uid;
+  co_return Reply{201, "application/json", text(*status)};
+}
+
+asio::awaitable<void> Runs::end(std::string name) {
+  const auto known = core_.assignments.runs().find(name);
+  if (known == core_.assignments.runs().end()) co_return;
+  const std::string path = core_.cgroup_root + "/sbpf/" + name;
+  const std::uint64_t cgroup_id = known->second.cgroup_id;
+  asio::steady_timer timer(core_.context);
+  for (auto pause = kFirstPause; kill_all(path, cgroup_id) == Place::ours; pause = std::min(2 * pause, kLongestPause)) {
+    Command command;
+    command.arguments = {core_.sbpf, "kill", "--json", name};
+    command.ends_with_us = false;
+    Result<Json> done = co_await ask(core_.context, std::move(command), core_.config.limits.request);
+    if (done) break;
+    // A cgroup without a sandbox: `sbpf` was killed while it made one.
+    if (::rmdir(path.c_str()) == 0 || errno == ENOENT) break;
+    if (done.error().code != "no_such_sandbox") log::error("run " + name + " cannot be ended yet", done.error(), {{"SANDBOX", name}});
+    timer.expires_after(pause);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
+  if (auto removed = core_.assignments.remove_run(name); !removed) log::error("run " + name, removed.error(), {{"SANDBOX", name}});
+}
+
+asio::awaitable<void> Runs::end_lost() {
+  std::vector<std::string> names;
+  for (const auto& [name, run] : core_.assignments.runs()) names.push_back(name);
+  for (const std::string& name : names) {
+    log::warning("run " + name + " is ended: its connection went with the service before", {{"SANDBOX", name}});
+    co_await end(name);
+  }
+}
+
+}  // namespace sbpf::service

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sandboxes of users: POST /v1/runs. Each lives as long as the connection that asked for it.
+#pragma once
+
+#include <string>
+
+#include "service/core.h"
+#include "service/peer.h"
+#include "service/reply.h"
+
+namespace sbpf::service {
+
+class Runs {
+ public:
+  explicit Runs(Core& core) : core_(core) {}
+
+  // Makes a sandbox and has `sbpf adopt` move the peer's waiting child into it. 201: `name` is the sandbox's, and whoever
+  // called ends it by end(); any other reply: there is none. Whose it is is written down before there is anything.
+  asio::awaitable<Reply> start(Peer peer, std::string body, std::string& name);
+  // Kills what runs in it and removes it, however long that takes.
+  asio::awaitable<void> end(std::string name);
+  // Those that a service of before left, whose connections went with it.
+  asio::awaitable<void> end_lost();
+
+  bool owned_by(const std::string& name, uid_t uid) const;
+
+ private:
+  Result<void> check_limits(const Peer& peer, const std::string& name) const;
+  asio::awaitable<Result<Json>> adopt(const Peer& peer, const Change& change, const std::string& name);
+
+  Core& core_;
+};
+
+}  // namespace sbpf::service
