@@ -65,6 +65,11 @@ bool all_are(const std::map<std::string, std::string>& fields, const char* key, 
   return n > 0;
 }
 
+bool is_alive(int pidfd) {
+  pollfd ended{pidfd, POLLIN, 0};
+  return ::poll(&ended, 1, 0) == 0;
+}
+
 }  // namespace
 
 Result<void> check_process(std::string_view status, const Owner& owner) {
@@ -82,13 +87,14 @@ Result<void> check_process(std::string_view status, const Owner& owner) {
 
 Result<HeldProcess> HeldProcess::hold(int pidfd, const Owner& owner) {
   const auto info = fields_of(read_all("/proc/self/fdinfo/" + std::to_string(pidfd)));
-  const auto number = info.find("Pid");
-  const pid_t pid = number == info.end() ? 0 : static_cast<pid_t>(std::strtol(number->second.c_str(), nullptr, 10));
+  const auto found = info.find("Pid");
+  const pid_t pid = found == info.end() ? 0 : static_cast<pid_t>(std::strtol(found->second.c_str(), nullptr, 10));
   if (pid <= 0) return tl::unexpected<Error>(gone());
   // A stranger that has the number by now is not the pidfd's, and is let go without having been stopped.
   if (::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) != 0) {
-    if (errno == ESRCH) return tl::unexpected<Error>(gone());
-    return unfit("cannot be held: " + std::string(std::strerror(errno)), "no debugger may trace it, and /proc/sys/kernel/yama/ptrace_scope be below 3");
+    const int number = errno;
+    if (number == ESRCH || !is_alive(pidfd)) return tl::unexpected<Error>(gone());
+    return unfit("cannot be held: " + std::string(std::strerror(number)), "no debugger may trace it, and /proc/sys/kernel/yama/ptrace_scope be below 3");
   }
   HeldProcess held(pidfd, pid);
   if (!held.alive()) return tl::unexpected<Error>(gone());
@@ -104,10 +110,7 @@ HeldProcess::~HeldProcess() {
   if (pid_ > 0) (void)::ptrace(PTRACE_DETACH, pid_, nullptr, nullptr);
 }
 
-bool HeldProcess::alive() const {
-  pollfd ended{pidfd_, POLLIN, 0};
-  return ::poll(&ended, 1, 0) == 0;
-}
+bool HeldProcess::alive() const { return is_alive(pidfd_); }
 
 Result<void> HeldProcess::wait_until_stopped() const {
   for (int i = 0; i < kStopSteps; i++) {

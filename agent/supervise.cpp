@@ -35,10 +35,6 @@ Fd make_timer(std::chrono::milliseconds first, std::chrono::milliseconds period)
   return timer;
 }
 
-int exit_code(int status) {
-  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 }  // namespace
 
 TerminalGuard::TerminalGuard() {
@@ -63,24 +59,29 @@ void restore_signals() {
   ::signal(SIGPIPE, SIG_DFL);
 }
 
-Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record,
-                       const RunOptions& options)
-    : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options) {
+int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
+
+ForwardedSignals::ForwardedSignals() {
   sigset_t mask;
   ::sigemptyset(&mask);
   for (int signal : kForwarded) ::sigaddset(&mask, signal);
   for (int signal : kFromTerminal) ::sigaddset(&mask, signal);
   ::sigprocmask(SIG_BLOCK, &mask, &old_mask_);
-  signals_ = Fd(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
+  fd_ = Fd(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+ForwardedSignals::~ForwardedSignals() { ::sigprocmask(SIG_SETMASK, &old_mask_, nullptr); }
+
+Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record,
+                       const RunOptions& options)
+    : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options) {
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
   ring_ = open_ring(kernel, record.cgroup_id);
 }
 
-Supervisor::~Supervisor() { ::sigprocmask(SIG_SETMASK, &old_mask_, nullptr); }
-
-void Supervisor::forward_signal(pid_t pid) {
+void ForwardedSignals::forward(pid_t pid) const {
   signalfd_siginfo info{};
-  while (::read(signals_.get(), &info, sizeof info) == sizeof info) {
+  while (::read(fd_.get(), &info, sizeof info) == sizeof info) {
     const int signal = static_cast<int>(info.ssi_signo);
     const bool from_terminal = signal == SIGINT || signal == SIGQUIT;
     // The kernel's own (a key on the terminal) went to the whole foreground group, the program included.
@@ -141,7 +142,7 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
   RunResult result;
   if (options_.timeout) deadline_ = make_timer(*options_.timeout, std::chrono::milliseconds(0));
   std::array<pollfd, 7> waiting{{{pidfd.get(), POLLIN, 0},
-                                 {signals_.get(), POLLIN, 0},
+                                 {signals_.fd(), POLLIN, 0},
                                  {watch_timer_.get(), POLLIN, 0},
                                  {deadline_.get(), POLLIN, 0},
                                  {mountinfo_.get(), POLLPRI, 0},
@@ -150,7 +151,7 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
   int status = 0;
   while (true) {
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
-    if (waiting[1].revents != 0) forward_signal(pid);
+    if (waiting[1].revents != 0) signals_.forward(pid);
     if (waiting[2].revents != 0) watch();
     if (waiting[3].revents != 0) {
       result.timed_out = true;
@@ -170,7 +171,7 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
     if (waiting[0].revents != 0) break;
   }
   ::waitpid(pid, &status, 0);
-  result.exit_code = result.timed_out ? 124 : exit_code(status);
+  result.exit_code = result.timed_out ? 124 : exit_code_of(status);
   // What the program left running ends with it; a frozen cgroup dies too.
   if (cgroup_.populated()) (void)cgroup_.kill();
   if (resolver_) relay_names(kernel_, resolver_->told);

@@ -29,11 +29,29 @@ class TerminalGuard {
 // Unblocks all signals and gives SIGPIPE its default, in the child before exec.
 void restore_signals();
 
-// Blocks the signals that are forwarded, from construction on, so that none is lost between spawn and wait.
+// The exit code of a program that ended so, as a shell has it: 128+n for signal n.
+int exit_code_of(int wait_status);
+
+// Blocks the signals that are meant for the program, from construction to destruction, so that none is lost between spawn and
+// wait.
+class ForwardedSignals {
+ public:
+  ForwardedSignals();
+  ~ForwardedSignals();
+  ForwardedSignals(const ForwardedSignals&) = delete;
+  ForwardedSignals& operator=(const ForwardedSignals&) = delete;
+
+  int fd() const { return fd_.get(); }  // readable when there are some
+  void forward(pid_t pid) const;
+
+ private:
+  Fd fd_;
+  sigset_t old_mask_{};
+};
+
 class Supervisor {
  public:
   Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const RunOptions& options);
-  ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
@@ -48,7 +66,6 @@ class Supervisor {
   RunResult wait(pid_t pid, const Fd& pidfd);
 
  private:
-  void forward_signal(pid_t pid);
   void watch();
   // Carries out on_loss, as the policy that is in force now says, and tells. An audit policy only tells.
   void answer_loss();
@@ -58,13 +75,13 @@ class Supervisor {
   const Cgroup& cgroup_;
   sbpf_sandbox record_;
   const RunOptions& options_;
-  Fd signals_, watch_timer_, deadline_;
+  ForwardedSignals signals_;
+  Fd watch_timer_, deadline_;
   Fd ring_, mountinfo_;
   std::function<void()> mounts_changed_;
   const ResolverProcess* resolver_ = nullptr;
   bool lost_ = false;
   std::uint64_t moved_out_ = 0;
-  sigset_t old_mask_{};
 };
 
 }  // namespace sbpf::agent

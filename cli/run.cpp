@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -14,6 +15,8 @@
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/input.h"
+#include "cli/run_user.h"
+#include "cli/service_client.h"
 
 namespace sbpf::cli {
 namespace {
@@ -25,6 +28,7 @@ struct RunArgs {
   std::string name;
   std::string timeout;
   std::string user;
+  std::string socket;  // of sbpfd; "": the usual one, for who is not root
   std::vector<std::string> env;
   bool quiet = false;
   bool events = false;
@@ -104,6 +108,33 @@ void tell_end(const agent::RunResult& result, const DenialSummary& denials, cons
     tell(std::to_string(result.lost_events) + " events were lost: these are not all denials (verdicts are unaffected)");
 }
 
+std::string service_headline(const Json& status) {
+  const std::string what = status.value("isolation_active", false) ? "isolation active (" : "AUDIT ONLY, nothing is blocked (";
+  return what + std::to_string(status.value("hooks_attached", 0)) + "/" + std::to_string(status.value("hooks_total", 0)) + " hooks) policy=" +
+         status.value("policy", Json::object()).value("name", "") + " cgroup=" + status.value("cgroup", "");
+}
+
+// Of who is not root.
+std::string usual_socket() {
+  const char* named = std::getenv("SBPF_SOCKET");
+  return named != nullptr && *named != '\0' ? named : kServiceSocket;
+}
+
+// By way of sbpfd: it alone may make sandboxes for who is not root.
+Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, const agent::RunOptions& options, const Session& session) {
+  if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
+  if (args.events)
+    return fail("usage", "--events is for root", "`curl -N --unix-socket /run/sbpf/api.sock http://sbpf/v1/sandboxes/NAME/events` shows them");
+  auto result = run_as_user(policy, options, args.socket.empty() ? usual_socket() : args.socket, [&](const Json& status) {
+    tell(printable(service_headline(status)));
+    tell_status(session.status_fd, status);
+  });
+  if (!result) return tl::unexpected<Error>(result.error());
+  tell_status(session.status_fd, {{"exit", {{"code", result->exit_code}, {"timed_out", result->timed_out}}}});
+  if (!args.quiet && result->timed_out) tell("timed out: every process of the sandbox was killed");
+  return result->exit_code;
+}
+
 Result<int> run(const RunArgs& args, const Session& session) {
   if (auto usable = check_status_fd(session.status_fd); !usable) return tl::unexpected<Error>(usable.error());
   if (session.command.empty())
@@ -114,6 +145,7 @@ Result<int> run(const RunArgs& args, const Session& session) {
   if (!options) return tl::unexpected<Error>(options.error());
 
   ignore_broken_pipes();  // nothing ends the watch over a running sandbox; the program gets the default back
+  if (::geteuid() != 0 || !args.socket.empty()) return run_by_service(args, loaded->policy, *options, session);
   DenialSummary denials;
   options->on_warning = [](const std::string& text) { tell("warning: " + printable(text)); };
   options->on_active = [&](const agent::Status& status) {
@@ -163,6 +195,8 @@ void add_run(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   sub->add_option("--status-fd", session.status_fd, "Write status, end and errors there as JSON lines")
       ->type_name("FD");
+  sub->add_option("--socket", args->socket, "By way of sbpfd there (who is not root: by default $SBPF_SOCKET, else /run/sbpf/api.sock)")
+      ->type_name("PATH");
   sub->add_flag("--events", args->events, "Show each denial as it happens");
   sub->add_flag("-q,--quiet", args->quiet, "Say nothing about denials");
   sub->footer(kRunFooter);

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run_user.h"
+
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+
+#include "agent/seccomp_ready.h"
+#include "agent/spawn.h"
+#include "agent/supervise.h"
+#include "cli/service_client.h"
+
+namespace sbpf::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+// Is it what was asked for? The service's word is taken for what it verified, not for which policy that was.
+Result<void> check_status(const Json& status, const policy::Policy& policy) {
+  const Json in_force = status.value("policy", Json::object());
+  if (in_force.value("sha256", "") != policy::hex(policy::sha256(policy)))
+    return fail("isolation_not_active", "sbpfd put another policy in force than was asked for", "sbpf and sbpfd must be of one version");
+  if (status.value("isolation_active", false) || policy.mode == policy::Mode::audit) return {};
+  return fail("isolation_not_active", "sbpfd did not verify the isolation", "run `sbpf preflight` as root");
+}
+
+constexpr auto kNever = Clock::time_point::max();
+
+// Milliseconds until then, for poll(2); -1: never.
+int until(Clock::time_point deadline) {
+  if (deadline == kNever) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<long long>(left, 0, 1 << 30));
+}
+
+// Until the program has ended; true: sbpfd went away meanwhile, and so it was killed.
+bool wait_for_end(const agent::WaitingChild& child, const ServiceClient& service, const agent::ForwardedSignals& signals,
+                  Clock::time_point deadline, agent::RunResult& result) {
+  const auto end = [&child] { (void)::syscall(SYS_pidfd_send_signal, child.pidfd().get(), SIGKILL, nullptr, 0); };
+  bool lost = false;
+  std::array<pollfd, 3> waiting{{{child.pidfd().get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {service.fd(), POLLIN, 0}}};
+  for (;;) {
+    const int ready = ::poll(waiting.data(), waiting.size(), until(deadline));
+    if (ready < 0 && errno != EINTR) return true;
+    if (ready > 0 && waiting[0].revents != 0) return lost;
+    if (ready > 0 && waiting[1].revents != 0) signals.forward(child.pid());
+    if (ready > 0 && waiting[2].revents != 0) {
+      lost = true;
+      waiting[2].fd = -1;
+      end();
+    }
+    if (Clock::now() >= deadline) {
+      deadline = kNever;
+      result.timed_out = true;
+      end();  // the rest of the sandbox ends with the connection
+    }
+  }
+}
+
+}  // namespace
+
+Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::RunOptions& options, const std::string& socket,
+                                     const std::function<void(const Json&)>& on_active) {
+  if (auto possible = agent::check_for_user(policy, ::geteuid()); !possible) return tl::unexpected<Error>(possible.error());
+  auto filters = agent::seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
+  if (!filters) return tl::unexpected<Error>(filters.error());
+  agent::Launch launch{agent::privileges_of(policy), std::move(*filters)};
+  launch.privileges.as_user = ::geteuid() != 0;
+  auto service = ServiceClient::connect(socket);
+  if (!service) return tl::unexpected<Error>(service.error());
+  auto child = agent::WaitingChild::start(launch, options);
+  if (!child) return tl::unexpected<Error>(child.error());
+  Json request = {{"pid", child->pid()}, {"policy_text", policy::canonical(policy)}};
+  if (!options.name.empty()) request["name"] = options.name;
+  auto status = service->post("/v1/runs", request);
+  if (!status) return tl::unexpected<Error>(status.error());
+  if (auto right = check_status(*status, policy); !right) return tl::unexpected<Error>(right.error());
+  const agent::TerminalGuard terminal;
+  const agent::ForwardedSignals signals;
+  on_active(*status);
+  if (auto started = child->go_on(); !started) return tl::unexpected<Error>(started.error());
+  const auto deadline = options.timeout ? Clock::now() + *options.timeout : kNever;
+  agent::RunResult result;
+  const bool lost = wait_for_end(*child, *service, signals, deadline, result);
+  int ended = 0;
+  (void)::waitpid(child->pid(), &ended, 0);
+  result.exit_code = result.timed_out ? 124 : agent::exit_code_of(ended);
+  service->finish();
+  if (lost) return fail("service_lost", "sbpfd went away, and the program was killed", "see `systemctl status sbpfd`; what else runs in the sandbox ends when it is back");
+  return result;
+}
+
+}  // namespace sbpf::cli

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+# A client of POST /v1/runs that does what `sbpf run` would not: users.py SOCKET CASE…, a line "CASE: STATUS CODE" each.
+import ctypes, json, os, signal, socket, sys, threading, time
+
+libc = ctypes.CDLL(None)
+text = "version: 1\nname: users\n"
+
+
+class Server:
+    def __init__(self, path):
+        self.s = socket.socket(socket.AF_UNIX)
+        self.s.settimeout(120)
+        self.s.connect(path)
+        self.f = self.s.makefile("rb")
+
+    def end(self):
+        self.s.shutdown(socket.SHUT_WR)
+        self.f.read()
+
+    def post(self, body):
+        data = json.dumps(body).encode()
+        self.s.sendall(b"POST /v1/runs HTTP/1.1\r\nHost: sbpf\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
+        status = int(self.f.readline().split()[1])
+        length = 0
+        while (line := self.f.readline().strip()):
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+        return status, json.loads(self.f.read(length))
+
+
+def child(then=None, nnp=True):
+    """A child that waits for a byte, and then does it; (pid, the pipe's end)."""
+    back_r, back_w = os.pipe()
+    r, w = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(r, 3)
+        os.dup2(back_w, 4)
+        os.closerange(5, 64)
+        if nnp:
+            libc.prctl(38, 1, 0, 0, 0)
+        if then == "threads":
+            threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+        if then == "descriptor":
+            os.open("/etc/passwd", os.O_RDONLY)
+        told = os.getpid()
+        if then == "grandchild" and (told := os.fork()) == 0:
+            time.sleep(100)
+            os._exit(0)
+        os.write(4, str(told).encode())
+        if os.read(3, 1) and callable(then):
+            then()
+        os._exit(0)
+    os.close(r)
+    os.close(back_w)
+    told = int(os.read(back_r, 16))
+    os.close(back_r)
+    return pid, told, w
+
+
+def ask(path, pid, **body):
+    return Server(path).post({"pid": pid, "policy_text": text} | body)
+
+
+def show(name, answer):
+    status, body = answer
+    print("%s: %d %s" % (name, status, body.get("error", {}).get("code", body.get("isolation_active"))), flush=True)
+
+
+def refused(path, name, pid=None, then=None, nnp=True, **body):
+    own, told, _ = child(then, nnp)
+    show(name, ask(path, pid or told, **body))
+    os.kill(own, signal.SIGKILL)
+    os.waitpid(own, 0)
+    if then == "grandchild":
+        os.kill(told, signal.SIGKILL)
+
+
+def start(path, then, **body):
+    """A run that was let in: (connection, answer, pid, pipe)."""
+    own, _, w = child(then)
+    server = Server(path)
+    return server, server.post({"pid": own, "policy_text": text} | body), own, w
+
+
+def setuid_program():
+    os.execv("/usr/bin/su", ["su", "-c", "id -u"])
+
+
+path = sys.argv[1]
+for case in sys.argv[2:]:
+    if case.startswith("pid="):
+        refused(path, "stranger", pid=int(case[4:]))
+    elif case == "no-new-privs":
+        refused(path, case, nnp=False)
+    elif case in ("threads", "grandchild", "descriptor"):
+        refused(path, case, then=case)
+    elif case == "itself":
+        refused(path, case, pid=os.getpid())
+    elif case == "gone":
+        own, _, _ = child()
+        os.kill(own, signal.SIGKILL)
+        os.waitpid(own, 0)
+        show(case, ask(path, own))
+    elif case == "dead":  # not waited for: its number is its own still
+        own, _, _ = child()
+        os.kill(own, signal.SIGKILL)
+        time.sleep(0.2)
+        show(case, ask(path, own))
+        os.waitpid(own, 0)
+    elif case == "policies":
+        for name, more in (("user", "process: {user: {uid: 0, gid: 0}}\n"), ("capabilities", "process: {capabilities: [NET_RAW]}\n"),
+                           ("new-privileges", "process: {seccomp: dangerously_unconfined, dangerously_allow_new_privileges: true}\n"),
+                           ("secrets", "process: {secrets: [{name: A, file: /etc/shadow}]}\n"),
+                           ("names", "network: {connect: [{host: a.example.org, ports: [443], protocol: tcp}]}\n"),
+                           ("invalid", "network: 7\n")):
+            refused(path, "policy/" + name, policy_text=text + more)
+    elif case == "body":
+        show(case + "/no-pid", Server(path).post({"policy_text": text}))
+        show(case + "/key", ask(path, 1, cgroup="/x"))
+        show(case + "/name", ask(path, 1, name="../x"))
+    elif case == "inside":  # a sandbox is not left by way of another one
+        server, answer, own, w = start(path, lambda: time.sleep(100))
+        show(case + "/first", answer)
+        show(case + "/again", ask(path, own))
+        server.end()
+    elif case == "limit":
+        kept = []
+        while len(kept) < 40 and (not kept or kept[-1][1][0] == 201):
+            kept.append(start(path, lambda: time.sleep(100)))
+        show("%s/%d" % (case, len(kept)), kept[-1][1])
+        for server, answer, _, _ in kept:
+            server.end()
+    elif case.startswith("stay="):  # a run that goes on; its processes, one of them out of the client's reach
+        def two():
+            if os.fork() == 0:
+                os.setsid()
+            time.sleep(600)
+        server, answer, own, w = start(path, two, name=case[5:])
+        show(case, answer)
+        os.write(w, b"x")
+        time.sleep(600)

@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Sandboxes of who is not root: `sbpf run` by way of sbpfd, what that refuses, and that nothing is left when either dies.
+. "$(dirname "$0")/lib.sh"
+socket=/run/sbpf/api.sock
+url=http://sbpf
+fake=/tmp/users-$$.sock
+keep_loaded
+chmod 755 "$tmp"
+readers=$(getent group sbpf | cut -d: -f3)
+printf 'limits: {receive_seconds: 3, request_seconds: 240, watch_seconds: 20, runs_per_user: 2}\n' >"$tmp/sbpfd.yaml"
+start() {
+  sbpfd --config "$tmp/sbpfd.yaml" >>"$tmp/log" 2>&1 &
+  daemon=$!
+  within 120 curl -sf -o /dev/null --unix-socket $socket $url/healthz
+}
+as() { setpriv --reuid "$1" --regid "$1" --groups "$2" "${@:3}"; }
+user() { as 4242 "$readers" "$@"; }
+ask() { as "$1" "$readers" curl -s -m 90 -o /dev/null -w '%{http_code}' --unix-socket $socket "${@:2}"; }
+exists() { [[ -e $cgroots/sbpf/$1 ]]; }
+gone() { ! exists "$1" && ! sbpf list | grep -qx "$1"; }
+ended() { ! pgrep -f "$1" >/dev/null; }
+start
+
+# ---- what a user's run is ----
+serve tcp 127.0.0.1 7001
+serve tcp 127.0.0.1 7002
+out=$(user sbpf run -- sh -c 'echo out; exit 7' 2>"$tmp/err"); is run/code 7 $?
+is run/output out "$out"
+has run/active "isolation active ($hooks_here/$hooks_here hooks) policy=no-network" "$(cat "$tmp/err")"
+has run/cgroup "$cgroots/sbpf/u4242-" "$(cat "$tmp/err")"
+is run/stdin in "$(echo in | user sbpf run -q -- cat 2>/dev/null)"
+cat >"$tmp/allow.yaml" <<P
+version: 1
+name: allow
+network: {connect: [{address: 127.0.0.1, ports: [7001], protocol: tcp}]}
+P
+try() { user sbpf run -q --policy "$1" -- "$probe" connect tcp 127.0.0.1 "$2" 2>/dev/null; }
+is network/control 0 "$(user "$probe" connect tcp 127.0.0.1 7001)"
+is network/none 1 "$(try no-network 7001)"
+is network/allowed 0 "$(try "$tmp/allow.yaml" 7001)"
+is network/not-allowed 1 "$(try "$tmp/allow.yaml" 7002)"
+is network/visits "2 0" "$(visits tcp 127.0.0.1 7001) $(visits tcp 127.0.0.1 7002)"
+out=$(SECRET=1 user sbpf run -q -- sh -c 'grep -E "^(Uid|CapPrm|CapEff|NoNewPrivs|Seccomp):" /proc/self/status; env; ls /proc/self/fd' 2>/dev/null)
+has process/uid $'Uid:\t4242\t4242\t4242\t4242' "$out"
+has process/capabilities $'CapPrm:\t0000000000000000\nCapEff:\t0000000000000000' "$out"
+has process/no-new-privs $'NoNewPrivs:\t1\nSeccomp:\t2' "$out"
+hasnt process/environment SECRET "$out"
+is process/descriptors "0 1 2 3" "$(sed -n '/^[0-9]$/p' <<<"$out" | xargs)"  # 3: of ls
+echo hidden >"$tmp/hidden"
+cat >"$tmp/files.yaml" <<P
+version: 1
+name: files
+filesystem: {default: read, deny: [$tmp/hidden]}
+P
+is files/control hidden "$(user cat "$tmp/hidden")"
+is files/denied "" "$(user sbpf run -q --policy "$tmp/files.yaml" -- cat "$tmp/hidden" 2>/dev/null)"
+is files/others out "$(user sbpf run -q --policy "$tmp/files.yaml" -- echo out 2>/dev/null)"
+user sbpf run -q -- /nowhere 2>/dev/null; is exec/not-found 127 $?
+user sbpf run -q --timeout 2s -- sh -c 'setsid sleep 7177 & sleep 7177' 2>/dev/null; is timeout/code 124 $?
+is timeout/nothing-runs 0 "$(ended 'sleep 7177'; echo $?)"
+user sbpf run -q --status-fd 3 -- sleep 5 3>"$tmp/status" 2>/dev/null; is lasts/past-receive-seconds 0 $?
+is lasts/status "True 0" "$(head -1 "$tmp/status" | json 'd["isolation_active"]') $(tail -1 "$tmp/status" | json 'd["exit"]["code"]')"
+is left/no-sandbox keeper "$(sbpf list)"
+is left/no-entry "{}" "$(jq -c .runs /run/sbpf/service.json)"
+
+# ---- whom and what it refuses ----
+out=$(as 4244 4244 sbpf run -- true 2>&1); is refuse/not-in-group 125 $?
+has refuse/not-in-group-hint "usermod -aG sbpf" "$out"
+out=$(user sbpf run --socket "$tmp/none.sock" -- true 2>&1); is refuse/no-service 125 $?
+has refuse/no-service-hint "systemctl start sbpfd" "$out"
+as 4242 "$readers" python3 -IS -c 'import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); time.sleep(60)' "$fake" &
+servers+=($!)
+within 20 test -S "$fake"
+out=$(user sbpf run --socket "$fake" -- true 2>&1); is refuse/fake-service 125 $?
+has refuse/fake-service-why "uid 4242" "$out"
+out=$(user sbpf run -- sbpf run -- true 2>&1); is refuse/from-inside 125 $?
+printf 'version: 1\nname: root\nprocess: {capabilities: [NET_RAW]}\n' >"$tmp/root.yaml"
+out=$(user sbpf run --policy "$tmp/root.yaml" -- true 2>&1); is refuse/needs-root 2 $?
+has refuse/needs-root-why process.capabilities "$out"
+is refuse/user 2 "$(user sbpf run --user 0:0 -- true 2>/dev/null; echo $?)"
+cp "$here/users.py" "$tmp"
+user python3 -IS "$tmp/users.py" $socket pid=1 pid=$daemon no-new-privs threads grandchild descriptor itself gone dead policies body inside limit >"$tmp/said" 2>&1
+while read -r name wanted; do
+  is "refuse/$name" "$wanted" "$(sed -n "s|^$name: ||p" "$tmp/said" | sort -u)"
+done <<'W'
+stranger 403 not_your_process
+no-new-privs 400 process_unfit
+threads 400 process_unfit
+grandchild 403 not_your_process
+descriptor 400 process_unfit
+itself 403 not_your_process
+gone 400 process_gone
+dead 400 process_gone
+policy/user 400 needs_root
+policy/capabilities 400 needs_root
+policy/new-privileges 400 needs_root
+policy/secrets 400 needs_root
+policy/names 400 needs_root
+policy/invalid 400 invalid_policy
+body/no-pid 400 bad_body
+body/key 400 bad_body
+body/name 400 bad_body
+inside/first 201 True
+inside/again 400 process_unfit
+limit/3 429 too_many_runs
+W
+is refuse/strangers-live "" "$(grep -h sbpf/u4242 /proc/1/cgroup /proc/$daemon/cgroup)"
+
+# ---- owners ----
+user sbpf run -q --name mine -- sleep 7178 2>/dev/null &
+mine=$!
+within 60 exists u4242-mine
+within 60 pgrep -f 'sleep 7178' >/dev/null
+is owner/reads 200 "$(ask 4242 $url/v1/sandboxes/u4242-mine)"
+is owner/others-read 200 "$(ask 4243 $url/v1/sandboxes/u4242-mine)"
+is owner/others-end 403 "$(ask 4243 -X DELETE $url/v1/sandboxes/u4242-mine)"
+is owner/others-end-by-kill 403 "$(ask 4243 -X DELETE "$url/v1/sandboxes/u4242-mine?kill=true")"
+is owner/others-sandbox 403 "$(ask 4242 -X DELETE $url/v1/sandboxes/keeper)"
+is owner/swap 403 "$(ask 4242 -X PUT -d '{"policy": "no-network"}' $url/v1/sandboxes/u4242-mine/policy)"
+is owner/runs-on 0 "$(exists u4242-mine; echo $?)"
+is owner/ends 200 "$(ask 4242 -X DELETE $url/v1/sandboxes/u4242-mine)"
+wait $mine; is owner/client-ends 137 $?
+
+# ---- deaths ----
+user sbpf run -q --name dies -- sh -c 'setsid sleep 7179 & setsid -w sleep 7179' 2>/dev/null &
+within 60 exists u4242-dies
+within 60 pgrep -f 'sleep 7179' >/dev/null
+kill -TERM "$(pgrep -f '^sbpf run -q --name dies' | head -1)"
+within 20 ended 'sleep 7179'; is signal/all-ended 0 $?
+within 20 gone u4242-dies; is signal/gone 0 $?
+user python3 -IS "$tmp/users.py" $socket stay=killed >"$tmp/said" 2>&1 &
+within 60 grep -q 201 "$tmp/said"
+within 20 sh -c "[ \$(wc -l <$cgroots/sbpf/u4242-killed/cgroup.procs) = 2 ]"; is killed/runs 0 $?
+inside=$(cat $cgroots/sbpf/u4242-killed/cgroup.procs)
+kill -9 "$(pgrep -f 'users.py.*stay=killed' | head -1)"
+before=${EPOCHREALTIME/./}
+within 20 gone u4242-killed; is killed/gone 0 $?
+is killed/soon 0 "$(((${EPOCHREALTIME/./} - before) / 5000000))"
+echo "gone after $((${EPOCHREALTIME/./} - before)) us" >&2
+# shellcheck disable=SC2086
+is killed/processes "" "$(ps -o pid= $inside)"
+
+user sbpf run -q --name own -- sh -c 'setsid sleep 7180 & sleep 7180' 2>"$tmp/err" &
+client=$!
+user python3 -IS "$tmp/users.py" $socket stay=lost >"$tmp/said" 2>&1 &
+within 60 grep -q 201 "$tmp/said"
+within 60 pgrep -f 'sleep 7180' >/dev/null
+kill -9 $daemon
+wait $daemon 2>/dev/null
+wait $client; is service-killed/client 125 $?
+has service-killed/told "sbpfd went away" "$(cat "$tmp/err")"
+is service-killed/confined 0 "$(grep -q . $cgroots/sbpf/u4242-lost/cgroup.procs; echo $?)"
+# What a service that was killed in the middle leaves: a name, and a cgroup without a sandbox. And a name that is another's.
+mkdir $cgroots/sbpf/u4242-half $cgroots/sbpf/u4242-other
+# Moved when they run: nothing is executed there, where no sandbox is.
+sleep 7181 &
+half=$!
+sleep 7182 &
+other=$!
+within 20 pgrep -f 'sleep 7182' >/dev/null
+echo $half >$cgroots/sbpf/u4242-half/cgroup.procs
+echo $other >$cgroots/sbpf/u4242-other/cgroup.procs
+jq '.runs += {"u4242-half": {uid: 4242, cgroup_id: 0}, "u4242-other": {uid: 4242, cgroup_id: 1}}' /run/sbpf/service.json >"$tmp/state"
+cp "$tmp/state" /run/sbpf/service.json
+start
+for name in own lost half; do
+  within 30 gone u4242-$name; is service-killed/$name 0 $?
+done
+within 20 ended 'sleep 718[01]'; is service-killed/all-ended 0 $?
+is service-killed/others-stay 0 "$(kill -0 $other; echo $?)"
+kill $other
+wait $other 2>/dev/null
+rmdir $cgroots/sbpf/u4242-other 2>/dev/null
+is service-killed/again 0 "$(user sbpf run -q -- true 2>/dev/null; echo $?)"
+is service-killed/no-entry "{}" "$(jq -c .runs /run/sbpf/service.json)"
+kill $daemon
+wait $daemon; is end/code 0 $?
+cat "$tmp/log" >&2
+rm -f "$fake"
+clean; is left/nothing "" "$(left_behind)"
+finish
