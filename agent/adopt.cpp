@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf adopt`: what `run` does for root, done by the service for a user: a new sandbox, and that user's process in it.
-#include <signal.h>
+#include <algorithm>
+#include <fstream>
+#include <limits>
+#include <optional>
 
 #include "agent/agent.h"
 #include "agent/change.h"
@@ -30,6 +33,31 @@ Result<void> check_outside(const HeldProcess& process, const Kernel& kernel, con
     if (auto box = Cgroup::open_by_id(record.cgroup_id)) inside = inside || place.starts_with(box->path() + "/");
   if (inside) return fail("process_unfit", "the process is in a sandbox", "a process stays in the sandbox that it is in");
   return {};
+}
+
+template <typename Number>
+void lower(std::optional<Number>& limit, std::optional<std::uint64_t> other) {
+  if (other) limit = static_cast<Number>(std::min<std::uint64_t>(limit.value_or(std::numeric_limits<Number>::max()), *other));
+}
+
+// The number in a file of a cgroup; nothing where there is no limit, or no controller.
+std::optional<std::uint64_t> limit_in(const std::string& cgroup, const char* file) {
+  std::ifstream in(cgroup + "/" + file);
+  std::uint64_t number = 0;
+  return in >> number ? std::optional(number) : std::nullopt;
+}
+
+// The policy's limits, and no more than those of the cgroups that the process comes from, which it leaves: a user's slice has
+// some, and a sandbox is not a way around them.
+policy::Limits limits_within(policy::Limits limits, const std::string& mount, std::string cgroup) {
+  for (; !cgroup.empty() && cgroup != "/"; cgroup.resize(cgroup.rfind('/'))) {
+    const std::string path = mount + cgroup;
+    lower(limits.processes, limit_in(path, "pids.max"));
+    lower(limits.memory_bytes, limit_in(path, "memory.max"));
+    std::ifstream cpu(path + "/cpu.max");
+    if (std::uint64_t quota = 0, period = 0; cpu >> quota >> period && period > 0) lower(limits.cpu_millis, quota * 1000 / period);
+  }
+  return limits;
 }
 
 // As its own mount namespace has the paths: the service has another one.
@@ -93,7 +121,10 @@ Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options) 
   auto cgroup = Cgroup::create(root->path() + "/" + options.name);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   undo.has(*cgroup, options.name);
-  if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+  auto mount = cgroup2_mount();
+  auto from = process->cgroup();
+  if (!mount || !from) return tl::unexpected<Error>(mount ? from.error() : mount.error());
+  if (auto limited = apply_limits(*cgroup, limits_within(policy.limits, *mount, *from)); !limited) return tl::unexpected<Error>(limited.error());
   const Change change(*kernel, Change::set_up, cgroup->id(), options.name);
   SandboxSpec spec{options.name, 0, *stdio, nullptr};
   std::vector<Fd> links;

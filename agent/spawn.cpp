@@ -127,9 +127,13 @@ Result<void> how_it_started(int report, pid_t pid, const std::string& program) {
 // In the waiting child: all but stdio and these two is closed.
 void close_all_but(int one, int other) {
   const auto low = static_cast<unsigned>(std::min(one, other)), high = static_cast<unsigned>(std::max(one, other));
-  const auto close_range = [](unsigned first, unsigned last) { if (first <= last) ::syscall(SYS_close_range, first, last, 0u); };
-  close_range(3, low - 1);
-  close_range(low + 1, high - 1);
+  // Up to, and without, `end`. Where stdio was closed, these two may have its numbers.
+  const auto close_range = [](unsigned first, unsigned end) {
+    first = std::max(first, 3u);
+    if (first < end) ::syscall(SYS_close_range, first, end - 1, 0u);
+  };
+  close_range(3, low);
+  close_range(low + 1, high);
   close_range(high + 1, ~0u);
 }
 

@@ -130,6 +130,8 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
     if (!names(entry.lost, one.what)) fresh.push_back(one);
   if (entry.first) {
     read(entry, lost);
+    // Taken down between the look and the reading: it is over, and nobody lost anything.
+    if (lost.empty() && entry.status.isolation == Isolation::inactive && !confirmed(record, entry)) return false;
     // What was moved out before this watch began, and is not back or gone, nobody may have answered.
     entry.moved_out = std::ranges::any_of(entry.status.degraded, [](const Degradation& d) { return d.what == "processes"; }) ? 0 : record.moved_out;
     entry.canary_due = now + static_cast<std::int64_t>(record.cgroup_id * 7919 % 60) * kSecond;

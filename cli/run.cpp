@@ -176,7 +176,8 @@ The policy is in the kernel, read back and proven by a canary before the first i
 nothing runs and the exit code is 125. The program gets the variables of process.env and of --env, and no others.
 --status-fd receives one JSON object a line: the status (as `sbpf status --json`), then {"loss":...} and
 {"event":...} as they come, and {"exit":{"code","timed_out","denials","would_deny","lost_events"}}; or, if the
-program was not run, {"error":{"code","message","hint","domain","retryable"}}.)";
+program was not run, {"error":{"code","message","hint","domain","retryable"}}.
+Who is not root needs sbpfd, and to be a member of its group: docs/SERVICE.md.)";
 
 }  // namespace
 

@@ -34,7 +34,8 @@ Result<void> Assignments::load() {
     all[name] = {one.at("policy").get<std::string>(), one.at("cgroup_id").get<std::uint64_t>()};
   }
   std::map<std::string, Run> runs;
-  const Json listed = read.value("runs", Json::object());  // a service of before had none
+  const Json listed = read.contains("runs") ? read.at("runs") : Json::object();  // a service of before had none
+  if (!listed.is_object()) return fail("state", file_ + " is not readable", "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
   for (const auto& [name, one] : listed.items()) {
     if (!one.is_object() || !one.contains("uid") || !one.at("uid").is_number_unsigned() || !one.contains("cgroup_id") ||
         !one.at("cgroup_id").is_number_unsigned())

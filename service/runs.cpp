@@ -58,7 +58,8 @@ Result<void> Runs::check_limits(const Peer& peer, const std::string& name) const
     return fail("too_many_runs", "uid " + std::to_string(peer.uid) + " has " + std::to_string(of_peer) + " runs already", "end one, or raise limits.runs_per_user of sbpfd.yaml");
   if (runs.size() >= limits.runs)
     return fail("too_many_runs", std::to_string(runs.size()) + " runs of users are under way already", "try again later, or raise limits.runs of sbpfd.yaml");
-  if (runs.contains(name)) return fail("sandbox_exists", "a run named " + name + " exists", "choose another name");
+  // Also one of root's, whose name it should not have.
+  if (runs.contains(name) || ::access((core_.cgroup_root + "/sbpf/" + name).c_str(), F_OK) == 0) return fail("sandbox_exists", "a run named " + name + " exists", "choose another name");
   return {};
 }
 
@@ -88,7 +89,7 @@ asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change
   co_return status;
 }
 
-asio::awaitable<Reply> Runs::start(Peer peer, std::string body, std::string& name) {
+asio::awaitable<Reply> Runs::start(Peer peer, std::string body, StartedRun& started) {
   auto change = parse_change(body, Asks::run);
   if (!change) co_return reply_of(change.error());
   if (core_.directory->being_written().contains(change->policy + ".yaml"))
@@ -104,21 +105,27 @@ asio::awaitable<Reply> Runs::start(Peer peer, std::string body, std::string& nam
   Result<void> kept;
   if (status) kept = core_.assignments.set_run(wanted, {peer.uid, cgroup_id});
   if (!status || !kept) {
-    // `sbpf` has removed what it made, unless it was killed.
-    co_await end(wanted);
+    // `sbpf` has removed what it made, unless it was killed. What was there before is not ours.
+    const bool of_another = !status && (status.error().code == "sandbox_exists" || status.error().code == "cgroup_exists");
+    if (of_another) (void)core_.assignments.remove_run(wanted);
+    co_await end({wanted, cgroup_id});
     co_return reply_of(status ? kept.error() : status.error());
   }
   log::info("run " + wanted + " of uid " + std::to_string(peer.uid), {{"SANDBOX", wanted}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change->pid)}});
-  name = wanted;
+  started = {wanted, cgroup_id};
   (*status)["owner"] = peer.uid;
   co_return Reply{201, "application/json", text(*status)};
 }
 
-asio::awaitable<void> Runs::end(std::string name) {
-  const auto known = core_.assignments.runs().find(name);
-  if (known == core_.assignments.runs().end()) co_return;
+asio::awaitable<void> Runs::end(StartedRun run) {
+  const std::string name = run.name;
+  const std::uint64_t cgroup_id = run.cgroup_id;
+  const auto ours = [&] {
+    const auto known = core_.assignments.runs().find(name);
+    return known != core_.assignments.runs().end() && known->second.cgroup_id == cgroup_id;
+  };
+  if (!ours()) co_return;
   const std::string path = core_.cgroup_root + "/sbpf/" + name;
-  const std::uint64_t cgroup_id = known->second.cgroup_id;
   asio::steady_timer timer(core_.context);
   for (auto pause = kFirstPause; kill_all(path, cgroup_id) == Place::ours; pause = std::min(2 * pause, kLongestPause)) {
     Command command;
@@ -132,16 +139,26 @@ asio::awaitable<void> Runs::end(std::string name) {
     timer.expires_after(pause);
     co_await timer.async_wait(asio::use_awaitable);
   }
+  if (!ours()) co_return;
   if (auto removed = core_.assignments.remove_run(name); !removed) log::error("run " + name, removed.error(), {{"SANDBOX", name}});
 }
 
 asio::awaitable<void> Runs::end_lost() {
-  std::vector<std::string> names;
-  for (const auto& [name, run] : core_.assignments.runs()) names.push_back(name);
-  for (const std::string& name : names) {
-    log::warning("run " + name + " is ended: its connection went with the service before", {{"SANDBOX", name}});
-    co_await end(name);
+  std::vector<StartedRun> runs;
+  for (const auto& [name, run] : core_.assignments.runs()) runs.push_back({name, run.cgroup_id});
+  for (const StartedRun& run : runs) {
+    log::warning("run " + run.name + " is ended: its connection went with the service before", {{"SANDBOX", run.name}});
+    co_await end(run);
   }
+}
+
+asio::awaitable<Reply> Runs::end_of_owner(std::string name) {
+  const auto run = core_.assignments.runs().find(name);
+  if (run == core_.assignments.runs().end() || run->second.cgroup_id == 0)
+    co_return reply_of(Error{"no_such_sandbox", "no run is named " + name, "GET /v1/sandboxes lists the names", 0, "", false});
+  co_await end({name, run->second.cgroup_id});
+  const Json body = {{"killed", name}};
+  co_return Reply{200, "application/json", text(body)};
 }
 
 }  // namespace sbpf::service

@@ -10,15 +10,22 @@
 
 namespace sbpf::service {
 
+struct StartedRun {
+  std::string name;             // of the sandbox; "": there is none
+  std::uint64_t cgroup_id = 0;
+};
+
 class Runs {
  public:
   explicit Runs(Core& core) : core_(core) {}
 
-  // Makes a sandbox and has `sbpf adopt` move the peer's waiting child into it. 201: `name` is the sandbox's, and whoever
-  // called ends it by end(); any other reply: there is none. Whose it is is written down before there is anything.
-  asio::awaitable<Reply> start(Peer peer, std::string body, std::string& name);
-  // Kills what runs in it and removes it, however long that takes.
-  asio::awaitable<void> end(std::string name);
+  // Makes a sandbox and has `sbpf adopt` move the peer's waiting child into it. 201: `started` is set, and whoever called ends
+  // it by end(); any other reply: there is none. Whose it is is written down before there is anything.
+  asio::awaitable<Reply> start(Peer peer, std::string body, StartedRun& started);
+  // Kills what runs in it and removes it, however long that takes. A run of this name with another cgroup stays.
+  asio::awaitable<void> end(StartedRun run);
+  // The same, of DELETE by its owner.
+  asio::awaitable<Reply> end_of_owner(std::string name);
   // Those that a service of before left, whose connections went with it.
   asio::awaitable<void> end_lost();
 

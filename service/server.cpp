@@ -184,7 +184,8 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
     }
     // Who may not is told nothing but that, whatever was asked for.
     Wants what = asked ? wants(asked->asks) : Wants::read;
-    if (asked && asked->asks == Asks::detach && api_.runs().owned_by(asked->name, peer.uid)) what = Wants::run;
+    const bool of_owner = asked && asked->asks == Asks::detach && peer.uid != 0 && api_.runs().owned_by(asked->name, peer.uid);
+    if (of_owner) what = Wants::run;
     auto allowed = api_.permit(peer, what);
     if (!allowed) asked = tl::unexpected<Error>(allowed.error());
     if (asked && asked->asks == Asks::events) {
@@ -196,7 +197,9 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
       continue;
     }
     Reply reply;
-    if (asked)
+    if (asked && of_owner)
+      reply = co_await api_.runs().end_of_owner(asked->name);
+    else if (asked)
       reply = co_await api_.answer(*asked, std::move(parser.get().body()));
     else
       reply = reply_of(asked.error());
@@ -211,10 +214,10 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
 }
 
 asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version, bool keep_alive, bool& counted) {
-  std::string name;
-  Reply reply = co_await api_.runs().start(peer, std::move(body), name);
+  StartedRun run;
+  Reply reply = co_await api_.runs().start(peer, std::move(body), run);
   core_.metrics.request(reply.status);
-  const bool runs = !name.empty();
+  const bool runs = !run.name.empty();
   Response response = response_of(std::move(reply), version, runs || keep_alive);
   const bool told = co_await write(stream, response, core_.config.limits.receive);
   if (!runs && told && keep_alive) co_return false;
@@ -227,7 +230,7 @@ asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, std::s
     Quiet ended;
     co_await stream.async_read_some(asio::buffer(more), asio::redirect_error(asio::use_awaitable, ended));
   }
-  if (runs) co_await api_.runs().end(name);
+  if (runs) co_await api_.runs().end(run);
   co_await close_gently(stream);
   co_return true;
 }

@@ -63,7 +63,7 @@ _sbpf() {
   fi
 
   case $command in
-    run) options="--policy --name --timeout --user --env --status-fd --events --quiet -- --help" ;;
+    run) options="--policy --name --timeout --user --env --status-fd --socket --events --quiet -- --help" ;;
     env) options="--policy --env -- --help" ;;
     attach) options="--cgroup --policy --name --evict --keep-open-sockets --json --help" ;;
     origin) options="--json --help" ;;

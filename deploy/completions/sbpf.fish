@@ -54,6 +54,7 @@ complete -c sbpf -n '__sbpf_using run' -s t -l timeout -x -d 'Kill it after this
 complete -c sbpf -n '__sbpf_using run' -s u -l user -x -a '(__fish_complete_users)' -d 'Run it as this user'
 complete -c sbpf -n '__sbpf_using run env' -s e -l env -x -d 'Give the program NAME=VALUE'
 complete -c sbpf -n '__sbpf_using run' -l status-fd -x -d 'Write status as JSON lines'
+complete -c sbpf -n '__sbpf_using run' -l socket -r -d 'By way of sbpfd there'
 complete -c sbpf -n '__sbpf_using run' -l events -d 'Show each denial as it happens'
 complete -c sbpf -n '__sbpf_using run' -s q -l quiet -d 'Say nothing about denials'
 complete -c sbpf -n '__sbpf_using attach' -s c -l cgroup -x -a '(__fish_complete_directories)' -d 'Cgroup directory'

@@ -56,6 +56,14 @@ P
 is files/control hidden "$(user cat "$tmp/hidden")"
 is files/denied "" "$(user sbpf run -q --policy "$tmp/files.yaml" -- cat "$tmp/hidden" 2>/dev/null)"
 is files/others out "$(user sbpf run -q --policy "$tmp/files.yaml" -- echo out 2>/dev/null)"
+mkdir $cgroots/few
+echo +pids >$cgroots/cgroup.subtree_control
+echo 30 >$cgroots/few/pids.max
+limit() { sh -c "echo \$\$ >$cgroots/few/cgroup.procs; exec \"\$@\"" sh setpriv --reuid 4242 --regid 4242 --groups "$readers" sbpf run -q --policy "$1" -- sh -c "cat $cgroots/\$(cut -d: -f3 /proc/self/cgroup)/pids.max" 2>/dev/null; }
+for n in 12 64; do printf 'version: 1\nname: n\nprocess: {limits: {processes: %s}}\n' $n >"$tmp/$n.yaml"; done
+is limits/of-the-policy 12 "$(limit "$tmp/12.yaml")"
+is limits/of-its-slice "30 30" "$(limit "$tmp/64.yaml") $(limit no-network)"
+within 20 rmdir $cgroots/few
 user sbpf run -q -- /nowhere 2>/dev/null; is exec/not-found 127 $?
 user sbpf run -q --timeout 2s -- sh -c 'setsid sleep 7177 & sleep 7177' 2>/dev/null; is timeout/code 124 $?
 is timeout/nothing-runs 0 "$(ended 'sleep 7177'; echo $?)"
@@ -121,6 +129,15 @@ is owner/swap 403 "$(ask 4242 -X PUT -d '{"policy": "no-network"}' $url/v1/sandb
 is owner/runs-on 0 "$(exists u4242-mine; echo $?)"
 is owner/ends 200 "$(ask 4242 -X DELETE $url/v1/sandboxes/u4242-mine)"
 wait $mine; is owner/client-ends 137 $?
+
+sbpf run -q --name u4242-rooted -- sleep 7183 &
+within 60 exists u4242-rooted
+within 60 pgrep -f '^sleep 7183' >/dev/null
+is owner/name-of-roots 125 "$(user sbpf run -q --name rooted -- true 2>"$tmp/err"; echo $?)"
+has owner/name-of-roots-why exists "$(cat "$tmp/err")"
+is owner/name-of-roots-ends 403 "$(ask 4242 -X DELETE $url/v1/sandboxes/u4242-rooted)"
+is owner/roots-runs-on 0 "$(pgrep -f '^sleep 7183' >/dev/null; echo $?)"
+sbpf kill u4242-rooted
 
 # ---- deaths ----
 user sbpf run -q --name dies -- sh -c 'setsid sleep 7179 & setsid -w sleep 7179' 2>/dev/null &

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The service's pure parts: configuration, requests, who may, what the watch tells, metrics.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <fstream>
+
+#include "service/assignments.h"
 #include "service/config.h"
 #include "service/metrics.h"
 #include "service/peer.h"
@@ -28,12 +33,14 @@ TEST(Config, SaysNothingIsDefaults) {
 TEST(Config, ReadsEveryKey) {
   auto config = parse_config(
       "socket: /run/a.sock\ngroup: ops\nsbpf: /usr/bin/sbpf\npolicies: /p\nlog_level: debug\nmetrics: false\n"
-      "limits: {connections: 2, body_bytes: 1024, receive_seconds: 3, request_seconds: 4, watch_seconds: 5}\n", "f.yaml");
+      "limits: {connections: 2, body_bytes: 1024, receive_seconds: 3, request_seconds: 4, watch_seconds: 5, runs: 6, runs_per_user: 0}\n", "f.yaml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->group, "ops");
   EXPECT_EQ(config->log_level, LogLevel::debug);
   EXPECT_FALSE(config->metrics);
   EXPECT_EQ(config->limits.watch, std::chrono::seconds(5));
+  EXPECT_EQ(config->limits.runs, 6u);
+  EXPECT_EQ(config->limits.runs_per_user, 0u);
 }
 
 TEST(Config, ErrorsHavePlaceKeyAndHint) {
@@ -72,6 +79,70 @@ TEST(Requests, BodiesAreStrict) {
   EXPECT_FALSE(parse_change(R"({"policy": "p", "cgroup": "/c"})", Asks::swap));
 }
 
+TEST(Requests, BodiesOfRunsAreStrict) {
+  const auto change = parse_change(R"({"pid": 12, "name": "a-b", "policy_text": "t"})", Asks::run);
+  ASSERT_TRUE(change) << change.error().message;
+  EXPECT_EQ(change->pid, 12);
+  EXPECT_EQ(run_name(1000, change->name), "u1000-a-b");
+  EXPECT_TRUE(parse_change(R"({"pid": 1, "policy": "no-network"})", Asks::run));
+  const std::string longest(40, 'a');
+  EXPECT_TRUE(parse_change(R"({"pid": 1, "policy": "p", "name": ")" + longest + "\"}", Asks::run));
+  EXPECT_TRUE(is_name(run_name(4294967294, longest)));
+  for (const std::string body : {std::string(R"({"policy": "p"})"), std::string(R"({"pid": 0, "policy": "p"})"), std::string(R"({"pid": -1, "policy": "p"})"),
+                                 std::string(R"({"pid": "1", "policy": "p"})"), std::string(R"({"pid": 1.5, "policy": "p"})"),
+                                 std::string(R"({"pid": 4294967297, "policy": "p"})"), std::string(R"({"pid": 1})"), std::string(R"({"pid": 1, "pid": 2, "policy": "p"})"),
+                                 std::string(R"({"pid": 1, "policy": "../p"})"), std::string(R"({"pid": 1, "policy": "p", "name": "a.b"})"),
+                                 std::string(R"({"pid": 1, "policy": "p", "name": "../a"})"), std::string(R"({"pid": 1, "policy": "p", "name": ""})"),
+                                 std::string(R"({"pid": 1, "policy": "p", "cgroup": "/x"})"), R"({"pid": 1, "policy": "p", "name": ")" + longest + "a\"}"})
+    EXPECT_EQ(parse_change(body, Asks::run).error().code, "bad_body") << body;
+  EXPECT_FALSE(parse_change(R"({"pid": 1, "policy": "p"})", Asks::swap));
+  EXPECT_EQ(route("POST", "/v1/runs")->asks, Asks::run);
+  EXPECT_EQ(code(route("GET", "/v1/runs")), "wrong_method");
+  EXPECT_EQ(wants(Asks::run), Wants::run);
+}
+
+class StateFile : public testing::Test {
+ protected:
+  std::string file = testing::TempDir() + "service-" + std::to_string(::getpid()) + ".json";
+  void SetUp() override { (void)std::remove(file.c_str()); }
+  void TearDown() override { (void)std::remove(file.c_str()); }
+  void write(const std::string& text) const { std::ofstream(file) << text; }
+};
+
+TEST_F(StateFile, RunsOutliveTheService) {
+  Assignments before(file);
+  ASSERT_TRUE(before.set("web", {"web", 7}));
+  ASSERT_TRUE(before.set_run("u1-a", {1, 0}));
+  ASSERT_TRUE(before.set_run("u1-a", {1, 9}));
+  ASSERT_TRUE(before.set_run("u2-b", {2, 0}));
+  ASSERT_TRUE(before.remove_run("u2-b"));
+  Assignments after(file);
+  ASSERT_TRUE(after.load());
+  ASSERT_EQ(after.runs().size(), 1u);
+  EXPECT_EQ(after.runs().at("u1-a").uid, 1u);
+  EXPECT_EQ(after.runs().at("u1-a").cgroup_id, 9u);
+  EXPECT_EQ(after.all().at("web").cgroup_id, 7u);
+}
+
+TEST_F(StateFile, OfAServiceThatHadNoRunsIsRead) {
+  write(R"({"version": 1, "sandboxes": {"web": {"policy": "web", "cgroup_id": 7}}})");
+  Assignments state(file);
+  EXPECT_TRUE(state.load());
+  EXPECT_TRUE(state.runs().empty());
+  EXPECT_EQ(state.all().size(), 1u);
+}
+
+TEST_F(StateFile, WithRunsThatAreNotOursIsRefused) {
+  for (const char* runs : {"7", R"({"a": 1})", R"({"a": {"uid": 1}})", R"({"a": {"uid": -1, "cgroup_id": 1}})", R"({"a": {"uid": 1, "cgroup_id": "x"}})"}) {
+    write(std::string(R"({"version": 1, "sandboxes": {}, "runs": )") + runs + "}");
+    Assignments state(file);
+    auto loaded = state.load();
+    ASSERT_FALSE(loaded) << runs;
+    EXPECT_EQ(loaded.error().code, "state");
+    EXPECT_TRUE(state.runs().empty());
+  }
+}
+
 TEST(Requests, Status) {
   EXPECT_EQ(status_of({"no_such_sandbox", "", "", 0, "", false}), 404u);
   EXPECT_EQ(status_of({"invalid_policy", "", "", 0, "", false}), 400u);
@@ -86,6 +157,8 @@ TEST(Peers, Who) {
   EXPECT_TRUE(may(member, Wants::read, 5));
   EXPECT_FALSE(may(member, Wants::change, 5));
   EXPECT_FALSE(may(other, Wants::read, 5));
+  EXPECT_TRUE(may(member, Wants::run, 5));
+  EXPECT_FALSE(may(other, Wants::run, 5));
 }
 
 TEST(Peers, SandboxByCgroup) {
