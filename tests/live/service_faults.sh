@@ -127,6 +127,7 @@ is reader/second-code 200 "$(code $url/v1/sandboxes/box/events)"
 has reader/second-refused "event: error" "$(cat "$tmp/body")"
 has reader/second-why '"code":"busy"' "$(cat "$tmp/body")"
 kill $stream
+wait $stream 2>/dev/null
 within 20 ended 'sbpf events box'; is reader/first-ends 0 $?
 is reader/none 404 "$(code $url/v1/sandboxes/nobody/events)"
 
@@ -202,10 +203,12 @@ is delete/still-there 200 "$(code $url/v1/sandboxes/box)"
 is delete/leaves-processes 200 "$(code -X DELETE "$url/v1/sandboxes/box?kill=false")"
 kill -0 $sleeper 2>/dev/null; is delete/process-goes-on 0 $?
 is delete/unconfined "$free" "$(seen)"
-is delete/attach-again 201 "$(code -d "$body" $url/v1/sandboxes)"
+# A window that was used leaves the guard in doubt until `sbpf unload`: the sandbox is made, and the answer says what it lacks.
+is delete/attach-again "500 less_isolation" "$(code -d "$body" $url/v1/sandboxes) $(why)"
+is delete/attach-again-lacks "degraded break-glass" "$(field '"%s %s" % (d["sandbox"]["isolation"], d["sandbox"]["degraded"][0]["what"])')"
 is delete/confined-again "$one" "$(seen)"
 is delete/kill 200 "$(code -X DELETE "$url/v1/sandboxes/box?kill=true")"
-wait $sleeper; is delete/killed 137 $?
+wait $sleeper 2>/dev/null; is delete/killed 137 $?
 has delete/empty "populated 0" "$(cat "$box/cgroup.events")"
 is delete/gone "404 no_such_sandbox" "$(code $url/v1/sandboxes/box) $(why)"
 is delete/kill-again 404 "$(code -X DELETE "$url/v1/sandboxes/box?kill=true")"
