@@ -40,7 +40,7 @@ Result<Pipe> make_pipe() {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int number : {SIGPIPE, SIGHUP, SIGTERM, SIGINT}) ::signal(number, SIG_DFL);
+  for (int number : {SIGPIPE, SIGIO, SIGHUP, SIGTERM, SIGINT}) ::signal(number, SIG_DFL);
   ::execve(arguments[0], arguments, environment);
   ::_exit(127);
 }

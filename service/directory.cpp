@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/directory.h"
 
+#include <fcntl.h>
 #include <sys/inotify.h>
 
 #include <array>
@@ -8,12 +9,24 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/fd.h"
+
 namespace sbpf::service {
 namespace {
 
 constexpr auto kQuiet = std::chrono::milliseconds(200);
 constexpr std::uint32_t kHere = IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_ONLYDIR;
 constexpr std::uint32_t kAbove = IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ONLYDIR;
+
+// Has anybody the file open for writing? A lease to read is given only where nobody has; it is given back at once, and the
+// signal of one that is in somebody's way is ignored (main.cpp). What cannot be told counts as yes.
+bool has_writer(const std::string& path) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!file) return errno != ENOENT;
+  if (::fcntl(file.get(), F_SETLEASE, F_RDLCK) != 0) return true;
+  (void)::fcntl(file.get(), F_SETLEASE, F_UNLCK);
+  return false;
+}
 
 }  // namespace
 
@@ -47,6 +60,7 @@ void Directory::take(const char* events, std::size_t size) {
     at += sizeof event + event.len;
     if (event.wd == here_ && event.mask & IN_MODIFY) {
       being_written_.insert(name);  // it is told again when the writer is done
+      soon();
       continue;
     }
     if (event.wd == here_ && event.mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)) being_written_.erase(name);
@@ -61,6 +75,8 @@ void Directory::soon() {
   quiet_.async_wait([this](boost::system::error_code error) {
     if (error) return;
     look_again();
+    // truncate(2) modifies a file that nobody opened, so nobody will close it.
+    std::erase_if(being_written_, [this](const std::string& name) { return !has_writer((std::filesystem::path(path_) / name).string()); });
     changed_();
   });
 }

@@ -76,6 +76,7 @@ int run_main(int argc, char** argv) {
   if (!sbpf) return tell(sbpf.error());
   ::umask(022);
   (void)std::signal(SIGPIPE, SIG_IGN);
+  (void)std::signal(SIGIO, SIG_IGN);  // of leases: directory.cpp
   log::open(config->log_level);
   asio::io_context context(1);
   Service service(context, std::move(*config), file, optional, *sbpf);

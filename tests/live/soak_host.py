@@ -100,8 +100,8 @@ class Box:
 
     def __init__(self, name):
         self.name, self.cgroup, self.prober = name, f"{CGROUPS}/{name}", None
-        # What is known: the policies of which one is in force (None: no sandbox), and may it be inactive, or frozen?
-        self.may = {None}
+        # One of these policies is in force; None: there is no sandbox. It follows the file by this name.
+        self.may, self.follows = {None}, None
         os.makedirs(self.cgroup, exist_ok=True)
 
     def inside(self):
@@ -238,11 +238,11 @@ def status(name):
     """As the kernel says now, or None if there is no such sandbox; without sbpfd."""
     code, out, err = sbpf("status", name, "--json")
     answer = json.loads(out) if out else {}
-    if "error" not in answer and code == 0:
+    if "policy" in answer and code in (0, 3):  # 3: not active
         return answer
     if answer.get("error", {}).get("code") == "no_such_sandbox":
         return None
-    raise Broken(f"sbpf status {name}: {code} {out} {err}")
+    raise Broken(f"sbpf status {name}: {code} {out[-300:]} {err[-1000:]}")
 
 
 def in_kernel():

@@ -121,6 +121,15 @@ confined() {
 }
 confined attach
 served attach
+if ((with_service)); then
+  # What it logs can be asked for by sandbox, and is text and fields of their own.
+  said_of_box() { journalctl -q -o json SBPF_SANDBOX=box; }
+  fields() { said_of_box | jq -sc '[.[] | select(.MESSAGE == "sandbox box is active")][0] | [.SBPF_ISOLATION, .SBPF_POLICY, .SBPF_CGROUP, .PRIORITY, .SYSLOG_IDENTIFIER, ._SYSTEMD_UNIT]'; }
+  within 30 sh -c 'journalctl -q SBPF_SANDBOX=box | grep -q "sandbox box is active"'; is journal/by-sandbox 0 $?
+  is journal/fields "[\"active\",\"no-network\",\"$cgroots/system.slice/box.service\",\"6\",\"sbpfd\",\"sbpfd.service\"]" "$(fields)"
+  is journal/box-alone '["box"]' "$(said_of_box | jq -sc '[.[].SBPF_SANDBOX] | unique')"
+  is journal/nobody "" "$(journalctl -q -o json SBPF_SANDBOX=nobody)"
+fi
 
 # ---- run ----
 sbpf run -q --policy no-network -- python3 -c 'import socket; socket.create_connection(("127.0.0.1", 7001))' 2>"$tmp/err"

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The service and its programs, with another one in the place of `sbpf`; and the directory that it watches.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <boost/asio.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "service/directory.h"
+#include "service/sbpf.h"
+#include "service/watch.h"
+
+namespace sbpf::service {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+
+class Programs : public testing::Test, public Observer {
+ protected:
+  void SetUp() override {
+    std::string made = (fs::temp_directory_path() / "sbpf-service-test-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(made.data()), nullptr);
+    top_ = made;
+  }
+  void TearDown() override { fs::remove_all(top_); }
+
+  // A shell script; the path of it.
+  std::string program(const std::string& text) {
+    const fs::path path = top_ / "sbpf";
+    std::ofstream(path) << "#!/bin/sh\n" << text;
+    ::chmod(path.c_str(), 0755);
+    return path.string();
+  }
+
+  void write(const std::string& name, const std::string& text) { std::ofstream(top_ / name) << text; }
+
+  // Runs until `done` or the time is up; was it done?
+  bool until(const std::function<bool()>& done, milliseconds limit = milliseconds(10000)) {
+    const auto end = Clock::now() + limit;
+    while (!done() && Clock::now() < end) {
+      if (context_.stopped()) context_.restart();
+      context_.run_for(milliseconds(20));
+    }
+    return done();
+  }
+
+  Result<Json> ask_it(const std::string& text, milliseconds limit) {
+    Command command;
+    command.arguments = {program(text), "status"};
+    std::optional<Result<Json>> answer;
+    asio::co_spawn(
+        context_, [&]() -> asio::awaitable<void> { answer = co_await ask(context_, std::move(command), limit); }, asio::detached);
+    until([&] { return answer.has_value(); });
+    if (answer) return std::move(*answer);
+    return fail("test", "it never came to an end");
+  }
+
+  void pass(const Json&) override { passes_++; }
+  void sandbox(const Json&, const Json&) override {}
+  void gone(const std::string&) override {}
+  void loss(const Json&) override {}
+  void restored(const Json&) override {}
+  void trouble(const Json&) override {}
+
+  fs::path top_;
+  asio::io_context context_;
+  int passes_ = 0;
+};
+
+TEST_F(Programs, AnswerIsTakenAsItIs) {
+  auto answer = ask_it("echo '{\"a\": 1}'", milliseconds(10000));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->at("a"), 1);
+  EXPECT_EQ(ask_it("echo '{\"error\": {\"code\": \"busy\", \"message\": \"m\"}}'; exit 125", milliseconds(10000)).error().code, "busy");
+}
+
+TEST_F(Programs, LateOneIsEnded) {
+  const auto begin = Clock::now();
+  EXPECT_EQ(ask_it("exec sleep 60", milliseconds(300)).error().code, "time");
+  EXPECT_LT(Clock::now() - begin, milliseconds(2000));
+  // It does not end at SIGTERM: two seconds later it has no choice.
+  EXPECT_EQ(ask_it("trap '' TERM; while :; do :; done", milliseconds(300)).error().code, "time");
+  EXPECT_LT(Clock::now() - begin, milliseconds(9000));
+}
+
+TEST_F(Programs, KilledOneIsAnErrorWithAReason) {
+  const Error error = ask_it("kill -9 $$", milliseconds(10000)).error();
+  EXPECT_EQ(error.code, "sbpf");
+  EXPECT_NE(error.message.find("exit code 137"), std::string::npos) << error.message;
+  EXPECT_NE(ask_it("echo half; echo why >&2; exit 1", milliseconds(10000)).error().message.find("why"), std::string::npos);
+}
+
+TEST_F(Programs, WatchThatHangsIsStartedAnew) {
+  World world(*this);
+  std::vector<std::string> reasons;
+  Watch watch(context_, world, program("echo '{\"pass\": {\"sandboxes\": 0}}'; exec sleep 60"),
+              [&](const std::string& why) { reasons.push_back(why); });
+  watch.set_limit(std::chrono::seconds(1));
+  bool over = false;
+  asio::co_spawn(context_, watch.run(), [&](std::exception_ptr) { over = true; });
+  EXPECT_TRUE(until([&] { return passes_ == 3; }));
+  ASSERT_GE(reasons.size(), 2u);
+  EXPECT_NE(reasons[0].find("it made no pass for 1"), std::string::npos) << reasons[0];
+  watch.stop();
+  EXPECT_TRUE(until([&] { return over; }));
+}
+
+TEST_F(Programs, WatchThatEndsIsStartedAnewAndKnowsNothingUntilItsFirstPass) {
+  World world(*this);
+  std::vector<std::string> reasons;
+  Watch watch(context_, world, program("echo '{\"pass\": {\"sandboxes\": 0}}'; exit 7"),
+              [&](const std::string& why) {
+                EXPECT_TRUE(world.current());
+                reasons.push_back(why);
+                program("exec sleep 60");  // the next one says nothing
+              });
+  bool over = false;
+  asio::co_spawn(context_, watch.run(), [&](std::exception_ptr) { over = true; });
+  ASSERT_TRUE(until([&] { return !reasons.empty() && !world.current(); }));
+  EXPECT_EQ(reasons[0], "it ended with exit code 7");
+  EXPECT_EQ(passes_, 1);
+  watch.stop();
+  EXPECT_TRUE(until([&] { return over; }));
+}
+
+TEST_F(Programs, DirectoryWaitsForTheEndOfAWrite) {
+  int changes = 0;
+  write("a.yaml", "1");
+  Directory directory(context_, top_.string(), [&] { changes++; });
+  ASSERT_TRUE(directory.open());
+  asio::co_spawn(context_, directory.run(), asio::detached);
+  {
+    std::ofstream half(top_ / "a.yaml");
+    half << "2" << std::flush;
+    EXPECT_TRUE(until([&] { return directory.being_written().contains("a.yaml"); }));
+    until([] { return false; }, milliseconds(600));
+    EXPECT_TRUE(directory.being_written().contains("a.yaml"));
+  }
+  const int before = changes;
+  EXPECT_TRUE(until([&] { return changes > before; }));
+  EXPECT_TRUE(directory.being_written().empty());
+  directory.close();
+}
+
+TEST_F(Programs, DirectoryDoesNotWaitForAFileThatNobodyHasOpen) {
+  int changes = 0;
+  write("a.yaml", "12345");
+  Directory directory(context_, top_.string(), [&] { changes++; });
+  ASSERT_TRUE(directory.open());
+  asio::co_spawn(context_, directory.run(), asio::detached);
+  ASSERT_EQ(::truncate((top_ / "a.yaml").c_str(), 2), 0);
+  EXPECT_TRUE(until([&] { return changes > 0; }));
+  EXPECT_TRUE(directory.being_written().empty());
+  directory.close();
+}
+
+}  // namespace
+}  // namespace sbpf::service
