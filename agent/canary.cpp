@@ -87,6 +87,44 @@ CanaryReport judge(const RawReport& raw, const policy::Image& image, std::uint32
   return report;
 }
 
+// Errors, beside others: EBUSY where nobody may be started, ECANCELED where it was killed.
+Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image, std::uint32_t flags) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", "cannot make a pipe", "", errno);
+  Fd reader(ends[0]), writer(ends[1]);
+  Scene scene;
+  scene.procs = Fd(::open((cgroup.path() + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  if (scene.path.empty() || !scene.file) return fail("canary", "cannot make a scratch directory in /run", "", errno);
+  KernelGlobals& globals = kernel.globals();
+  Fd pidfd;
+  const std::uint64_t before = boottime_ns();
+  auto pid = clone_into(cgroup, pidfd);
+  if (!pid) return fail(std::move(pid.error()), "cannot run the canary");
+  if (*pid == 0) {
+    globals.canary.born_from = before;
+    globals.canary.born_until = boottime_ns();
+    __atomic_store_n(&globals.canary.tgid, static_cast<std::uint32_t>(::getpid()), __ATOMIC_SEQ_CST);
+    canary_main(globals, writer.get(), scene, flags);
+  }
+  writer.reset();
+  RawReport raw{};
+  pollfd waiting{reader.get(), POLLIN, 0};
+  const bool in_time = ::poll(&waiting, 1, 10000) == 1;
+  const bool answered = in_time && ::read(reader.get(), &raw, sizeof raw) == sizeof raw;
+  if (!answered) ::kill(*pid, SIGKILL);
+  int status = 0;
+  ::waitpid(*pid, &status, 0);
+  __atomic_store_n(&globals.canary.tgid, 0u, __ATOMIC_SEQ_CST);
+  if (!answered || !raw.complete) {
+    const std::string end = !in_time              ? " within 10 s"
+                            : WIFSIGNALED(status) ? ": it was ended by signal " + std::to_string(WTERMSIG(status))
+                                                  : ": it ended with exit code " + std::to_string(WEXITSTATUS(status));
+    return fail("canary", "the canary gave no answer" + end, "the sandbox's cgroup may be frozen or at a limit",
+                WIFSIGNALED(status) && in_time ? ECANCELED : EIO);
+  }
+  return judge(raw, image, flags);
+}
+
 }  // namespace
 
 bool CanaryReport::ok() const {
@@ -115,41 +153,17 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
     return fail("pid_namespace", "sbpf runs in a pid namespace of its own, so its canary cannot be told apart",
                 "run sbpf in the host's pid namespace (containers: --pid=host)");
   if (cgroup.frozen()) return fail("canary", "the sandbox is frozen: a canary in it could not run", "thaw it first");
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", "cannot make a pipe", "", errno);
-  Fd reader(ends[0]), writer(ends[1]);
-  Scene scene;
-  scene.procs = Fd(::open((cgroup.path() + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
-  if (scene.path.empty() || !scene.file) return fail("canary", "cannot make a scratch directory in /run", "", errno);
-  KernelGlobals& globals = kernel.globals();
-  Fd pidfd;
-  const std::uint64_t before = boottime_ns();
-  auto pid = clone_into(cgroup, pidfd);
-  if (!pid && pid.error().sys_errno == EBUSY) {
-    // A cgroup that hands controllers down takes no processes itself: a child of it is judged the same.
-    auto child = Cgroup::create(cgroup.path() + "/sbpf-canary");
-    if (!child) return fail(std::move(child.error()), "cannot run the canary");
-    auto report = run_canary(kernel, *child, image, flags);
-    (void)remove_cgroup(child->path());
-    return report;
-  }
-  if (!pid) return fail(std::move(pid.error()), "cannot run the canary");
-  if (*pid == 0) {
-    globals.canary.born_from = before;
-    globals.canary.born_until = boottime_ns();
-    __atomic_store_n(&globals.canary.tgid, static_cast<std::uint32_t>(::getpid()), __ATOMIC_SEQ_CST);
-    canary_main(globals, writer.get(), scene, flags);
-  }
-  writer.reset();
-  RawReport raw{};
-  pollfd waiting{reader.get(), POLLIN, 0};
-  const bool answered = ::poll(&waiting, 1, 10000) == 1 && ::read(reader.get(), &raw, sizeof raw) == sizeof raw;
-  if (!answered) ::kill(*pid, SIGKILL);
-  ::waitpid(*pid, nullptr, 0);
-  __atomic_store_n(&globals.canary.tgid, 0u, __ATOMIC_SEQ_CST);
-  if (!answered || !raw.complete)
-    return fail("canary", "the canary gave no answer", "the sandbox's cgroup may be frozen or at a limit", EIO);
-  return judge(raw, image, flags);
+  auto report = run_in(kernel, cgroup, image, flags);
+  // A cgroup that hands controllers down takes no processes itself. And in one that was ever killed by its cgroup.kill, some
+  // kernels (6.12) kill whatever clone3 starts in it. A child of it is judged the same.
+  if (report || (report.error().sys_errno != EBUSY && report.error().sys_errno != ECANCELED)) return report;
+  const std::string path = cgroup.path() + "/sbpf-canary";
+  (void)remove_cgroup(path);  // of one that was killed
+  auto child = Cgroup::create(path);
+  if (!child) return fail(std::move(child.error()), "cannot run the canary");
+  report = run_in(kernel, *child, image, flags);
+  (void)remove_cgroup(path);
+  return report;
 }
 
 }  // namespace sbpf::agent

@@ -342,9 +342,12 @@ class Soak:
     def do_remove_cgroup(self, box):
         """Behind its back: the sandbox is gone with it."""
         box.remove()
-        box.may = {None}
-        if not within(60, lambda: status(box.name) is None):
-            raise Broken(f"{box.name} has no cgroup, and stays")
+        box.may, box.follows = {None}, None
+        self.listed()
+        now = status(box.name)
+        self.expect("isolation of what is gone", now and now["isolation"], None, "inactive")
+        self.expect("sbpf list", sbpf("list")[0], 0)  # as the next attach would, it clears up
+        self.expect("sandbox whose cgroup is gone", status(box.name), None)
         box.inside()
 
     def well(self):
@@ -464,7 +467,7 @@ def main():
     except Exception as e:  # whatever it is, it is told, with what the service had to say
         import traceback
         traceback.print_exc()
-        print(f"# {soak.counts}\nnot ok soak: seed {seed}: {str(e)[:6000]!r}")
+        print(f"# {time.monotonic():.1f} {soak.counts}\n# sanitizers: {reports(soak.work)}\nnot ok soak: seed {seed}: {str(e)[:6000]!r}")
         print("# the service's log:\n" + read(soak.work + "/log")[-6000:], file=sys.stderr)
         code = 1
     print(f"done {soak.rounds + code}", flush=True)
