@@ -445,6 +445,7 @@ class Soak:
         # Programs are freed after a grace period.
         if not within(180, lambda: in_kernel() == self.before):
             raise Broken(f"left in the kernel: {in_kernel()}, before: {self.before}")
+        print(f"# in /run: {sorted(glob.glob('/run/*sbpf*'))}, in /tmp: {sorted(os.listdir('/tmp'))}", flush=True)
         if found := reports(self.work):
             raise Broken(f"a sanitizer says {found}")
 
