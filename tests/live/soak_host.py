@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What soak.py works with: the service, its API, who is inside the sandboxes, and what there is of sbpf in the kernel."""
-import errno
+"""What soak.py works with: the service, its API, who is inside, and what there is of sbpf in the kernel."""
 import glob
 import json
 import os
@@ -15,10 +14,19 @@ API = "/run/sbpf/api.sock"
 PINS = "/sys/fs/bpf/sbpf"
 CGROUPS = "/sys/fs/cgroup"
 POLICIES = "/etc/sbpf/policies"
+PORTS = [7001, 7002, 7003, 7004]
+LOSSES = ["alert", "freeze", "kill"]
 
 
 class Broken(Exception):
     """A promise that was not kept. The soak ends with it."""
+
+
+def policy_text(name):
+    """`name` says all of it: p7001-alert."""
+    port, on_loss = name[1:].split("-")
+    rule = f"{{address: 127.0.0.1, ports: [{port}], protocol: tcp}}"
+    return f"version: 1\nname: {name}\non_loss: {on_loss}\nnetwork: {{connect: [{rule}]}}\n"
 
 
 def within(seconds, condition):
@@ -210,7 +218,8 @@ class Service:
         """No request runs and no connection is open. Then its descriptors are as many as at the first time."""
         def fds():
             try:
-                return sorted(os.readlink(f"/proc/{self.process.pid}/fd/{n}").split(":")[0] for n in os.listdir(f"/proc/{self.process.pid}/fd"))
+                all = f"/proc/{self.process.pid}/fd"
+                return sorted(os.readlink(f"{all}/{n}").split(":")[0] for n in os.listdir(all))
             except OSError:
                 return []
         if not within(120, lambda: not self.requests()):
@@ -225,7 +234,8 @@ class Service:
             raise Broken(f"zombies of sbpfd: {zombies}")
 
     def memory(self):
-        return sum(int(line.split()[1]) for line in read(f"/proc/{self.process.pid}/status").splitlines() if line.startswith("VmRSS"))
+        lines = read(f"/proc/{self.process.pid}/status").splitlines()
+        return sum(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
 
 
 def sbpf(*arguments):
@@ -248,8 +258,9 @@ def status(name):
 def in_kernel():
     """What there is: maps, programs and links of everyone, pins, cgroups of ours."""
     def count(kind):
-        out = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-        return len(json.loads(out or "[]"))
+        done = subprocess.run(["bpftool", "-j", kind, "show"], stdout=subprocess.PIPE, text=True)
+        return len(json.loads(done.stdout or "[]"))
+
     pins = sum(len(files) + len(folders) for _, folders, files in os.walk(PINS))
     groups = sum(len(folders) for _, folders, _ in os.walk(CGROUPS + "/sbpf"))
     return {"maps": count("map"), "programs": count("prog"), "links": count("link"), "pins": pins, "cgroups": groups}
@@ -259,5 +270,3 @@ def reports(work):
     """What the sanitizers wrote."""
     return {path: read(path) for path in glob.glob(work + "/san.*")}
 
-
-EPERM = errno.EPERM
