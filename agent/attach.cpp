@@ -172,10 +172,8 @@ Result<void> check_place(const Cgroup& cgroup, const Kernel& kernel, const std::
     if (record.cgroup_id == cgroup.id())
       return fail("already_attached", cgroup.path() + " is sandbox " + record.name,
                   "change its policy with `sbpf swap`, or `sbpf detach " + std::string(record.name) + "` first");
-    if (name == record.name)
-      return fail("sandbox_exists", "a sandbox named " + name + " exists", "choose another --name");
   }
-  return {};
+  return check_new_name(kernel, name);
 }
 
 }  // namespace

@@ -94,8 +94,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   collect_garbage(*kernel);
   auto root = root_cgroup();
   if (!root) return tl::unexpected<Error>(root.error());
-  if (find_record(*kernel, name))
-    return fail("sandbox_exists", "a sandbox named " + name + " exists", "choose another --name, or `sbpf kill " + name + "`");
+  if (auto free = check_new_name(*kernel, name); !free) return tl::unexpected<Error>(free.error());
   auto cgroup = Cgroup::create(root->path() + "/" + name);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   undo.has(*cgroup, name);

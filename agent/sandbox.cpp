@@ -235,6 +235,15 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
   return {};
 }
 
+Result<void> check_new_name(const Kernel& kernel, const std::string& name) {
+  const std::size_t digits = name.starts_with('u') ? name.find_first_not_of("0123456789", 1) : 1;
+  if (digits != 1 && digits != std::string::npos && name[digits] == '-')
+    return fail("bad_name", name + " is a name for a user's run", "names of the form uUID-NAME are what sbpfd gives; choose another --name");
+  if (find_record(kernel, name))
+    return fail("sandbox_exists", "a sandbox named " + name + " exists", "choose another --name, or `sbpf kill " + name + "`");
+  return {};
+}
+
 std::optional<sbpf_cgroup_ref> read_ref(const Kernel& kernel, std::uint64_t cgroup_id) {
   sbpf_cgroup_ref ref{};
   if (bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) != 0 || ref.cgroup_id != cgroup_id) return std::nullopt;

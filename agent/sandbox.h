@@ -45,6 +45,10 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
 // Errors: "publish_failed" with errno.
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
 
+// May a sandbox that root makes have this name? Those of users' runs (uUID-NAME) are theirs alone: a service that was killed
+// ends what has such a name. Errors: "sandbox_exists", "bad_name".
+Result<void> check_new_name(const Kernel& kernel, const std::string& name);
+
 // The cgroup's storage, by which the cgroup programs know the sandbox; nothing if it is not set, or another's. A policy in force
 // that is older than the generation noted there was put there by others. Read it before the policy: what is noted is in
 // force by then.

@@ -47,7 +47,8 @@ Place kill_all(const std::string& path, std::uint64_t cgroup_id) {
 
 bool Runs::owned_by(const std::string& name, uid_t uid) const {
   const auto run = core_.assignments.runs().find(name);
-  return run != core_.assignments.runs().end() && run->second.uid == uid;
+  // One that is being made is nobody's to end yet.
+  return run != core_.assignments.runs().end() && run->second.uid == uid && run->second.cgroup_id != 0;
 }
 
 Result<void> Runs::check_limits(const Peer& peer, const std::string& name) const {
