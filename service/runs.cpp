@@ -109,7 +109,8 @@ asio::awaitable<Reply> Runs::start(Peer peer, std::string body, StartedRun& star
     // `sbpf` has removed what it made, unless it was killed. What was there before is not ours.
     const bool of_another = !status && (status.error().code == "sandbox_exists" || status.error().code == "cgroup_exists");
     if (of_another) (void)core_.assignments.remove_run(wanted);
-    co_await end({wanted, cgroup_id});
+    StartedRun left{wanted, cgroup_id};  // a variable: GCC 12 destroys such a temporary of co_await twice
+    co_await end(std::move(left));
     co_return reply_of(status ? kept.error() : status.error());
   }
   log::info("run " + wanted + " of uid " + std::to_string(peer.uid), {{"SANDBOX", wanted}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change->pid)}});
@@ -157,7 +158,8 @@ asio::awaitable<Reply> Runs::end_of_owner(std::string name) {
   const auto run = core_.assignments.runs().find(name);
   if (run == core_.assignments.runs().end() || run->second.cgroup_id == 0)
     co_return reply_of(Error{"no_such_sandbox", "no run is named " + name, "GET /v1/sandboxes lists the names", 0, "", false});
-  co_await end({name, run->second.cgroup_id});
+  StartedRun ended{name, run->second.cgroup_id};
+  co_await end(std::move(ended));
   const Json body = {{"killed", name}};
   co_return Reply{200, "application/json", text(body)};
 }
