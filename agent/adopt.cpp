@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf adopt`: what `run` does for root, done by the service for a user: a new sandbox, and that user's process in it.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <fstream>
 #include <limits>
@@ -27,10 +29,13 @@ Result<void> check_outside(const HeldProcess& process, const Kernel& kernel, con
   auto cgroup = process.cgroup();
   if (!mount) return tl::unexpected<Error>(mount.error());
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
-  const std::string place = *mount + *cgroup + "/";
-  bool inside = place.starts_with(root.path() + "/");
-  for (const sbpf_sandbox& record : records(kernel))
-    if (auto box = Cgroup::open_by_id(record.cgroup_id)) inside = inside || place.starts_with(box->path() + "/");
+  std::string place = *mount + *cgroup;
+  bool inside = (place + "/").starts_with(root.path() + "/");
+  // The number of a cgroup's directory is its id.
+  for (; !inside && place.size() > mount->size(); place.resize(place.rfind('/'))) {
+    struct stat info {};
+    inside = ::stat(place.c_str(), &info) != 0 || find_record(kernel, info.st_ino);
+  }
   if (inside) return fail("process_unfit", "the process is in a sandbox", "a process stays in the sandbox that it is in");
   return {};
 }
@@ -103,10 +108,10 @@ Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options) 
   auto kernel = ready_kernel();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
   Undo undo(*kernel, loaded_before);
-  collect_garbage(*kernel);
+  const auto others = collect_some_garbage(*kernel, options.name);
   auto root = root_cgroup();
   if (!root) return tl::unexpected<Error>(root.error());
-  if (find_record(*kernel, options.name))
+  if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return options.name == other.name; }))
     return fail("sandbox_exists", "a sandbox named " + options.name + " exists", "choose another name");
   auto process = HeldProcess::hold(options.pidfd, owner);
   if (!process) return tl::unexpected<Error>(process.error());
@@ -130,8 +135,8 @@ Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options) 
   std::vector<Fd> links;
   if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up) return tl::unexpected<Error>(explain_failure(up.error()));
   links.clear();  // the pins hold them
-  auto record = find_record(*kernel, options.name);
-  if (!record) return tl::unexpected<Error>(record.error());
+  const auto record = find_record(*kernel, cgroup->id());
+  if (!record) return fail("sandbox_setup", "the sandbox has no record");
   Status status = read_status(*kernel, *record, true);
   const bool wanted = status.isolation == Isolation::active ||
                       (status.isolation == Isolation::degraded && policy.mode == policy::Mode::audit);

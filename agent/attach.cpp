@@ -158,7 +158,7 @@ class Freeze {
   std::optional<Change> change_;
 };
 
-Result<void> check_place(const Cgroup& cgroup, const Kernel& kernel, const std::string& name) {
+Result<void> check_place(const Cgroup& cgroup, const std::vector<sbpf_sandbox>& others, const std::string& name) {
   if (cgroup.level() == 0)
     return fail("not_a_cgroup", "the root cgroup holds the whole host", "give a cgroup below it");
   if (cgroup.level() >= SBPF_MAX_LEVELS)
@@ -168,12 +168,12 @@ Result<void> check_place(const Cgroup& cgroup, const Kernel& kernel, const std::
     if (auto mount = cgroup2_mount(); mount && line.rfind("0::", 0) == 0 &&
                                       (*mount + line.substr(3) + "/").rfind(cgroup.path() + "/", 0) == 0)
       return fail("not_a_cgroup", "sbpf itself runs in " + cgroup.path(), "attach from outside of the cgroup");
-  for (const sbpf_sandbox& record : records(kernel)) {
+  for (const sbpf_sandbox& record : others) {
     if (record.cgroup_id == cgroup.id())
       return fail("already_attached", cgroup.path() + " is sandbox " + record.name,
                   "change its policy with `sbpf swap`, or `sbpf detach " + std::string(record.name) + "` first");
   }
-  return check_new_name(kernel, name);
+  return check_new_name(others, name);
 }
 
 }  // namespace
@@ -194,8 +194,8 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   auto kernel = ready_kernel();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
   const auto steps = [&]() -> Result<Status> {
-    collect_garbage(*kernel);
-    if (auto placed = check_place(*cgroup, *kernel, name); !placed) return tl::unexpected<Error>(placed.error());
+    const auto others = collect_some_garbage(*kernel, name);
+    if (auto placed = check_place(*cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
     if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
     const Change change(*kernel, Change::set_up, cgroup->id(), name);
     Freeze freeze(*kernel, *cgroup, name);
@@ -231,7 +231,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
       take_down(*kernel, cgroup->id(), name);
       return tl::unexpected<Error>(labelled.error());
     }
-    auto record = find_record(*kernel, name);
+    auto record = find_record(*kernel, cgroup->id());
     freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
     Status status = record ? read_status(*kernel, *record, true) : Status{};
     if (status.isolation == Isolation::inactive) {

@@ -100,9 +100,12 @@ Result<Cgroup> Cgroup::open(const std::string& path) {
   if (!fd)
     return fail("cgroup_not_found", "cannot open cgroup " + path + ": " + errno_text(errno),
                 "give the path of a directory below " + *mount, errno);
+  return adopt(std::move(fd), path, *mount);
+}
+
+Result<Cgroup> Cgroup::adopt(Fd fd, const std::string& path, const std::string& mount) {
   if (!on_cgroup2(fd.get()))
-    return fail("not_a_cgroup", path + " is not on a cgroup2 filesystem",
-                "give the path of a directory below " + *mount);
+    return fail("not_a_cgroup", path + " is not on a cgroup2 filesystem", "give the path of a directory below " + mount);
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return fail("cgroup_io", "fstat " + path, "", errno);
   std::array<char, 4096> real{};
@@ -112,14 +115,18 @@ Result<Cgroup> Cgroup::open(const std::string& path) {
   cgroup.path_ = n > 0 ? std::string(real.data(), static_cast<std::size_t>(n)) : path;
   cgroup.fd_ = std::move(fd);
   cgroup.id_ = info.st_ino;
-  cgroup.level_ = level_of(cgroup.path_, *mount);
+  cgroup.level_ = level_of(cgroup.path_, mount);
   return cgroup;
 }
 
 Result<Cgroup> Cgroup::open_by_id(std::uint64_t id) {
   auto mount = cgroup2_mount();
   if (!mount) return fail(std::move(mount.error()), "cannot open a cgroup");
-  Fd mount_fd(::open(mount->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return open_by_id(id, *mount);
+}
+
+Result<Cgroup> Cgroup::open_by_id(std::uint64_t id, const std::string& mount) {
+  Fd mount_fd(::open(mount.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   // A kernfs file handle is the node's 64-bit id.
   struct {
     file_handle head;
@@ -129,8 +136,9 @@ Result<Cgroup> Cgroup::open_by_id(std::uint64_t id) {
   handle.head.handle_type = 0xfe;  // FILEID_KERNFS
   std::memcpy(handle.head.f_handle, &id, sizeof id);
   Fd fd(::open_by_handle_at(mount_fd.get(), &handle.head, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd) return fail("cgroup_not_found", "no cgroup has id " + std::to_string(id), "", errno);
-  return Cgroup::open("/proc/self/fd/" + std::to_string(fd.get()) + "/.");
+  const std::string who = "id " + std::to_string(id);
+  if (!fd) return fail("cgroup_not_found", "no cgroup has " + who, "", errno);
+  return adopt(std::move(fd), who, mount);
 }
 
 Result<Cgroup> Cgroup::create(const std::string& path) {

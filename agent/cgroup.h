@@ -21,6 +21,8 @@ class Cgroup {
   static Result<Cgroup> open(const std::string& path);
   // Opens the cgroup of this id. Errors: "cgroup_not_found".
   static Result<Cgroup> open_by_id(std::uint64_t id);
+  // The same for who asks for many: `mount` is cgroup2_mount().
+  static Result<Cgroup> open_by_id(std::uint64_t id, const std::string& mount);
   // Makes a directory and opens it. Errors: "cgroup_exists", "cgroup_create".
   static Result<Cgroup> create(const std::string& path);
 
@@ -44,6 +46,8 @@ class Cgroup {
   Result<void> kill() const;
 
  private:
+  static Result<Cgroup> adopt(Fd fd, const std::string& path, const std::string& mount);
+
   Fd fd_;
   std::uint64_t id_ = 0;
   std::uint32_t level_ = 0;

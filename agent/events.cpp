@@ -56,7 +56,7 @@ Result<void> events(const std::string& name, bool follow, const std::function<bo
       if (wanted) wanted = sink(explain_event(raw, name));
     });
     kernel->renew();
-    if (!follow || !wanted || !find_record(*kernel, name)) return {};
+    if (!follow || !wanted || !find_record(*kernel, record->cgroup_id)) return {};
     pollfd waiting{ring.get(), POLLIN, 0};
     (void)::poll(&waiting, 1, 500);
   }

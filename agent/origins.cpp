@@ -30,9 +30,8 @@ std::uint32_t own_netns() {
 
 // Empty if the sandbox is gone.
 std::string name_of(const Kernel& kernel, std::uint64_t cgroup_id) {
-  for (const sbpf_sandbox& record : records(kernel))
-    if (record.cgroup_id == cgroup_id) return record.name;
-  return "";
+  const auto record = find_record(kernel, cgroup_id);
+  return record ? record->name : "";
 }
 
 }  // namespace

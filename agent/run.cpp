@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <random>
@@ -91,10 +92,10 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   auto kernel = ready_kernel();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
   Undo undo(*kernel, loaded_before);
-  collect_garbage(*kernel);
+  const auto others = collect_some_garbage(*kernel, name);
   auto root = root_cgroup();
   if (!root) return tl::unexpected<Error>(root.error());
-  if (auto free = check_new_name(*kernel, name); !free) return tl::unexpected<Error>(free.error());
+  if (auto free = check_new_name(others, name); !free) return tl::unexpected<Error>(free.error());
   auto cgroup = Cgroup::create(root->path() + "/" + name);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   undo.has(*cgroup, name);
@@ -124,8 +125,8 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up)
     return tl::unexpected<Error>(explain_failure(up.error()));
   links.clear();  // the pins hold them
-  auto record = find_record(*kernel, name);
-  if (!record) return tl::unexpected<Error>(record.error());
+  const auto record = find_record(*kernel, cgroup->id());
+  if (!record) return fail("sandbox_setup", "the sandbox's record is gone", "");
   Status status = read_status(*kernel, *record, true);
   const bool wanted = status.isolation == Isolation::active ||
                       (status.isolation == Isolation::degraded && policy.mode == policy::Mode::audit);

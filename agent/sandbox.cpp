@@ -106,7 +106,9 @@ void detach_links(const std::string& dir) {
 
 Result<void> make_ring(const Kernel& kernel, std::uint64_t cgroup_id) {
   LIBBPF_OPTS(bpf_map_create_opts, options);
-  Fd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sbpf_ring", 0, 0, SBPF_RING_BYTES, &options));
+  // Whole pages, whatever their size here.
+  const auto bytes = static_cast<std::uint32_t>(std::max<long>(SBPF_RING_BYTES, ::sysconf(_SC_PAGESIZE)));
+  Fd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sbpf_ring", 0, 0, bytes, &options));
   const int fd = ring.get();
   if (!ring || bpf_map_update_elem(kernel.rings(), &cgroup_id, &fd, BPF_ANY) != 0)
     return fail("sandbox_setup", std::string("cannot make the ring of events: ") + std::strerror(errno), "", errno);
@@ -198,12 +200,6 @@ void forget_verdicts(const Kernel& kernel) {
   __atomic_fetch_add(&kernel.globals().gate.epoch, 1, __ATOMIC_SEQ_CST);
 }
 
-// Of a cgroup that is no sandbox any more, or never became one.
-void forget_cgroup(const Kernel& kernel, std::uint64_t cgroup_id) {
-  for (const int map : {kernel.sandboxes(), kernel.policies(), kernel.rings(), kernel.names()})
-    bpf_map_delete_elem(map, &cgroup_id);
-}
-
 Fd inner_map(int outer, std::uint64_t key) {
   std::uint32_t id = 0;
   if (bpf_map_lookup_elem(outer, &key, &id) != 0) return Fd();
@@ -235,13 +231,9 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
   return {};
 }
 
-Result<void> check_new_name(const Kernel& kernel, const std::string& name) {
-  const std::size_t digits = name.starts_with('u') ? name.find_first_not_of("0123456789", 1) : 1;
-  if (digits != 1 && digits != std::string::npos && name[digits] == '-')
-    return fail("bad_name", name + " is a name for a user's run", "names of the form uUID-NAME are what sbpfd gives; choose another --name");
-  if (find_record(kernel, name))
-    return fail("sandbox_exists", "a sandbox named " + name + " exists", "choose another --name, or `sbpf kill " + name + "`");
-  return {};
+void forget_cgroup(const Kernel& kernel, std::uint64_t cgroup_id) {
+  for (const int map : {kernel.sandboxes(), kernel.policies(), kernel.rings(), kernel.names()})
+    bpf_map_delete_elem(map, &cgroup_id);
 }
 
 std::optional<sbpf_cgroup_ref> read_ref(const Kernel& kernel, std::uint64_t cgroup_id) {
@@ -300,7 +292,8 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
     if (auto r = make_record(kernel, cgroup, spec, image); !r) return r;
     if (pinned)
       if (auto r = pin_sandbox(spec, flags, links); !r) return r;
-    refresh_levels(kernel);
+    // One more level at most: no need to ask for all sandboxes.
+    if (flags & SBPF_SANDBOX_ATTACHED) __atomic_fetch_or(&kernel.globals().gate.other_levels, 1u << cgroup.level(), __ATOMIC_SEQ_CST);
     return {};
   };
   auto done = steps();
@@ -333,23 +326,6 @@ void refresh_levels(const Kernel& kernel) {
   __atomic_store_n(&kernel.globals().gate.other_levels, levels, __ATOMIC_SEQ_CST);
 }
 
-std::vector<sbpf_sandbox> records(const Kernel& kernel) {
-  std::vector<sbpf_sandbox> all;
-  std::uint64_t key = 0, next = 0;
-  for (void* previous = nullptr; bpf_map_get_next_key(kernel.sandboxes(), previous, &next) == 0; previous = &key) {
-    sbpf_sandbox record{};
-    if (bpf_map_lookup_elem(kernel.sandboxes(), &next, &record) == 0) all.push_back(record);
-    key = next;
-  }
-  return all;
-}
-
-Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name) {
-  for (const sbpf_sandbox& record : records(kernel))
-    if (name == record.name) return record;
-  return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
-}
-
 Fd open_name_rules(const std::string& name) { return Fd(bpf_obj_get((sandbox_dir(name) + kNameRules).c_str())); }
 
 Fd open_names(const Kernel& kernel, std::uint64_t cgroup_id) { return inner_map(kernel.names(), cgroup_id); }
@@ -366,33 +342,6 @@ void drop_unfinished() {
     detach_links(directory);
     fs::remove_all(directory, ec);
   }
-}
-
-void collect_garbage(Kernel& kernel) {
-  mend(kernel);
-  for (const sbpf_sandbox& record : records(kernel)) {
-    auto cgroup = Cgroup::open_by_id(record.cgroup_id);
-    const bool made_by_run = !(record.flags & SBPF_SANDBOX_ATTACHED);
-    if (cgroup && (!made_by_run || cgroup->populated())) continue;
-    take_down(kernel, record.cgroup_id, record.name);
-    if (cgroup) (void)remove_cgroup(cgroup->path());
-  }
-  // Cgroups of ours that have no record: a supervisor died while it set them up or took them down.
-  auto root = root_cgroup();
-  std::error_code ec;
-  if (!root) return;
-  std::vector<std::string> orphans;
-  for (const auto& entry : fs::directory_iterator(root->path(), ec)) {
-    if (!entry.is_directory(ec)) continue;
-    auto cgroup = Cgroup::open(entry.path());
-    std::uint64_t id = cgroup ? cgroup->id() : 0;
-    sbpf_sandbox record{};
-    if (cgroup && !cgroup->populated() && bpf_map_lookup_elem(kernel.sandboxes(), &id, &record) != 0) {
-      forget_cgroup(kernel, id);
-      orphans.push_back(entry.path());
-    }
-  }
-  for (const std::string& path : orphans) (void)remove_cgroup(path);
 }
 
 }  // namespace sbpf::agent

@@ -45,10 +45,6 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
 // Errors: "publish_failed" with errno.
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
 
-// May a sandbox that root makes have this name? Those of users' runs (uUID-NAME) are theirs alone: a service that was killed
-// ends what has such a name. Errors: "sandbox_exists", "bad_name".
-Result<void> check_new_name(const Kernel& kernel, const std::string& name);
-
 // The cgroup's storage, by which the cgroup programs know the sandbox; nothing if it is not set, or another's. A policy in force
 // that is older than the generation noted there was put there by others. Read it before the policy: what is noted is in
 // force by then.
@@ -70,8 +66,10 @@ policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy:
 // Has the gate look at the levels of all attached sandboxes.
 void refresh_levels(const Kernel& kernel);
 
-// Records, as the kernel has them now. Need no lock.
+// Records, as the kernel has them now. Need no lock. All of them take a call of the kernel for each 64, and grow with
+// the host's sandboxes: where the cgroup is known, find_record() by its id is one lookup.
 std::vector<sbpf_sandbox> records(const Kernel& kernel);
+std::optional<sbpf_sandbox> find_record(const Kernel& kernel, std::uint64_t cgroup_id);
 Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name);  // "no_such_sandbox"
 
 // The sandbox's ring of events; -1 inside if there is none.
@@ -87,8 +85,20 @@ std::string link_pin(const std::string& name, const Hook& hook);
 // Removes pins of sandboxes whose set-up was not finished. Whoever holds the host lock knows that nobody is at it.
 void drop_unfinished();
 
+// Takes a cgroup that is no sandbox any more, or never became one, out of every map.
+void forget_cgroup(const Kernel& kernel, std::uint64_t cgroup_id);
+
 // Mends what a killed sbpf left (agent/change.h), and removes what no one owns any more: sandboxes whose cgroup is gone, and
-// those made by run whose cgroup is empty.
+// those made by run whose cgroup is empty. The caller holds the host lock.
 void collect_garbage(Kernel& kernel);
+
+// The same before a sandbox named `name` is made, without a look at the cgroup of every sandbox of the host: at those of
+// this name, and of many others at a few by turns, so that what is left behind goes while new ones come. The records that
+// are left then.
+std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name);
+
+// May a sandbox that root makes beside these have this name? Those of users' runs (uUID-NAME) are theirs alone: the service
+// ends what has such a name. Errors: "sandbox_exists", "bad_name".
+Result<void> check_new_name(const std::vector<sbpf_sandbox>& others, const std::string& name);
 
 }  // namespace sbpf::agent

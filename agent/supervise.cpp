@@ -113,8 +113,7 @@ void Supervisor::watch() {
     mend_killed(kernel_);
     return;
   }
-  for (const sbpf_sandbox& now : records(kernel_))
-    if (now.cgroup_id == record_.cgroup_id) record_ = now;
+  if (auto now = find_record(kernel_, record_.cgroup_id)) record_ = *now;
   // Each is answered once; a loss that was mended and comes back is answered again.
   const bool loss = (!attached && !lost_) || record_.moved_out != moved_out_;
   lost_ = !attached;
@@ -129,8 +128,7 @@ void Supervisor::drain_events(RunResult& result) {
     if (options_.on_event) options_.on_event(event);
     if (raw.event.verdict != SBPF_ALLOW) result.denials.push_back(std::move(event));
   });
-  for (const sbpf_sandbox& now : records(kernel_))
-    if (now.cgroup_id == record_.cgroup_id) result.lost_events = now.lost_full + now.lost_rate;
+  if (const auto now = find_record(kernel_, record_.cgroup_id)) result.lost_events = now->lost_full + now->lost_rate;
 }
 
 void Supervisor::on_mounts(Fd mountinfo, std::function<void()> changed) {

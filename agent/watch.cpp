@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -77,12 +78,9 @@ std::optional<std::vector<Lost>> Watch::confirmed(const sbpf_sandbox& record, En
   // What is taken down between the two marks is not there any more at the second look; what was set up is complete.
   for (int time = 0; time < 2; time++) {
     if (is_changing(*kernel_, id)) return std::nullopt;
-    sbpf_sandbox now{};
-    const auto all = records(*kernel_);
-    const auto found = std::ranges::find(all, id, &sbpf_sandbox::cgroup_id);
-    if (found == all.end() || found->created_ns != record.created_ns) return std::nullopt;
-    now = *found;
-    lost = look_at(*kernel_, now, entry.sound);
+    const auto now = find_record(*kernel_, id);
+    if (!now || now->created_ns != record.created_ns) return std::nullopt;
+    lost = look_at(*kernel_, *now, entry.sound);
     if (lost.empty() && host_.empty()) return lost;
     if (is_changing(*kernel_, id) || kernel_->outdated()) return std::nullopt;
   }
@@ -161,14 +159,14 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
     status.lost_rate = record.lost_rate;
     std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
     entry.told_at = now;
-    sink_.sandbox(status, entry.canary_at);
+    tell(entry);
   }
   entry.first = false;
   return true;
 }
 
 void Watch::start_canary() {
-  if (canary_.running()) return;
+  if (canary_.running() || !kernel_) return;
   Entry* due = nullptr;
   std::uint64_t id = 0;
   const std::int64_t now = now_ns();
@@ -200,7 +198,7 @@ void Watch::read_canary() {
     return;  // answered by the pass, which comes at once
   }
   entry.canary_at = day_ns();
-  if (!entry.first) sink_.sandbox(entry.status, entry.canary_at);
+  if (!entry.first) tell(entry);
 }
 
 Result<void> Watch::pass() {
@@ -244,6 +242,17 @@ Result<void> Watch::pass() {
 
 namespace {
 
+// Two stay open for each sandbox (its cgroup, its policy), and 1,024, which most processes may have, are too few for 500.
+void allow_descriptors() {
+  constexpr rlim_t enough = 2 * SBPF_MAX_SANDBOXES + 256;
+  rlimit now{};
+  if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= enough) return;
+  const rlimit more{enough, std::max(now.rlim_max, enough)};
+  if (::setrlimit(RLIMIT_NOFILE, &more) == 0) return;
+  const rlimit most{std::min(now.rlim_max, enough), now.rlim_max};  // more is for CAP_SYS_RESOURCE
+  (void)::setrlimit(RLIMIT_NOFILE, &most);
+}
+
 bool ends_with_stdin() {
   struct stat info {};
   return ::fstat(STDIN_FILENO, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode));
@@ -257,6 +266,7 @@ Result<void> watch(const WatchSink& sink) {
   if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
     return fail("watch_exists", lock ? "another `sbpf watch` runs on this host" : "cannot open " + std::string(kWatchLockFile),
                 "one is enough: it watches every sandbox", errno);
+  allow_descriptors();
   sigset_t mask, old;
   ::sigemptyset(&mask);
   ::sigaddset(&mask, SIGTERM);
@@ -279,7 +289,10 @@ Result<void> watch(const WatchSink& sink) {
     std::uint64_t ticks = 0;
     if (::read(timer.get(), &ticks, sizeof ticks) != sizeof ticks && waiting[2].revents == 0) continue;
     watch.read_canary();
-    if (ticks == 0) continue;
+    if (ticks == 0) {
+      watch.start_canary();  // one after another: with many sandboxes, one a pass would not be one a minute for each
+      continue;
+    }
     result = watch.pass();
     if (!result) break;
   }

@@ -47,7 +47,22 @@ void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
     if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
       status.degraded.push_back({one.what, "in place", "missing", one.reason});
   }
+  // Of a thousand sandboxes only what is not in order is kept; tell() completes it.
+  std::erase_if(status.hooks, [](const HookStatus& hook) { return hook.attached; });
+  status.hooks.shrink_to_fit();
   entry.read_at = now_ns();
+}
+
+void Watch::tell(const Entry& entry) const {
+  Status whole = entry.status;
+  for (const Hook& hook : hooks_of(whole.flags)) {
+    if (std::ranges::any_of(whole.hooks, [&](const HookStatus& one) { return one.hook->id == hook.id; })) continue;
+    HookStatus attached;
+    attached.hook = &all_hooks()[hook.id];
+    attached.attached = true;
+    whole.hooks.push_back(std::move(attached));
+  }
+  sink_.sandbox(whole, entry.canary_at);
 }
 
 void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
@@ -112,7 +127,7 @@ void Watch::lost_records(const std::set<std::uint64_t>& present) {
     if (!names(entry.lost, "record")) {
       answer(entry, lost, false);
       read(entry, lost);
-      sink_.sandbox(entry.status, entry.canary_at);
+      tell(entry);
     }
     entry.lost = lost;
     entry.state.clear();
@@ -131,8 +146,7 @@ void Watch::repair() {
   for (auto& [id, entry] : entries_) {
     if (entry.lost.empty() || !entry.cgroup || !Cgroup::open_by_id(id)) continue;
     // Judged anew under the lock: what was seen may have been changed by who held it.
-    const auto all = records(*kernel_);
-    const bool recorded = std::ranges::find(all, id, &sbpf_sandbox::cgroup_id) != all.end();
+    const bool recorded = find_record(*kernel_, id).has_value();
     if (!recorded && !names(entry.lost, "record")) continue;
     std::vector<Lost> now = recorded ? look_at(*kernel_, entry.sound.record, entry.sound) : entry.lost;
     if (names(host_, "gate")) now.push_back({"gate", ""});

@@ -25,26 +25,24 @@ constexpr std::uint64_t kPatienceNs = 30'000'000'000;
 std::string canary_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
   const auto lock = lock_host();
   if (!lock) return "not_run " + lock.error().message + "\n";
-  for (const sbpf_sandbox& record : records(kernel)) {
-    if (record.cgroup_id != cgroup_id) continue;
-    std::string lines;
-    // What a full memory or a full table of processes does to a canary once is no loss.
-    for (int time = 0; time < 2; time++) {
-      const Status status = read_status(kernel, record, true);
-      if (status.cgroup.empty() || status.frozen) return "not_run \n";
-      lines.clear();
-      for (const HookStatus& hook : status.hooks)
-        if (hook.canary == "not denied") lines += std::string("lost ") + hook.hook->name + "\tthe canary was not denied\n";
-      for (const Degradation& d : status.degraded) {
-        if (d.what == "canary" && d.effective == "not run") return "not_run " + d.reason + "\n";
-        if (d.what == "canary" && lines.empty()) lines += "lost canary\t" + d.reason + "\n";
-        if (d.what == "policy") lines += "lost policy\t" + d.reason + "\n";
-      }
-      if (lines.empty()) return "denied\n";
+  const auto record = find_record(kernel, cgroup_id);
+  if (!record) return "not_run \n";
+  std::string lines;
+  // What a full memory or a full table of processes does to a canary once is no loss.
+  for (int time = 0; time < 2; time++) {
+    const Status status = read_status(kernel, *record, true);
+    if (status.cgroup.empty() || status.frozen) return "not_run \n";
+    lines.clear();
+    for (const HookStatus& hook : status.hooks)
+      if (hook.canary == "not denied") lines += std::string("lost ") + hook.hook->name + "\tthe canary was not denied\n";
+    for (const Degradation& d : status.degraded) {
+      if (d.what == "canary" && d.effective == "not run") return "not_run " + d.reason + "\n";
+      if (d.what == "canary" && lines.empty()) lines += "lost canary\t" + d.reason + "\n";
+      if (d.what == "policy") lines += "lost policy\t" + d.reason + "\n";
     }
-    return lines;
+    if (lines.empty()) return "denied\n";
   }
-  return "not_run \n";
+  return lines;
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ bool names(const std::vector<Lost>& lost, const std::string& what);
 struct Entry {
   std::optional<Cgroup> cgroup;
   Sound sound;
-  Status status;
+  Status status;                 // of its hooks those that are not attached
   std::string state;             // what the last full reading was of: another one, and it is read again
   std::vector<Lost> lost;        // that was answered
   std::vector<Lost> canary_lost; // of the last canary
@@ -51,6 +51,8 @@ class Watch {
   Result<void> pass();
   // Takes the answer of a canary that has one.
   void read_canary();
+  // Starts the canary that is due the longest, if none runs.
+  void start_canary();
   // To poll for it; -1: none runs.
   int canary_fd() const { return canary_.fd(); }
 
@@ -66,8 +68,8 @@ class Watch {
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
   void restored(Entry& entry);
   void read(Entry& entry, const std::vector<Lost>& lost);
+  void tell(const Entry& entry) const;
   void repair();
-  void start_canary();
   void complain(const Error& error);
 
   const WatchSink& sink_;

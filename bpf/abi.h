@@ -25,7 +25,7 @@
 #define SBPF_MAX_HOOKS 96       /* room for what comes */
 #define SBPF_MAX_LEVELS 32      /* deepest cgroup level that can carry a sandbox */
 #define SBPF_NAME_LEN 64        /* sandbox and policy names, NUL included */
-#define SBPF_RING_BYTES 65536   /* events of one sandbox */
+#define SBPF_RING_BYTES 16384   /* events of one sandbox; docs/DESIGN.md says why no more */
 #define SBPF_EVENTS_PER_SECOND 500
 #define SBPF_MAX_OPENED 65536   /* endpoints that the names of one sandbox open at a time */
 #define SBPF_DNS_PORT 53

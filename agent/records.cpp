@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+// The records of all sandboxes, and the end of those that nobody owns.
+#include <bpf/bpf.h>
+#include <dirent.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <set>
+
+#include "agent/bpf_info.h"
+#include "agent/cgroup.h"
+#include "agent/change.h"
+#include "agent/sandbox.h"
+#include "base/clock.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr std::uint32_t kBatch = 64;
+// Looked at when a sandbox starts: each start adds one, so what is left behind cannot add up.
+constexpr std::size_t kLooks = 16;
+
+// Takes it down if nobody owns it; true if it did.
+bool collect(const Kernel& kernel, const sbpf_sandbox& record, const std::string& mount) {
+  auto cgroup = Cgroup::open_by_id(record.cgroup_id, mount);
+  const bool made_by_run = !(record.flags & SBPF_SANDBOX_ATTACHED);
+  if (cgroup && (!made_by_run || cgroup->populated())) return false;
+  take_down(kernel, record.cgroup_id, record.name);
+  if (cgroup) (void)remove_cgroup(cgroup->path());
+  return true;
+}
+
+// Cgroups of ours that have no record: a supervisor died while it set them up or took them down.
+void collect_orphans(const Kernel& kernel, const std::vector<sbpf_sandbox>& all) {
+  auto root = root_cgroup();
+  if (!root) return;
+  std::set<std::uint64_t> known;
+  for (const sbpf_sandbox& record : all) known.insert(record.cgroup_id);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(root->path().c_str()), ::closedir);
+  std::vector<std::string> orphans;
+  // The number of a directory is the cgroup's id: those with a record need no further look.
+  while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
+    const std::string name = entry->d_name;
+    if (entry->d_type != DT_DIR || name == "." || name == ".." || known.count(entry->d_ino) != 0) continue;
+    auto cgroup = Cgroup::open(root->path() + "/" + name);
+    if (!cgroup || cgroup->populated() || find_record(kernel, cgroup->id())) continue;
+    forget_cgroup(kernel, cgroup->id());
+    orphans.push_back(cgroup->path());
+  }
+  for (const std::string& path : orphans) (void)remove_cgroup(path);
+}
+
+// The first hook that every sandbox has a link of.
+Hook first_of_each() { return *std::ranges::find_if(all_hooks(), &Hook::per_sandbox); }
+
+}  // namespace
+
+std::vector<sbpf_sandbox> records(const Kernel& kernel) {
+  std::vector<sbpf_sandbox> all, some(kBatch);
+  std::vector<std::uint64_t> keys(kBatch);
+  std::uint32_t from = 0, next = 0;
+  LIBBPF_OPTS(bpf_map_batch_opts, options);
+  for (void* start = nullptr;; start = &from, from = next) {
+    auto count = static_cast<std::uint32_t>(keys.size());
+    const bool more =
+        bpf_map_lookup_batch(kernel.sandboxes(), start, &next, keys.data(), some.data(), &count, &options) == 0;
+    if (!more && errno == ENOSPC) {  // one bucket of the table holds more than there is room for: it is asked again
+      keys.resize(keys.size() * 2);
+      some.resize(keys.size());
+      continue;
+    }
+    if (!more && errno != ENOENT) return all;
+    all.insert(all.end(), some.begin(), some.begin() + count);
+    if (!more) return all;
+  }
+}
+
+std::optional<sbpf_sandbox> find_record(const Kernel& kernel, std::uint64_t cgroup_id) {
+  sbpf_sandbox record{};
+  if (bpf_map_lookup_elem(kernel.sandboxes(), &cgroup_id, &record) != 0) return std::nullopt;
+  return record;
+}
+
+Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name) {
+  // Its pins know its cgroup, and its record its name: one look instead of one at every sandbox of the host.
+  const Fd pin(bpf_obj_get(link_pin(name, first_of_each()).c_str()));
+  if (auto link = pin ? link_info(pin.get()) : Result<bpf_link_info>(fail("bpf_info", "")); link && link->type == BPF_LINK_TYPE_CGROUP)
+    if (auto record = find_record(kernel, link->cgroup.cgroup_id); record && name == record->name) return *record;
+  for (const sbpf_sandbox& record : records(kernel))
+    if (name == record.name) return record;
+  return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
+}
+
+Result<void> check_new_name(const std::vector<sbpf_sandbox>& others, const std::string& name) {
+  const std::size_t digits = name.starts_with('u') ? name.find_first_not_of("0123456789", 1) : 1;
+  if (digits != 1 && digits != std::string::npos && name[digits] == '-')
+    return fail("bad_name", name + " is a name for a user's run",
+                "names of the form uUID-NAME are what sbpfd gives; choose another --name");
+  if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return name == other.name; }))
+    return fail("sandbox_exists", "a sandbox named " + name + " exists", "choose another --name, or `sbpf kill " + name + "`");
+  return {};
+}
+
+void collect_garbage(Kernel& kernel) {
+  mend(kernel);
+  const auto mount = cgroup2_mount();
+  if (!mount) return;
+  for (const sbpf_sandbox& record : records(kernel)) (void)collect(kernel, record, *mount);
+  collect_orphans(kernel, records(kernel));
+}
+
+std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name) {
+  mend(kernel);
+  auto all = records(kernel);
+  const auto mount = cgroup2_mount();
+  if (!mount) return all;
+  if (all.size() <= kLooks || all.size() + kLooks >= SBPF_MAX_SANDBOXES) {
+    collect_garbage(kernel);
+    return records(kernel);
+  }
+  collect_orphans(kernel, all);
+  const std::size_t start = boottime_ns() % all.size();
+  std::vector<sbpf_sandbox> left;
+  for (std::size_t i = 0; i < all.size(); i++) {
+    const bool looked = name == all[i].name || (i + all.size() - start) % all.size() < kLooks;
+    if (!looked || !collect(kernel, all[i], *mount)) left.push_back(all[i]);
+  }
+  return left;
+}
+
+}  // namespace sbpf::agent
