@@ -7,6 +7,9 @@ crash=$tests/../bin/crash_shim.so
 old=$(command -v sbpf) new=$tmp/new/sbpf foreign=$tmp/foreign/sbpf
 clean
 
+# What takes a load of all programs is shared by the kernels: what is at work there is the same code.
+case $(uname -r) in 6.1.*) turn=0 ;; 6.12.*) turn=1 ;; *) turn=2 ;; esac
+
 # another WHAT FILE: our executable as FILE, which says another digest of its programs, or of their layout. Each place of the
 # digest is changed, which may be code.
 another() {
@@ -127,14 +130,13 @@ is fails/stubs 125 "$(LD_PRELOAD=$shim code "$new" upgrade)"
 has fails/stubs/says "does not use sbpf's maps" "$(said)"
 is fails/stubs/state "$sound" "$(state)"
 unset SBPF_STUBS
-fails link-update command:29
+((turn == 2)) && fails link-update command:29
 
 # ---- killed: the one or the other, whole ----
 # Of the points of a whole run the last are the updates of the sandboxes' links, the rename that puts the others in force, and
 # the removal of the pins of those of before. What comes ahead of that is shown with stubs.
 removals=$(find "$pins"/loaded-* | wc -l) total=$(cat "$tmp/points")
-case $(uname -r) in 6.1.*) turn=0 ;; 6.12.*) turn=1 ;; *) turn=2 ;; esac
-PER_KERNEL=4
+PER_KERNEL=3
 updates=$((2 * each))
 # killed AT: it was, and what it left is mended by the watch
 killed() {
@@ -148,10 +150,12 @@ before=$(all_programs)
 for ((i = 0; i < PER_KERNEL; i++)); do
   SBPF_STUBS=1 killed $((1 + (i * 3 + turn) * (total - removals - updates - 2) / (PER_KERNEL * 3)))
 done
-killed $((total - removals - updates / 2 + turn))
+((turn == 1)) && killed $((total - removals - updates / 2))
 is killed/as-it-was "$before" "$(all_programs)"
-killed $((total - removals / 2 - turn))
-is killed/as-it-should-be "[]" "$(jq -cs '[.[0][], .[1][]] - ([.[0][], .[1][]] - [.[2][], .[3][]])' <<<"$before $(all_programs)")"
+if ((turn == 0)); then
+  killed $((total - removals / 2))
+  is killed/as-it-should-be "[]" "$(jq -cs '[.[0][], .[1][]] - ([.[0][], .[1][]] - [.[2][], .[3][]])' <<<"$before $(all_programs)")"
+fi
 exec 7>&- 8>&-
 within 20 grep -q other "$tmp/hammer"
 has open-and-closed-all-the-time " b 0 both 0 neither 0 other 0" "$(cat "$tmp/hammer")"
