@@ -88,7 +88,7 @@ TEST(Requests, BodiesOfRunsAreStrict) {
   const std::string longest(40, 'a');
   EXPECT_TRUE(parse_change(R"({"pid": 1, "policy": "p", "name": ")" + longest + "\"}", Asks::run));
   EXPECT_TRUE(is_name(run_name(4294967294, longest)));
-  for (const std::string body : {std::string(R"({"policy": "p"})"), std::string(R"({"pid": 0, "policy": "p"})"), std::string(R"({"pid": -1, "policy": "p"})"),
+  for (const std::string& body : {std::string(R"({"policy": "p"})"), std::string(R"({"pid": 0, "policy": "p"})"), std::string(R"({"pid": -1, "policy": "p"})"),
                                  std::string(R"({"pid": "1", "policy": "p"})"), std::string(R"({"pid": 1.5, "policy": "p"})"),
                                  std::string(R"({"pid": 4294967297, "policy": "p"})"), std::string(R"({"pid": 1})"), std::string(R"({"pid": 1, "pid": 2, "policy": "p"})"),
                                  std::string(R"({"pid": 1, "policy": "../p"})"), std::string(R"({"pid": 1, "policy": "p", "name": "a.b"})"),
