@@ -138,7 +138,8 @@ class Soak(Requests, Faults):
         watch_fds = fds()
         for box in self.boxes:
             self.settle(box)
-        while time.monotonic() < end - 60:
+        end = max(end - 60, time.monotonic() + 45)  # to load programs takes its time
+        while time.monotonic() < end:
             name, = self.random.choices(list(ACTIONS), list(ACTIONS.values()))
             self.act(name, self.random.choice(self.boxes))
         self.service.quiet()

@@ -29,6 +29,8 @@ class Faults:
             self.files[name] = new
             self.broken_files.discard(name)
         elif how in ("invalid", "gone", "truncate"):
+            if not os.path.exists(path):
+                self.put_file(name, self.files[name])
             if how == "truncate":
                 os.truncate(path, 9)
             elif how == "gone":
