@@ -55,8 +55,8 @@ for n in 0 1 2; do
   refused "map-by-id/$n" map-by-id "$map"
   refused "map-read-by-id/$n" map-read-by-id "$map"
 done
-for map in sandboxes policies rings cgroup_refs globals meta; do
-  refused "map-by-pin/$map" map-by-pin "$pins/maps/$map"
+for map in maps/{sandboxes,policies,rings,cgroup_refs,globals} programs/meta; do
+  refused "map-by-pin/${map#*/}" map-by-pin "$pins/$map"
 done
 is map-show/others-are-seen 0 "$(bpftool map show id "$other_map" >/dev/null; echo $?)"
 is prog-show/still-works 0 "$(bpftool prog show >/dev/null; echo $?)"
