@@ -119,7 +119,9 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   carried.after();
   // What the new policy forbids ends: connections that are under way already are judged by no hook. The last step, as
   // it cannot be taken back.
-  auto cut = cut_flows(host->kernel, *cgroup, with_opened(host->kernel, record->cgroup_id, *image));
+  policy::Image allowed = with_opened(host->kernel, record->cgroup_id, *image);
+  carried.add_to(allowed);
+  auto cut = cut_flows(host->kernel, *cgroup, allowed);
   if (!cut) return take_back(cut.error());
   change.reset();
   Status status = read_status(host->kernel, *record, true);

@@ -241,31 +241,33 @@ bool open_name(int opened, const NameRules& rules, std::size_t host, const std::
 }
 
 CarriedNames::CarriedNames(int opened, const policy::Policy& policy, std::uint32_t from, std::uint32_t to)
-    : opened_(opened), from_(from) {
+    : opened_(opened), from_(from), to_(to) {
   const std::uint64_t now = boottime_ns();
   const std::uint32_t first = policy::first_of_hosts(policy);
   for (const auto& [old_key, entry] : entries_of<sbpf_opened>(opened)) {
     const std::string name(entry.name, ::strnlen(entry.name, sizeof entry.name));
-    if ((entry.names != from && entry.also != from) || entry.until_ns < now || name.size() + 1 >= sizeof entry.name) continue;
+    if ((entry.names != from && entry.also != from) || name.size() + 1 >= sizeof entry.name) continue;
     policy::Address address{};
     std::copy(std::begin(old_key.addr), std::end(old_key.addr), address.begin());
     for (std::size_t host = 0; host < policy.network.hosts.size(); ++host) {
       if (!policy::host_matches(policy.network.hosts[host].pattern, name)) continue;
       const auto entries = policy::opened_entries(policy.network.hosts[host], first + static_cast<std::uint32_t>(host), address);
       if (!entries || !policy::may_lead_to(policy.network, address)) continue;
-      for (const auto& [key, rule] : *entries) {
-        const auto [at, added] = wanted_.try_emplace(key, entry);
-        sbpf_opened& wanted = at->second;
-        if (added)
-          wanted.rule = rule;
-        else if (!policy::join_rules(wanted.rule, rule))
-          continue;
-        wanted.names = wanted.also = to;
-        wanted.until_ns = std::max(wanted.until_ns, entry.until_ns);
-        wanted.last_ns = std::max(wanted.last_ns, entry.last_ns);
-      }
+      for (const auto& [key, rule] : *entries) carry(entry.until_ns < now ? past_ : wanted_, key, rule, entry);
     }
   }
+}
+
+void CarriedNames::carry(Opened& to, const sbpf_rule_key& key, const sbpf_rule& rule, const sbpf_opened& entry) const {
+  const auto [at, added] = to.try_emplace(key, entry);
+  sbpf_opened& wanted = at->second;
+  if (added)
+    wanted.rule = rule;
+  else if (!policy::join_rules(wanted.rule, rule))
+    return;
+  wanted.names = wanted.also = to_;
+  wanted.until_ns = std::max(wanted.until_ns, entry.until_ns);
+  wanted.last_ns = std::max(wanted.last_ns, entry.last_ns);
 }
 
 void CarriedNames::before() const {
@@ -282,7 +284,17 @@ void CarriedNames::before() const {
 }
 
 void CarriedNames::after() const {
-  for (const auto& [key, wanted] : wanted_) (void)bpf_map_update_elem(opened_, &key, &wanted, BPF_ANY);
+  for (const Opened* all : {&past_, &wanted_})
+    for (const auto& [key, wanted] : *all) {
+      sbpf_opened entry{};
+      const bool newer = bpf_map_lookup_elem(opened_, &key, &entry) == 0 && entry.names == to_ && entry.until_ns >= wanted.until_ns;
+      if (!newer) (void)bpf_map_update_elem(opened_, &key, &wanted, BPF_ANY);
+    }
+}
+
+void CarriedNames::add_to(policy::Image& image) const {
+  for (const Opened* all : {&past_, &wanted_})
+    for (const auto& [key, wanted] : *all) policy::add_rule(image, key, wanted.rule);
 }
 
 }  // namespace sbpf::agent

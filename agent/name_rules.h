@@ -56,11 +56,18 @@ class CarriedNames {
   void before() const;
   // After that, and after the resolver goes by it: as the new policy has it.
   void after() const;
+  // The same as rules of the new policy's image, for connections that are under way: also of what is past. In the map a
+  // carried entry may be missing for a moment: an answer that the resolver was about to enter under the old policy
+  // overwrites it, until it is asked for again.
+  void add_to(policy::Image& image) const;
 
  private:
+  using Opened = std::map<sbpf_rule_key, sbpf_opened, policy::KeyLess>;
+  void carry(Opened& to, const sbpf_rule_key& key, const sbpf_rule& rule, const sbpf_opened& entry) const;
+
   int opened_;
-  std::uint32_t from_;
-  std::map<sbpf_rule_key, sbpf_opened, policy::KeyLess> wanted_;
+  std::uint32_t from_, to_;
+  Opened wanted_, past_;  // past: opens nothing more, and a connection made before may go on
 };
 
 }  // namespace sbpf::agent

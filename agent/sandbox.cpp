@@ -253,12 +253,10 @@ Result<policy::Image> read_policy_map(int map) { return read_entries(map); }
 policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy::Image image) {
   const std::uint32_t names = image.header().names;
   const Fd map = names == 0 ? Fd() : open_names(kernel, cgroup_id);
-  const std::uint64_t now = boottime_ns();
   sbpf_rule_key key{}, next{};
   for (void* previous = nullptr; map && bpf_map_get_next_key(map.get(), previous, &next) == 0; previous = &key) {
     sbpf_opened opened{};
-    if (bpf_map_lookup_elem(map.get(), &next, &opened) == 0 && (opened.names == names || opened.also == names) &&
-        now <= opened.until_ns)
+    if (bpf_map_lookup_elem(map.get(), &next, &opened) == 0 && (opened.names == names || opened.also == names))
       policy::add_rule(image, next, opened.rule);
     key = next;
   }

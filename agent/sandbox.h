@@ -59,8 +59,8 @@ Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id)
 // The same from the policy's own map. Errors: "bpf_info", "no_policy".
 Result<policy::Image> read_policy_map(int map);
 
-// The image, with what the resolver opened under its names as if it were rules: to judge a connection by, not to be
-// published. Needs no lock.
+// The image, with what the resolver opened under its names as if it were rules: to judge a connection under way by, so also
+// with what would open no new one any more; not to be published. Needs no lock.
 policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy::Image image);
 
 // Has the gate look at the levels of all attached sandboxes.

@@ -317,8 +317,12 @@ bool join_rules(sbpf_rule& into, const sbpf_rule& other) {
 }
 
 void add_rule(Image& image, const sbpf_rule_key& key, const sbpf_rule& rule) {
-  image.entries.insert_or_assign(key, rule);
+  const auto [at, added] = image.entries.try_emplace(key, rule);
   if (key.match != SBPF_PORT_RANGES) return;
+  if (!added) {
+    (void)join_rules(at->second, rule);
+    return;
+  }
   sbpf_policy_header header = image.header();
   sbpf_prefixes prefixes{};
   sbpf_rule& slot = image.entries[slot_key(SBPF_SLOT_CONNECT_PREFIXES)];

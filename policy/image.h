@@ -52,7 +52,8 @@ Result<Entries> opened_entries(const HostRule& rule, std::uint32_t number, const
 // Adds to a rule's ranges those of another one for the same key. False if there is no room: `into` is as it was.
 bool join_rules(sbpf_rule& into, const sbpf_rule& other);
 
-// Puts a rule for a single address into an image. Its hash is then not that of its contents.
+// Puts a rule for a single address into an image, beside the ports that the image allows there already; where both do not
+// fit into one rule, the image's own stays. Its hash is then not that of its contents.
 void add_rule(Image& image, const sbpf_rule_key& key, const sbpf_rule& rule);
 
 // Where a rule's number could stand: no rule decided (SBPF_NO_RULE of bpf/decide.h).

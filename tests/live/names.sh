@@ -190,12 +190,26 @@ has events/allow-with 'host: "evil.example"' "$(jq -r 'select(.reason == "name")
 if ((whole)); then
   is ttl/asked 0 "$(ask held get ttl0.example 443)"
   is ttl/asked-and-not-used $good_w "$(ask held look x.w.example)"
+  is ttl/connected 0 "$(ask held look a.example >/dev/null; ask held connect $good 7 past)"
   sleep 35
   is ttl/still 0 "$(ask held connect $good_x 443)"
   sleep 30
   is ttl/over $EPERM "$(ask held connect $good_w 443)"
   is ttl/prolonged 0 "$(ask held connect $good_x 443)"
   is ttl/again 0 "$(ask held get x.w.example 443)"
+  # No new connection; one that was made goes on, over a swap too, while the policy has the name.
+  is ttl/no-new-one $EPERM "$(ask held connect $good 7)"
+  is ttl/goes-on 0 "$(ask held echo past)"
+  names past enforce '{host: "*.example", ports: [7]}' >/dev/null
+  for to in held past held; do
+    sbpf swap held --policy "$tmp/$to.yaml" >/dev/null 2>&1; is ttl/swap-to-$to 0 $?
+    is ttl/goes-on-after-$to 0 "$(ask held echo past)"
+    is ttl/no-new-one-after-$to $EPERM "$(ask held connect $good 7)"
+  done
+  names others enforce '{host: "*.w.example", ports: [7]}' >/dev/null
+  sbpf swap held --policy "$tmp/others.yaml" >/dev/null 2>&1; is ttl/swap-to-other-names 0 $?
+  is ttl/ends 103 "$(ask held echo past)"
+  sbpf swap held --policy "$tmp/held.yaml" >/dev/null 2>&1; is ttl/swap-back 0 $?
 fi
 
 # ---- an address that the policy lists ----

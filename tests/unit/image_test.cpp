@@ -125,6 +125,23 @@ TEST(Image, prefixes_are_listed_longest_first) {
   EXPECT_EQ(prefixes.len[3], 0);
 }
 
+TEST(Image, added_rules_stand_beside_its_own) {
+  auto image = compile(policy_of("network: {connect: [{address: 1.1.1.1, ports: [1-99, 443]}, {address: 2.2.2.2, ports: [1]}]}\n"), 1).value();
+  const auto allows_port = [&](const char* address, int port) {
+    return allows(image, NetQuery{SBPF_RULE_CONNECT, SBPF_PROTO_TCP, *parse_address(address), static_cast<std::uint16_t>(port)});
+  };
+  const HostRule host{"a.example", {{200, 299}, {443, 443}}, Protocol::tcp, {}, {}};
+  for (const char* address : {"1.1.1.1", "3.3.3.3"}) {
+    const Entries opened = opened_entries(host, 2, *parse_address(address)).value();
+    for (const auto& [key, rule] : opened) add_rule(image, key, rule);
+  }
+  for (const int port : {1, 99, 200, 299, 443}) EXPECT_TRUE(allows_port("1.1.1.1", port)) << port;
+  for (const int port : {200, 299, 443}) EXPECT_TRUE(allows_port("3.3.3.3", port)) << port;
+  for (const int port : {100, 199, 300}) EXPECT_FALSE(allows_port("1.1.1.1", port)) << port;
+  EXPECT_FALSE(allows_port("3.3.3.3", 1));
+  EXPECT_FALSE(allows_port("2.2.2.2", 443));
+}
+
 TEST(Image, header_slots_say_what_the_policy_says) {
   const Policy policy = policy_of("mode: audit\non_loss: kill\nnetwork: {dangerously_allow_sockets: [ping, vsock]}\n");
   const auto image = compile(policy, 3).value();
