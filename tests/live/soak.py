@@ -121,6 +121,9 @@ class Soak(Requests, Faults):
         for one in self.boxes:
             if one is box or len(one.may) > 1 or (name == "file" and one.follows) or self.random.random() < 0.1:
                 self.settle(one)
+            if one.unsure:
+                self.change(one)
+                self.settle(one)
         self.listed()
         if found := reports(self.work):
             raise Broken(f"a sanitizer says {found}")

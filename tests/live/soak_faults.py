@@ -119,13 +119,13 @@ class Faults:
             new = self.some_policy()
             code, answer = request("PUT", f"/v1/sandboxes/{box.name}/policy", {"policy_text": policy_text(new)})
             self.expect("swap while frozen", (code, answer["error"]["code"]), (500, "less_isolation"))
-            box.may, box.follows = {new}, None
+            box.may, box.follows, box.unsure = {new}, None, False
         box.thaw()
 
     def do_remove_cgroup(self, box):
         """Behind its back: the sandbox is gone with it."""
         box.remove()
-        box.may, box.follows = {None}, None
+        box.may, box.follows, box.unsure = {None}, None, False
         self.listed()
         now = status(box.name)
         self.expect("isolation of what is gone", now and now["isolation"], None, "inactive")

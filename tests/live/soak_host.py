@@ -108,8 +108,9 @@ class Box:
 
     def __init__(self, name):
         self.name, self.cgroup, self.prober = name, f"{CGROUPS}/{name}", None
-        # One of these policies is in force; None: there is no sandbox. It follows the file by this name.
-        self.may, self.follows = {None}, None
+        # One of these policies is in force; None: there is no sandbox. It follows the file by this name; unsure: unless what
+        # broke off has changed that.
+        self.may, self.follows, self.unsure = {None}, None, False
         os.makedirs(self.cgroup, exist_ok=True)
 
     def inside(self):

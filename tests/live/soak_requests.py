@@ -35,9 +35,9 @@ class Requests:
             if code == 200 and kill == "?kill=true" and not within(20, lambda: box.prober.poll() is not None):
                 raise Broken(f"{box.name} was killed and runs")
         if code in (200, 201):
-            box.may, box.follows = {new}, follows
+            box.may, box.follows, box.unsure = {new}, follows, False
         elif disturbed:
-            box.may, box.follows = {was, new}, None
+            box.may, box.unsure = {was, new}, True
 
     def do_change(self, box):
         self.change(box)
@@ -114,7 +114,7 @@ class Requests:
             head = f"PUT /v1/sandboxes/{box.name}/policy HTTP/1.1\r\nContent-Length: {len(body)}\r\n\r\n"
             s.sendall(head.encode() + body)
             s.close()
-            box.may, box.follows = {new}, None
+            box.may, box.follows, box.unsure = {new}, None, False
 
     def do_burst(self, box):
         """Many at once; one after another has its turn, and each is answered."""
@@ -135,7 +135,7 @@ class Requests:
             target = self.random.choice(self.boxes)
             new = self.some_policy() if self.random.random() < 0.8 else None
             if target.may != {None}:
-                target.may, target.follows = target.may | {new}, None
+                target.may, target.unsure = target.may | {new}, True
             body = {"policy_text": policy_text(new or "p7001-alert")}
             threads.append(threading.Thread(target=one, args=(target, body, new)))
         for thread in threads:
