@@ -324,6 +324,5 @@ is swap/without-section-allowed 0 "$(ask swapped r $d/none/f)"
 sbpf swap swapped --policy "$tmp/refused.yaml" >/dev/null; is swap/late-first-rules 0 $?
 end swapped open
 kill "$pid_free"
-clean
-is left-behind "" "$(left_behind)"
+end_all
 finish

@@ -276,6 +276,5 @@ sbpf env -- /etc/passwd 2>/dev/null; is env/exit-not-executable 126 $?
 sbpf env 2>/dev/null; is env/exit-usage 2 $?
 sbpf env --policy /no/such.yaml -- true 2>/dev/null; is env/exit-no-policy 2 $?
 
-clean
-is left-behind "" "$(left_behind)"
+end_all
 finish

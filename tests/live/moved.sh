@@ -113,8 +113,8 @@ move "$before" outside
 kill $before $later
 wait $before $later 2>/dev/null
 
-clean
+kill_all
 within 10 rmdir "$cgroots/runtime"
 within 10 rmdir "$cgroots/outside"
-is left-behind "" "$(left_behind)"
+end_all
 finish

@@ -178,6 +178,5 @@ os.execvp("bash", ["bash", sys.argv[1]])
 P
 is keyring/not-the-callers "True True False True True" "$(python3 "$tmp/session.py" "$tmp/keys" 2>&1 | paste -sd' ')"
 
-clean
-is left-behind "" "$(left_behind)"
+end_all
 finish

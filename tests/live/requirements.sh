@@ -193,6 +193,5 @@ is X-2/kill-ends-it "" "$(pgrep -f "$tmp/loop.sh")"
 is X-2/server-heard-nothing "$before" "$(visits tcp 127.0.0.1 8000)"
 hasnt X-2/list-forgets-it orphan "$(sbpf list)"
 
-clean
-is left-behind "" "$(left_behind)"
+end_all
 finish

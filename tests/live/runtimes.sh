@@ -189,6 +189,5 @@ is curl/page-written yes "$([[ -s $w/page ]] && echo yes || echo no)"
 works curl/other-port-refused 000 curl -s --noproxy "*" --cacert cert -o page -w '%{http_code}\n' https://127.0.0.1:7444/
 shut curl "Couldn't open file" curl -sS file://$s/f
 
-clean
-is left-behind "" "$(left_behind)"
+end_all
 finish

@@ -5,7 +5,6 @@
 . "$(dirname "$0")/lib.sh"
 socket=/run/sbpf/api.sock
 url=http://sbpf
-keep_loaded
 ask() { curl -s -m 120 --unix-socket "$socket" "$@"; }
 code() { ask -o "$tmp/body" -w '%{http_code}' "$@"; }
 field() { json "$1" <"$tmp/body"; }
@@ -25,10 +24,11 @@ while True:
 P
 python3 -IS "$tmp/notify.py" "$tmp/notify.sock" >"$tmp/notify" &
 servers+=($!)
-# The executable, but for a watch that does not begin while $tmp/hold is there.
+# The executable, but for a watch that does not begin while $tmp/hold is there, and the fault that $tmp/fault names.
 cat >"$tmp/sbpf" <<P
 #!/bin/bash
 [[ \$1 != watch ]] || while [[ -e $tmp/hold ]]; do sleep 0.2; done
+[[ \$1 != attach || ! -e $tmp/fault ]] || . "$tmp/fault"
 exec $(command -v sbpf) "\$@"
 P
 chmod 755 "$tmp/sbpf"
@@ -62,6 +62,31 @@ start
 within 120 told_times READY=1 1; is ready 0 $?
 is control/free "$free" "$(seen)"
 body='{"cgroup": "'$box'", "policy": "one", "name": "box"}'
+
+# ---- AB-3: any hook that is missing refuses the attach, and leaves nothing (faults.sh has all of them, by `sbpf run`) ----
+# refused FAULT LEFT: the sandboxes of LEFT are there before and afterwards; without any, the programs are loaded anew (stubs,
+# which the kernel has verified sooner), and nothing of them stays either.
+refused() {
+  local hook=${1#*:}
+  echo "export LD_PRELOAD=$shim SBPF_FAULT=$1" >"$tmp/fault"
+  [[ -n $2 ]] || echo "export SBPF_STUBS=1" >>"$tmp/fault"
+  is "AB-3/$1" 500 "$(code -d "$body" $url/v1/sandboxes)"
+  has "AB-3/$1/named" "${hook%@*}" "$(field 'd["error"]["message"]')"
+  rm "$tmp/fault"
+  is "AB-3/$1/none" "404 404" "$(code $url/v1/sandboxes/box) $(ask -o /dev/null -w '%{http_code}' -X DELETE $url/v1/sandboxes/box)"
+  is "AB-3/$1/free" "$free" "$(seen)"
+  if [[ -z $2 ]]; then is "AB-3/$1/left" "" "$(freed; left_behind)"; else is "AB-3/$1/left" "$2" "$(ls $pins/sandboxes)"; fi
+}
+clean
+for hook in file_open task_alloc connect4; do
+  refused "load:$hook@1" ""
+  refused "attach:$hook@1" ""
+done
+keep_loaded
+for hook in connect4 connect6 sendmsg4 sendmsg6 bind4 bind6 sock_create; do
+  refused "attach:$hook@1" keeper
+  refused "lie:$hook@1" keeper
+done
 is attach 201 "$(code -d "$body" $url/v1/sandboxes)"
 is attach/confined "$one" "$(seen)"
 
@@ -229,5 +254,6 @@ kill -TERM $daemon
 wait $daemon; is end/code 0 $?
 rmdir "$box"
 cp "$tmp/log" /dev/stderr
-clean; is left/nothing "" "$(left_behind)"
+clean # also of the window that was used
+is left/nothing "" "$(left_behind)"
 finish

@@ -23,6 +23,34 @@ link_of() { # link_of CGROUP_ID TYPE
   bpftool -j link show | jq "[.[] | select(.cgroup_id == $1 and .attach_type == \"$2\")][0].id"
 }
 
+# ---- on_loss, for what is not refused but seen: the pins hidden by the old mount(2), which names what it moves by a
+# ---- string that no hook resolves ----
+declare -A supervisors
+for action in freeze kill alert; do
+  start "seen-$action" "$(policy "seen-$action" <<P
+version: 1
+name: seen-$action
+on_loss: $action
+P
+)"
+  supervisors[$action]=$supervisor
+done
+mkdir -p "$tmp/hidden"
+is seen/control 0 "$(mount --move /sys/fs/bpf "$tmp/hidden" 2>/dev/null; echo $?)"
+for action in freeze kill alert; do
+  case $action in
+    freeze) within 5 grep -q 'frozen 1' "$cgroots/sbpf/seen-freeze/cgroup.events" ;;
+    kill) within 5 sh -c "! kill -0 ${supervisors[kill]} 2>/dev/null" ;;
+    alert) within 5 grep -qi 'lost\|missing' "$tmp/seen-alert.err" ;;
+  esac
+  is "seen/$action/done" 0 $?
+done
+mount --move "$tmp/hidden" /sys/fs/bpf
+for action in freeze kill alert; do
+  sbpf kill "seen-$action" 2>/dev/null
+  wait "${supervisors[$action]}" 2>/dev/null
+done
+
 start box no-network
 cg=$(sbpf status box --json | jq .cgroup_id)
 connect4=$(link_of "$cg" cgroup_inet4_connect)
@@ -168,35 +196,6 @@ sbpf kill box 2>/dev/null
 clean
 is broken/unload-leaves-nothing "" "$(left_behind)"
 
-# ---- on_loss, for what is not refused but seen: the pins hidden by the old mount(2), which names what it moves by a
-# ---- string that no hook resolves ----
-declare -A supervisors
-for action in freeze kill alert; do
-  start "seen-$action" "$(policy "seen-$action" <<P
-version: 1
-name: seen-$action
-on_loss: $action
-P
-)"
-  supervisors[$action]=$supervisor
-done
-mkdir -p "$tmp/hidden"
-is seen/control 0 "$(mount --move /sys/fs/bpf "$tmp/hidden" 2>/dev/null; echo $?)"
-for action in freeze kill alert; do
-  case $action in
-    freeze) within 5 grep -q 'frozen 1' "$cgroots/sbpf/seen-freeze/cgroup.events" ;;
-    kill) within 5 sh -c "! kill -0 ${supervisors[kill]} 2>/dev/null" ;;
-    alert) within 5 grep -qi 'lost\|missing' "$tmp/seen-alert.err" ;;
-  esac
-  is "seen/$action/done" 0 $?
-done
-mount --move "$tmp/hidden" /sys/fs/bpf
-for action in freeze kill alert; do
-  sbpf kill "seen-$action" 2>/dev/null
-  wait "${supervisors[$action]}" 2>/dev/null
-done
-clean
-
 # ---- the executable was removed or replaced: that of a running supervisor is the agent still ----
 mkdir "$tmp/bin"
 cp "$(command -v sbpf)" "$tmp/bin/sbpf"
@@ -211,18 +210,21 @@ sbpf kill old 2>/dev/null; is removed/the-new-one-takes-over 0 $?
 sbpf unload 2>/dev/null; is removed/unload 0 $?
 
 # ---- unloaded, but not let go of yet: another executable waits for it, and says so when that is in vain ----
-cp "$(command -v sbpf)" "$tmp/bin/sbpf"
-"$tmp/bin/sbpf" run -q --name held --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1 & supervisor=$!
-servers+=($supervisor)
-within 300 sh -c "[ \"\$($tmp/bin/sbpf status held --json 2>/dev/null | jq .isolation_active)\" = true ]"
-kill -STOP "$supervisor"
-"$tmp/bin/sbpf" kill held 2>/dev/null; is held/kill 0 $?
-"$tmp/bin/sbpf" unload 2>/dev/null; is held/unload 0 $?
-out=$(sbpf run -q --policy no-network -- true 2>&1); is held/refused 125 $?
-has held/says-why "still held by a process" "$out"
-kill -CONT "$supervisor"
-sbpf run -q --policy no-network -- true 2>/dev/null; is held/waited-for 0 $?
-sbpf unload 2>/dev/null; is held/the-next-unloads 0 $?
+# On one kernel, as to load takes long; when the kernel lets go is the same on all.
+if [[ $(uname -r) == 6.12.* ]]; then
+  cp "$(command -v sbpf)" "$tmp/bin/sbpf"
+  "$tmp/bin/sbpf" run -q --name held --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1 & supervisor=$!
+  servers+=($supervisor)
+  within 300 sh -c "[ \"\$($tmp/bin/sbpf status held --json 2>/dev/null | jq .isolation_active)\" = true ]"
+  kill -STOP "$supervisor"
+  "$tmp/bin/sbpf" kill held 2>/dev/null; is held/kill 0 $?
+  "$tmp/bin/sbpf" unload 2>/dev/null; is held/unload 0 $?
+  out=$(sbpf run -q --policy no-network -- true 2>&1); is held/refused 125 $?
+  has held/says-why "still held by a process" "$out"
+  kill -CONT "$supervisor"
+  sbpf run -q --policy no-network -- true 2>/dev/null; is held/waited-for 0 $?
+  sbpf unload 2>/dev/null; is held/the-next-unloads 0 $?
+fi
 rm -rf /sys/fs/bpf/other
 rmdir "$cgroots/other"
 is left-behind "" "$(freed; left_behind)"

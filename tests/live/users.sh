@@ -193,5 +193,5 @@ kill $daemon
 wait $daemon; is end/code 0 $?
 cat "$tmp/log" >&2
 rm -f "$fake"
-clean; is left/nothing "" "$(left_behind)"
+end_all
 finish
