@@ -16,7 +16,8 @@ struct AdoptArgs {
 };
 
 Result<int> adopt(const AdoptArgs& args, const Session& session) {
-  // Its process sets the seccomp filters itself. A path in the policy is a user's word, and is not read with root's rights.
+  // Its process sets the seccomp filters itself. A path in the policy is a user's word, and is not read with root's
+  // rights.
   auto loaded = load_policy(args.policy, false);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
   auto status = agent::adopt(loaded->policy, args.options);

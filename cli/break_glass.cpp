@@ -20,7 +20,8 @@ struct BreakGlassArgs {
 
 Result<int> break_glass(const BreakGlassArgs& args) {
   if (args.close == !args.reason.empty())
-    return fail("usage", "break-glass takes either --reason or --close", "sbpf break-glass --reason 'disk full' --for 60s");
+    return fail("usage", "break-glass takes either --reason or --close",
+                "sbpf break-glass --reason 'disk full' --for 60s");
   auto window = parse_timeout(args.window);
   if (!window) return tl::unexpected<Error>(window.error());
   const auto seconds = args.close ? std::chrono::seconds(0) : std::chrono::ceil<std::chrono::seconds>(*window);
@@ -38,7 +39,8 @@ Result<int> break_glass(const BreakGlassArgs& args) {
 void add_break_glass(CLI::App& app, Session& session) {
   auto args = std::make_shared<BreakGlassArgs>();
   CLI::App* sub = app.add_subcommand("break-glass", "Let root take sbpf's things down by hand, for a while");
-  sub->add_option("--reason", args->reason, "Why; goes to the host's log and to every sandbox's events")->type_name("TEXT");
+  sub->add_option("--reason", args->reason, "Why; goes to the host's log and to every sandbox's events")
+      ->type_name("TEXT");
   sub->add_option("--for", args->window, "How long (default 60s, at most 1h)")->type_name("TIME");
   sub->add_flag("--close", args->close, "Close the window before its time");
   sub->footer(

@@ -71,8 +71,8 @@ struct LoadedPolicy {
 
 // `reference`: a built-in profile's name, the name of an installed policy, or a path (has a '/', or ends in .yaml or
 // .yml). Built-in names come first: a file cannot take the place of `no-network`.
-// `with_seccomp` false: a seccomp profile that it names by path stays unread, which is for who only passes the policy on.
-// Errors: "no_such_policy", "invalid_policy" (message: all diagnostics), and those of policy::compile().
+// `with_seccomp` false: a seccomp profile that it names by path stays unread, which is for who only passes the policy
+// on. Errors: "no_such_policy", "invalid_policy" (message: all diagnostics), and those of policy::compile().
 Result<LoadedPolicy> load_policy(const std::string& reference, bool with_seccomp = true);
 
 // Where load_policy() found or would find it: "built-in" or a path.

@@ -56,7 +56,8 @@ void add_events(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("events", "Show what a sandbox was denied, and what would allow it");
   sub->add_option("NAME", args->name, "The sandbox")->required();
   sub->add_flag("-f,--follow", args->follow, "Go on as it happens, until the sandbox ends");
-  sub->add_flag("--flows", args->flows, "Only connections and datagrams, allowed ones too where the policy has record_flows");
+  sub->add_flag("--flows", args->flows,
+                "Only connections and datagrams, allowed ones too where the policy has record_flows");
   auto* json = sub->add_flag("--json", session.json, "Print one JSON object a line");
   sub->add_flag("--ocsf", args->ocsf, "The same in the Open Cybersecurity Schema Framework, 1.5")->excludes(json);
   sub->footer(

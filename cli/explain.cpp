@@ -46,8 +46,7 @@ std::string explanation_text(const ExplainArgs& args, const policy::NetQuery& qu
                              const policy::Explanation& answer, const std::optional<NamePort>& host) {
   std::string text = (answer.allowed ? "allowed: " : "denied: ") + args.operation +
                      (query.proto == SBPF_PROTO_UDP ? " udp " : " tcp ") +
-                     (host ? args.object : to_string({query.address, query.port})) +
-                     " under policy " + name + "\n";
+                     (host ? args.object : to_string({query.address, query.port})) + " under policy " + name + "\n";
   if (!answer.rule.empty())
     text += "  rule: " + answer.rule + (answer.where ? "  (" + place(answer) + ")" : "") + "\n";
   else if (!answer.allowed)
@@ -165,7 +164,8 @@ Result<int> explain(const ExplainArgs& args, const Session& session) {
 void add_explain(CLI::App& app, Session& session) {
   auto args = std::make_shared<ExplainArgs>();
   CLI::App* sub = app.add_subcommand("explain", "Say what a policy decides, which rule, and what would change it");
-  sub->add_option("OPERATION", args->operation, "connect, bind, send, open, create, delete, rename or exec")->required();
+  sub->add_option("OPERATION", args->operation, "connect, bind, send, open, create, delete, rename or exec")
+      ->required();
   sub->add_option("OBJECT", args->object, "ADDRESS:PORT, [V6-ADDRESS]:PORT, NAME:PORT or a path")->required();
   sub->add_option("ACCESS", args->access, "Of open: r, w or rw (default: r)");
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file")->type_name("POLICY")->required();
@@ -178,7 +178,8 @@ void add_explain(CLI::App& app, Session& session) {
       "  sbpf explain --policy ./task.yaml open /workspace/notes rw\n"
       "  sbpf explain --policy ./task.yaml rename /workspace/tests\n"
       "  sbpf explain --policy ./task.yaml exec /usr/bin/env\n\n"
-      "Endpoints are decided by the code that the kernel runs; names by their patterns; paths by the nearest rule, with symbolic links followed "
+      "Endpoints are decided by the code that the kernel runs; names by their patterns; paths by the nearest rule, "
+      "with symbolic links followed "
       "as\n"
       "this host has them now. Exit code 0: allowed, 1: denied, 2: bad input.");
   sub->callback([args, &session] { session.action = [args, &session] { return explain(*args, session); }; });

@@ -26,8 +26,8 @@ std::string missing_reason(const agent::HookStatus& hook) {
 Json hook_json(const agent::HookStatus& status) {
   const auto kind = status.hook->kind;
   const char* kind_name = kind == agent::HookKind::lsm ? "lsm" : kind == agent::HookKind::trace ? "trace" : "cgroup";
-  Json json = {{"name", status.hook->name},   {"kind", kind_name}, {"prog_id", status.prog_id},
-               {"prog_tag", status.prog_tag}, {"link_id", status.link_id},      {"attached", status.attached},
+  Json json = {{"name", status.hook->name},   {"kind", kind_name},         {"prog_id", status.prog_id},
+               {"prog_tag", status.prog_tag}, {"link_id", status.link_id}, {"attached", status.attached},
                {"canary", status.canary}};
   if (!holds(status)) json["reason"] = missing_reason(status);
   return json;
@@ -92,9 +92,11 @@ std::string details(const agent::Status& status) {
       text += "  missing hook " + std::string(hook.hook->name) + " (" + agent::domain_name(hook.hook->domain) +
               "): " + missing_reason(hook) + "\n";
   if (status.hooks.size() < agent::hooks_of(status.flags).size())
-    text += "  " + std::to_string(agent::hooks_of(status.flags).size() - status.hooks.size()) + " hooks were not found at all\n";
+    text += "  " + std::to_string(agent::hooks_of(status.flags).size() - status.hooks.size()) +
+            " hooks were not found at all\n";
   const auto is_hook = [&status](const agent::Degradation& d) {  // said above, as a missing hook
-    return std::ranges::any_of(agent::hooks_of(status.flags), [&](const agent::Hook& hook) { return d.what == hook.name; });
+    return std::ranges::any_of(agent::hooks_of(status.flags),
+                               [&](const agent::Hook& hook) { return d.what == hook.name; });
   };
   for (const agent::Degradation& d : status.degraded)
     if (!is_hook(d))
@@ -172,8 +174,8 @@ std::string ended_text(const agent::Status& status) {
 }
 
 Result<int> print_change(const agent::Status& status, bool json, bool accept_degraded) {
-  const std::string text =
-      json ? pretty(status_json(status)) : printable(status.sandbox) + ": " + headline(status) + "\n" + ended_text(status);
+  const std::string text = json ? pretty(status_json(status))
+                                : printable(status.sandbox) + ": " + headline(status) + "\n" + ended_text(status);
   if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
   const bool audit = status.mode == policy::Mode::audit && hooks_held(status) == agent::hooks_of(status.flags).size();
   return is_active(status) || audit || accept_degraded ? kExitOk : kExitLess;

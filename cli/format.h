@@ -52,8 +52,8 @@ Json status_json(const agent::Status& status);
 // A table with one row each, and beneath it what is missing and why.
 std::string status_table(std::span<const agent::Status> statuses);
 
-// One screen of `sbpf top`: what is not active first, then those of which most was denied in the `seconds` since `before`. At
-// most `lines` lines of `columns` characters; 0 lines: all.
+// One screen of `sbpf top`: what is not active first, then those of which most was denied in the `seconds` since
+// `before`. At most `lines` lines of `columns` characters; 0 lines: all.
 std::string top_text(std::span<const agent::Status> now, std::span<const agent::Status> before, double seconds,
                      const std::string& time, std::size_t lines, std::size_t columns);
 
@@ -69,8 +69,8 @@ const char* to_string(sbpf_reason reason);    // "no_rule", …
 // `boot_epoch_ns`: the time of day at CLOCK_BOOTTIME 0, in ns since 1970.
 Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns);
 
-// The same in a class of OCSF 1.5: 1001 files, 1003 kernel, 1007 processes, 2004 what a person should look at, 4001 network,
-// 4003 DNS; "unmapped" has the whole of event_json. `version` is sbpf's.
+// The same in a class of OCSF 1.5: 1001 files, 1003 kernel, 1007 processes, 2004 what a person should look at, 4001
+// network, 4003 DNS; "unmapped" has the whole of event_json. `version` is sbpf's.
 Json event_ocsf(const agent::Event& event, std::int64_t boot_epoch_ns, const std::string& version);
 // One line with time and sandbox, and a second one with what would allow it; no newline at the end.
 std::string event_text(const agent::Event& event, std::int64_t boot_epoch_ns);

@@ -251,7 +251,9 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
 }
 
 std::string verdict_text(const agent::Event& event) {
-  const char* verdict = event.raw.verdict == SBPF_DENY ? "denied " : event.raw.verdict == SBPF_AUDIT ? "would deny " : "";
+  const char* verdict = event.raw.verdict == SBPF_DENY    ? "denied "
+                        : event.raw.verdict == SBPF_AUDIT ? "would deny "
+                                                          : "";
   return verdict + printable(event.text);
 }
 

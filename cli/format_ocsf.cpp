@@ -15,8 +15,9 @@ struct Class {
   int uid;
   const char* name;
 };
-constexpr Class kFile{1001, "File System Activity"}, kKernel{1003, "Kernel Activity"}, kProcess{1007, "Process Activity"},
-    kFinding{2004, "Detection Finding"}, kNetwork{4001, "Network Activity"}, kDns{4003, "DNS Activity"};
+constexpr Class kFile{1001, "File System Activity"}, kKernel{1003, "Kernel Activity"},
+    kProcess{1007, "Process Activity"}, kFinding{2004, "Detection Finding"}, kNetwork{4001, "Network Activity"},
+    kDns{4003, "DNS Activity"};
 
 struct Activity {
   Class type;
@@ -50,7 +51,8 @@ Activity file_activity(const agent::Event& event) {
 
 Activity activity_of(const agent::Event& event) {
   const sbpf_event& raw = event.raw;
-  if (raw.reason == SBPF_REASON_BREAK_GLASS || raw.reason == SBPF_REASON_MOVED_OUT || raw.reason == SBPF_REASON_NO_POLICY)
+  if (raw.reason == SBPF_REASON_BREAK_GLASS || raw.reason == SBPF_REASON_MOVED_OUT ||
+      raw.reason == SBPF_REASON_NO_POLICY)
     return {kFinding, 1, "Create"};
   if (raw.reason >= SBPF_REASON_EXEC_RULE && raw.reason <= SBPF_REASON_EXEC_PINNED) return {kProcess, 1, "Launch"};
   switch (raw.domain) {
@@ -119,7 +121,11 @@ void add_object(Json& json, const Activity& activity, const Json& ours, const Js
       break;
     case kProcess.uid:
       json["process"] = ours.contains("target_pid") ? Json{{"pid", ours["target_pid"]}} : process;
-      if (ours.contains("path")) json["process"]["file"] = {{"path", text("path")}, {"name", text("path").substr(text("path").rfind('/') + 1)}, {"type_id", 1}, {"type", "Regular File"}};
+      if (ours.contains("path"))
+        json["process"]["file"] = {{"path", text("path")},
+                                   {"name", text("path").substr(text("path").rfind('/') + 1)},
+                                   {"type_id", 1},
+                                   {"type", "Regular File"}};
       break;
     case kFinding.uid:
       json["finding_info"] = {{"title", text("text")}, {"uid", text("sandbox") + " " + text("ts")}};

@@ -50,7 +50,8 @@ std::string top_text(std::span<const agent::Status> now, std::span<const agent::
   std::vector<Line> all;
   std::size_t active = 0;
   for (const agent::Status& status : now) {
-    const auto old = std::ranges::find_if(before, [&](const agent::Status& b) { return b.cgroup_id == status.cgroup_id; });
+    const auto old =
+        std::ranges::find_if(before, [&](const agent::Status& b) { return b.cgroup_id == status.cgroup_id; });
     const agent::Status* const was = old == before.end() ? nullptr : &*old;
     all.push_back({&status, was, was == nullptr ? 0 : denials(status) - denials(*was)});
     active += is_active(status) ? 1 : 0;
@@ -60,14 +61,16 @@ std::string top_text(std::span<const agent::Status> now, std::span<const agent::
     if (is_active(*a.status) != is_active(*b.status)) return is_active(*b.status);
     return a.more != b.more ? a.more > b.more : a.status->sandbox < b.status->sandbox;
   });
-  std::vector<std::string> text = {"sbpf top  " + time + "  sandboxes " + std::to_string(now.size()) + "  active " +
-                                       std::to_string(active) + "  not active " + std::to_string(now.size() - active),
-                                   "", row({"SANDBOX", "ISOLATION", "HOOKS", "POLICY", "GEN", "PROCS", "DENIED", "DENIED/S", "LOST", "AT"})};
+  std::vector<std::string> text = {
+      "sbpf top  " + time + "  sandboxes " + std::to_string(now.size()) + "  active " + std::to_string(active) +
+          "  not active " + std::to_string(now.size() - active),
+      "", row({"SANDBOX", "ISOLATION", "HOOKS", "POLICY", "GEN", "PROCS", "DENIED", "DENIED/S", "LOST", "AT"})};
   for (const Line& line : all) {
     const agent::Status& s = *line.status;
-    text.push_back(row({printable(s.sandbox), isolation_word(s), hook_count(s), printable(s.policy_name), std::to_string(s.generation),
-                        std::to_string(s.processes), std::to_string(denials(s)), rate(line.more, seconds),
-                        std::to_string(s.lost_full + s.lost_rate), s.frozen ? "frozen" : busiest_hook(s, line.before)}));
+    text.push_back(row({printable(s.sandbox), isolation_word(s), hook_count(s), printable(s.policy_name),
+                        std::to_string(s.generation), std::to_string(s.processes), std::to_string(denials(s)),
+                        rate(line.more, seconds), std::to_string(s.lost_full + s.lost_rate),
+                        s.frozen ? "frozen" : busiest_hook(s, line.before)}));
   }
   if (text.size() > lines && lines > 0) {
     const std::size_t hidden = text.size() - lines + 1;

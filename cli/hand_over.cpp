@@ -24,9 +24,12 @@ void add_hand_over(CLI::App& app, Session& session) {
   sub->add_option("EXECUTABLE", *executable, "The upgrade, whose programs have the same layout of maps")->required();
   sub->footer(
       "Example:\n  /usr/lib/sbpf/agents/OLD hand-over /usr/bin/sbpf\n\n"
-      "sbpf's objects in the kernel answer to the executable that loaded them. This lets another one in, for as long as\n"
-      "the programs are loaded, without opening them to anyone else; nothing changes for the sandboxes. It is refused if\n"
-      "the other's programs lay out their maps otherwise (`sbpf --version` tells). The package does it on upgrades, and lets\n"
+      "sbpf's objects in the kernel answer to the executable that loaded them. This lets another one in, for as long "
+      "as\n"
+      "the programs are loaded, without opening them to anyone else; nothing changes for the sandboxes. It is refused "
+      "if\n"
+      "the other's programs lay out their maps otherwise (`sbpf --version` tells). The package does it on upgrades, "
+      "and lets\n"
       "the new one `upgrade` then. See docs/GUARD.md.");
   sub->callback([executable, &session] { session.action = [executable] { return hand_over(*executable); }; });
 }

@@ -85,7 +85,9 @@ Result<void> load_seccomp(policy::Policy& policy) {
   if (!text)
     return wrong("no_such_profile",
                  "cannot read " + seccomp.path + ": " +
-                     (error ? error.message() : regular ? std::strerror(errno) : "not a file of at most 1 MiB"),
+                     (error     ? error.message()
+                      : regular ? std::strerror(errno)
+                                : "not a file of at most 1 MiB"),
                  "name an OCI seccomp profile; `sbpf policy seccomp` prints one to start from");
   Sha256 digest;
   digest.add(text->data(), text->size());

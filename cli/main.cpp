@@ -44,7 +44,8 @@ class Formatter : public CLI::Formatter {
 
 void add_commands(CLI::App& app, Session& session) {
   app.require_subcommand(1);
-  app.set_version_flag("--version", "sbpf " SBPF_VERSION "\nprograms " + agent::programs_digest() + "\nlayout " + agent::layout_digest());
+  app.set_version_flag("--version", "sbpf " SBPF_VERSION "\nprograms " + agent::programs_digest() + "\nlayout " +
+                                        agent::layout_digest());
   app.footer(kMainFooter);
   auto formatter = std::make_shared<Formatter>();
   formatter->column_width(34);

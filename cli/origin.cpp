@@ -34,10 +34,12 @@ Result<int> origin(const std::string& client, const Session& session) {
 void add_origin(CLI::App& app, Session& session) {
   auto client = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand("origin", "Tell a proxy whom a connection is for that `via` led to it");
-  sub->add_option("CLIENT", *client, "Address and port of the proxy's client, as 127.0.0.1:40000 or [::1]:40000")->required();
+  sub->add_option("CLIENT", *client, "Address and port of the proxy's client, as 127.0.0.1:40000 or [::1]:40000")
+      ->required();
   sub->add_flag("--json", session.json, "Print JSON: origin, proxy and sandbox");
-  sub->footer("Example:\n  sbpf origin 127.0.0.1:40000\n\nWhile the connection lasts. Policies lead connections to a proxy by\n"
-              "  connect: [{cidr: 0.0.0.0/0, ports: [80, 443], protocol: tcp, via: {address: 127.0.0.1, port: 3128}}]");
+  sub->footer(
+      "Example:\n  sbpf origin 127.0.0.1:40000\n\nWhile the connection lasts. Policies lead connections to a proxy by\n"
+      "  connect: [{cidr: 0.0.0.0/0, ports: [80, 443], protocol: tcp, via: {address: 127.0.0.1, port: 3128}}]");
   sub->callback([client, &session] { session.action = [client, &session] { return origin(*client, session); }; });
 }
 

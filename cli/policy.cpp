@@ -36,8 +36,9 @@ Result<LoadedPolicy> check_one(const std::string& file) {
 }
 
 std::string checked_text(const std::string& file, const LoadedPolicy& loaded) {
-  return file + ": ok: policy " + loaded.policy.name + ", " + std::to_string(loaded.image.header().n_rules) + " rules, mode " +
-         std::string(policy::to_string(loaded.policy.mode)) + ", sha256 " + policy::hex(policy::sha256(loaded.policy)) + "\n";
+  return file + ": ok: policy " + loaded.policy.name + ", " + std::to_string(loaded.image.header().n_rules) +
+         " rules, mode " + std::string(policy::to_string(loaded.policy.mode)) + ", sha256 " +
+         policy::hex(policy::sha256(loaded.policy)) + "\n";
 }
 
 Json checked_json(const std::string& file, const Result<LoadedPolicy>& loaded) {

@@ -109,9 +109,12 @@ void tell_end(const agent::RunResult& result, const DenialSummary& denials, cons
 }
 
 std::string service_headline(const Json& status) {
-  const std::string what = status.value("isolation_active", false) ? "isolation active (" : "AUDIT ONLY, nothing is blocked (";
-  return what + std::to_string(status.value("hooks_attached", 0)) + "/" + std::to_string(status.value("hooks_total", 0)) + " hooks) policy=" +
-         status.value("policy", Json::object()).value("name", "") + " cgroup=" + status.value("cgroup", "");
+  const std::string what =
+      status.value("isolation_active", false) ? "isolation active (" : "AUDIT ONLY, nothing is blocked (";
+  return what + std::to_string(status.value("hooks_attached", 0)) + "/" +
+         std::to_string(status.value("hooks_total", 0)) +
+         " hooks) policy=" + status.value("policy", Json::object()).value("name", "") +
+         " cgroup=" + status.value("cgroup", "");
 }
 
 // Of who is not root.
@@ -121,14 +124,17 @@ std::string usual_socket() {
 }
 
 // By way of sbpfd: it alone may make sandboxes for who is not root.
-Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, const agent::RunOptions& options, const Session& session) {
+Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, const agent::RunOptions& options,
+                           const Session& session) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
   if (args.events)
-    return fail("usage", "--events is for root", "`curl -N --unix-socket /run/sbpf/api.sock http://sbpf/v1/sandboxes/NAME/events` shows them");
-  auto result = run_as_user(policy, options, args.socket.empty() ? usual_socket() : args.socket, [&](const Json& status) {
-    tell(printable(service_headline(status)));
-    tell_status(session.status_fd, status);
-  });
+    return fail("usage", "--events is for root",
+                "`curl -N --unix-socket /run/sbpf/api.sock http://sbpf/v1/sandboxes/NAME/events` shows them");
+  auto result =
+      run_as_user(policy, options, args.socket.empty() ? usual_socket() : args.socket, [&](const Json& status) {
+        tell(printable(service_headline(status)));
+        tell_status(session.status_fd, status);
+      });
   if (!result) return tl::unexpected<Error>(result.error());
   tell_status(session.status_fd, {{"exit", {{"code", result->exit_code}, {"timed_out", result->timed_out}}}});
   if (!args.quiet && result->timed_out) tell("timed out: every process of the sandbox was killed");
@@ -196,7 +202,8 @@ void add_run(CLI::App& app, Session& session) {
       ->allow_extra_args(false);
   sub->add_option("--status-fd", session.status_fd, "Write status, end and errors there as JSON lines")
       ->type_name("FD");
-  sub->add_option("--socket", args->socket, "By way of sbpfd there (who is not root: by default $SBPF_SOCKET, else /run/sbpf/api.sock)")
+  sub->add_option("--socket", args->socket,
+                  "By way of sbpfd there (who is not root: by default $SBPF_SOCKET, else /run/sbpf/api.sock)")
       ->type_name("PATH");
   sub->add_flag("--events", args->events, "Show each denial as it happens");
   sub->add_flag("-q,--quiet", args->quiet, "Say nothing about denials");

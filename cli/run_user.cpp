@@ -27,7 +27,8 @@ using Clock = std::chrono::steady_clock;
 Result<void> check_status(const Json& status, const policy::Policy& policy) {
   const Json in_force = status.value("policy", Json::object());
   if (in_force.value("sha256", "") != policy::hex(policy::sha256(policy)))
-    return fail("isolation_not_active", "sbpfd put another policy in force than was asked for", "sbpf and sbpfd must be of one version");
+    return fail("isolation_not_active", "sbpfd put another policy in force than was asked for",
+                "sbpf and sbpfd must be of one version");
   if (status.value("isolation_active", false) || policy.mode == policy::Mode::audit) return {};
   return fail("isolation_not_active", "sbpfd did not verify the isolation", "run `sbpf preflight` as root");
 }
@@ -42,11 +43,12 @@ int until(Clock::time_point deadline) {
 }
 
 // Until the program has ended; true: sbpfd went away meanwhile, and so it was killed.
-bool wait_for_end(const agent::WaitingChild& child, const ServiceClient& service, const agent::ForwardedSignals& signals,
-                  Clock::time_point deadline, agent::RunResult& result) {
+bool wait_for_end(const agent::WaitingChild& child, const ServiceClient& service,
+                  const agent::ForwardedSignals& signals, Clock::time_point deadline, agent::RunResult& result) {
   const auto end = [&child] { (void)::syscall(SYS_pidfd_send_signal, child.pidfd().get(), SIGKILL, nullptr, 0); };
   bool lost = false;
-  std::array<pollfd, 3> waiting{{{child.pidfd().get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {service.fd(), POLLIN, 0}}};
+  std::array<pollfd, 3> waiting{
+      {{child.pidfd().get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {service.fd(), POLLIN, 0}}};
   for (;;) {
     const int ready = ::poll(waiting.data(), waiting.size(), until(deadline));
     if (ready < 0 && errno != EINTR) return true;
@@ -67,9 +69,10 @@ bool wait_for_end(const agent::WaitingChild& child, const ServiceClient& service
 
 }  // namespace
 
-Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::RunOptions& options, const std::string& socket,
-                                     const std::function<void(const Json&)>& on_active) {
-  if (auto possible = agent::check_for_user(policy, ::geteuid()); !possible) return tl::unexpected<Error>(possible.error());
+Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::RunOptions& options,
+                                     const std::string& socket, const std::function<void(const Json&)>& on_active) {
+  if (auto possible = agent::check_for_user(policy, ::geteuid()); !possible)
+    return tl::unexpected<Error>(possible.error());
   auto filters = agent::seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
   if (!filters) return tl::unexpected<Error>(filters.error());
   agent::Launch launch{agent::privileges_of(policy), std::move(*filters)};
@@ -94,7 +97,9 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   (void)::waitpid(child->pid(), &ended, 0);
   result.exit_code = result.timed_out ? 124 : agent::exit_code_of(ended);
   service->finish();
-  if (lost) return fail("service_lost", "sbpfd went away, and the program was killed", "see `systemctl status sbpfd`; what else runs in the sandbox ends when it is back");
+  if (lost)
+    return fail("service_lost", "sbpfd went away, and the program was killed",
+                "see `systemctl status sbpfd`; what else runs in the sandbox ends when it is back");
   return result;
 }
 

@@ -47,7 +47,8 @@ int ServiceClient::fd() const { return connection_->socket.native_handle(); }
 
 Result<ServiceClient> ServiceClient::connect(const std::string& path) {
   constexpr std::size_t kLongest = 107;  // of sun_path
-  if (path.empty() || path.size() > kLongest) return fail("usage", "\"" + path + "\" is not the path of a socket", "--socket /run/sbpf/api.sock");
+  if (path.empty() || path.size() > kLongest)
+    return fail("usage", "\"" + path + "\" is not the path of a socket", "--socket /run/sbpf/api.sock");
   auto connection = std::make_unique<Connection>();
   Code error;
   connection->socket.connect(asio::local::stream_protocol::endpoint(path), error);
@@ -55,15 +56,19 @@ Result<ServiceClient> ServiceClient::connect(const std::string& path) {
     // What it says of isolation is believed: it must be root's.
     ucred server{};
     socklen_t size = sizeof server;
-    if (::getsockopt(connection->socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &server, &size) == 0 && server.uid == 0)
+    if (::getsockopt(connection->socket.native_handle(), SOL_SOCKET, SO_PEERCRED, &server, &size) == 0 &&
+        server.uid == 0)
       return ServiceClient(std::move(connection));
-    return fail("no_service", path + " is served by uid " + std::to_string(server.uid) + ", not by root's sbpfd", "name the socket of sbpfd");
+    return fail("no_service", path + " is served by uid " + std::to_string(server.uid) + ", not by root's sbpfd",
+                "name the socket of sbpfd");
   }
   if (error.value() == EACCES || error.value() == EPERM)
     return fail("not_permitted", "sbpfd at " + path + " is not for this user: " + error.message(),
-                "be a member of its group (`usermod -aG sbpf USER`, then log in anew), or run sbpf as root", error.value());
+                "be a member of its group (`usermod -aG sbpf USER`, then log in anew), or run sbpf as root",
+                error.value());
   return fail("no_service", "only root runs without sbpfd, and it is not at " + path + ": " + error.message(),
-              "start it (`systemctl start sbpfd`) and be a member of the group sbpf, or run sbpf as root", error.value());
+              "start it (`systemctl start sbpfd`) and be a member of the group sbpf, or run sbpf as root",
+              error.value());
 }
 
 Result<Json> ServiceClient::post(const std::string& target, const Json& body) {
@@ -80,10 +85,12 @@ Result<Json> ServiceClient::post(const std::string& target, const Json& body) {
   http::read(connection_->socket, connection_->buffer, response, unread);
   if (unread) return tl::unexpected<Error>(lost((error ? error : unread).message()));
   const Json answer = Json::parse(response.body(), nullptr, false);
-  if (!answer.is_object()) return tl::unexpected<Error>(lost("HTTP " + std::to_string(response.result_int()) + " without an object"));
+  if (!answer.is_object())
+    return tl::unexpected<Error>(lost("HTTP " + std::to_string(response.result_int()) + " without an object"));
   if (const auto failed = answer.find("error"); failed != answer.end() && failed->is_object())
     return fail(text_in(*failed, "code"), text_in(*failed, "message"), text_in(*failed, "hint"));
-  if (response.result_int() / 100 != 2) return tl::unexpected<Error>(lost("HTTP " + std::to_string(response.result_int())));
+  if (response.result_int() / 100 != 2)
+    return tl::unexpected<Error>(lost("HTTP " + std::to_string(response.result_int())));
   return answer;
 }
 

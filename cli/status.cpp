@@ -49,7 +49,8 @@ Result<int> verify(const std::string& name, const Session& session) {
         std::ranges::count(status->hooks, std::string(verdict), &agent::HookStatus::canary));
   };
   // Unreachable: the kernel lacks the protocol, so there is nothing to deny. Not run is not proven.
-  const std::size_t denied = count("denied"), unreachable = count("unreachable"), total = agent::hooks_of(status->flags & ~SBPF_SANDBOX_FLOWS).size();
+  const std::size_t denied = count("denied"), unreachable = count("unreachable"),
+                    total = agent::hooks_of(status->flags & ~SBPF_SANDBOX_FLOWS).size();
   const bool proven = is_active(*status) && denied + unreachable == total;
   std::string text =
       status_table({&*status, 1}) + "\ncanaries denied: " + std::to_string(denied) + "/" + std::to_string(total);

@@ -86,7 +86,8 @@ Result<int> top(const TopArgs& args) {
     const std::uint64_t at = boottime_ns();
     const winsize size = screen.size();
     const std::string time = format_time(boot_epoch_ns() + static_cast<std::int64_t>(at)).substr(11, 8);
-    const std::string text = top_text(*now, *before, static_cast<double>(at - then) / 1e9, time, size.ws_row, size.ws_col);
+    const std::string text =
+        top_text(*now, *before, static_cast<double>(at - then) / 1e9, time, size.ws_row, size.ws_col);
     if (auto printed = print(screen.on() ? "\x1b[H\x1b[2J" + text.substr(0, text.size() - 1) : text); !printed)
       return printed.error().sys_errno == EPIPE ? Result<int>(kExitOk) : tl::unexpected<Error>(printed.error());
     if (args.once) break;
@@ -101,9 +102,13 @@ Result<int> top(const TopArgs& args) {
 void add_top(CLI::App& app, Session& session) {
   auto args = std::make_shared<TopArgs>();
   CLI::App* sub = app.add_subcommand("top", "Watch all sandboxes: isolation, denials a second, events lost");
-  sub->add_option("--interval", args->interval, "Seconds between looks (default: 1)")->type_name("SECONDS")->check(CLI::Range(0.1, 3600.0));
+  sub->add_option("--interval", args->interval, "Seconds between looks (default: 1)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.1, 3600.0));
   sub->add_flag("--once", args->once, "One look, after one interval");
-  sub->footer("Example:\n  sbpf top --interval 5\n\nWhat is not active comes first. AT is the hook that denied most. q ends it.");
+  sub->footer(
+      "Example:\n  sbpf top --interval 5\n\nWhat is not active comes first. AT is the hook that denied most. q ends "
+      "it.");
   sub->callback([args, &session] { session.action = [args] { return top(*args); }; });
 }
 

@@ -22,8 +22,10 @@ void add_upgrade(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("upgrade", "Put this executable's programs in the place of those in the kernel");
   sub->footer(
       "Example:\n  /usr/lib/sbpf/agents/OLD hand-over /usr/bin/sbpf && sbpf upgrade\n\n"
-      "The new programs are loaded and attached beside the old ones, every sandbox's links are made to run them, and all\n"
-      "of it is read back before the old ones go: no hook is without a program at any moment. What fails leaves the old\n"
+      "The new programs are loaded and attached beside the old ones, every sandbox's links are made to run them, and "
+      "all\n"
+      "of it is read back before the old ones go: no hook is without a program at any moment. What fails leaves the "
+      "old\n"
       "ones in force. The package does it on upgrades. See docs/GUARD.md.");
   sub->callback([&session] { session.action = [] { return upgrade(); }; });
 }

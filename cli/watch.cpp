@@ -20,7 +20,8 @@ const char* on_loss_text(policy::OnLoss on_loss) {
 Json sandbox_json(const agent::Status& status, std::int64_t canary_at) {
   Json degraded = Json::array(), denied = Json::object();
   for (const agent::Degradation& d : status.degraded)
-    degraded.push_back({{"what", d.what}, {"requested", d.requested}, {"effective", d.effective}, {"reason", d.reason}});
+    degraded.push_back(
+        {{"what", d.what}, {"requested", d.requested}, {"effective", d.effective}, {"reason", d.reason}});
   for (const agent::Hook& hook : agent::hooks_of(status.flags))
     if (const std::uint64_t n = status.denied.at(static_cast<std::size_t>(hook.id)); n > 0) denied[hook.name] = n;
   return {{"name", status.sandbox},
@@ -56,7 +57,9 @@ agent::WatchSink json_sink(const Session& session) {
            {"inactive", pass.inactive},
            {"duration_us", pass.duration_us}}}});
   };
-  sink.sandbox = [](const agent::Status& status, std::int64_t canary_at) { put({{"sandbox", sandbox_json(status, canary_at)}}); };
+  sink.sandbox = [](const agent::Status& status, std::int64_t canary_at) {
+    put({{"sandbox", sandbox_json(status, canary_at)}});
+  };
   sink.gone = [](const std::string& name) { put({{"gone", {{"name", name}}}}); };
   sink.loss = [](const agent::WatchLoss& loss) {
     put({{"loss",
@@ -83,7 +86,8 @@ void say(std::int64_t at, const std::string& sandbox, const std::string& what) {
 }
 
 std::int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -112,7 +116,8 @@ agent::WatchSink text_sink(const Session& session) {
     say(loss.at, loss.sandbox, "isolation lost (" + what + "): " + loss.answered);
   };
   sink.restored = [](const agent::WatchRestored& back) {
-    say(back.restored_at, back.sandbox, "isolation restored: between " + format_time(back.lost_at) + " and now, missing were " + joined(back.hooks));
+    say(back.restored_at, back.sandbox,
+        "isolation restored: between " + format_time(back.lost_at) + " and now, missing were " + joined(back.hooks));
   };
   sink.error = [&session](const Error& error) { report(error, session); };
   return sink;

@@ -46,8 +46,11 @@ asio::awaitable<Reply> Api::answer(Route route, std::string body) {
     case Asks::policies:
       co_return co_await policies();
     case Asks::metrics:
-      if (!core_.config.metrics) co_return reply_of(Error{"no_such_path", "metrics are switched off", "set `metrics: true` in sbpfd.yaml", 0, "", false});
-      co_return Reply{200, "text/plain; version=0.0.4; charset=utf-8", core_.metrics.text(core_.world.age(Clock::now()))};
+      if (!core_.config.metrics)
+        co_return reply_of(
+            Error{"no_such_path", "metrics are switched off", "set `metrics: true` in sbpfd.yaml", 0, "", false});
+      co_return Reply{200, "text/plain; version=0.0.4; charset=utf-8",
+                      core_.metrics.text(core_.world.age(Clock::now()))};
     case Asks::health:
       co_return health();
     case Asks::attach:
@@ -80,14 +83,17 @@ Reply Api::health() const {
 }
 
 Json Api::with_policy_error(Json sandbox, const std::string& name) const {
-  if (const auto run = core_.assignments.runs().find(name); run != core_.assignments.runs().end()) sandbox["owner"] = run->second.uid;
+  if (const auto run = core_.assignments.runs().find(name); run != core_.assignments.runs().end())
+    sandbox["owner"] = run->second.uid;
   const auto assigned = core_.assignments.all().find(name);
   if (assigned == core_.assignments.all().end()) return sandbox;
   sandbox["follows"] = assigned->second.policy;
   const auto& policies = core_.policies->all();
   const auto file = policies.find(assigned->second.policy);
   if (file == policies.end() && !policies.empty())
-    sandbox["policy_error"] = error_json({"no_such_policy", "the file of policy " + assigned->second.policy + " is gone", "the last policy stays in force", 0, "", false});
+    sandbox["policy_error"] =
+        error_json({"no_such_policy", "the file of policy " + assigned->second.policy + " is gone",
+                    "the last policy stays in force", 0, "", false});
   else if (file != policies.end() && !file->second.valid)
     sandbox["policy_error"] = error_json(file->second.error);
   else if (const auto failed = swap_errors_.find(name); failed != swap_errors_.end())
@@ -97,7 +103,8 @@ Json Api::with_policy_error(Json sandbox, const std::string& name) const {
 
 Reply Api::sandboxes() const {
   if (!core_.watch_alive())
-    return reply_of(Error{"watch_stalled", "sbpfd does not know how the sandboxes stand: its watch made no pass of late",
+    return reply_of(Error{"watch_stalled",
+                          "sbpfd does not know how the sandboxes stand: its watch made no pass of late",
                           "try again in a second; `sbpf status` asks the kernel", 0, "", true});
   Json list = Json::array();
   for (const auto& [name, sandbox] : core_.world.sandboxes()) list.push_back(with_policy_error(sandbox, name));
@@ -107,7 +114,8 @@ Reply Api::sandboxes() const {
 
 asio::awaitable<Reply> Api::preflight() {
   // It loads everything anew: not something to be had many times at once.
-  if (preflight_runs_) co_return reply_of(Error{"too_many", "a preflight runs already", "ask again when it is done", 0, "", true});
+  if (preflight_runs_)
+    co_return reply_of(Error{"too_many", "a preflight runs already", "ask again when it is done", 0, "", true});
   preflight_runs_ = true;
   const std::shared_ptr<void> done(nullptr, [this](void*) { preflight_runs_ = false; });
   std::vector<std::string> arguments = {"preflight", "--json"};
@@ -146,7 +154,8 @@ asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {
   if (!change) co_return reply_of(change.error());
   const std::string name = attaches ? change->name : route.name;
   if (core_.directory->being_written().contains(change->policy + ".yaml"))
-    co_return reply_of(Error{"busy", "the file of policy " + change->policy + " is being written", "try again when it is", 0, "", true});
+    co_return reply_of(Error{"busy", "the file of policy " + change->policy + " is being written",
+                             "try again when it is", 0, "", true});
   Fd file;
   std::string reference = "/proc/self/fd/3";
   if (change->policy.empty()) {
@@ -166,12 +175,17 @@ asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {
   if (!status) co_return reply_of(for_caller(status.error()));
 
   swap_errors_.erase(name);
-  auto kept = change->policy.empty() ? core_.assignments.remove(name)
-                                     : core_.assignments.set(name, {change->policy, status->value("cgroup_id", std::uint64_t{0})});
+  auto kept = change->policy.empty()
+                  ? core_.assignments.remove(name)
+                  : core_.assignments.set(name, {change->policy, status->value("cgroup_id", std::uint64_t{0})});
   if (!kept) log::error("sandbox " + name, kept.error(), {{"SANDBOX", name}});
-  log::info((attaches ? "attached " : "swapped ") + name, {{"SANDBOX", name}, {"POLICY", change->policy.empty() ? "(text)" : change->policy}});
-  if (!less_than_asked(*status)) co_return Reply{attaches ? 201u : 200u, "application/json", text(with_policy_error(std::move(*status), name))};
-  Json less = {{"error", error_json({"less_isolation", "sandbox " + name + " has less isolation than its policy asks for", "see `degraded` of `sandbox`", 0, "", false})}};
+  log::info((attaches ? "attached " : "swapped ") + name,
+            {{"SANDBOX", name}, {"POLICY", change->policy.empty() ? "(text)" : change->policy}});
+  if (!less_than_asked(*status))
+    co_return Reply{attaches ? 201u : 200u, "application/json", text(with_policy_error(std::move(*status), name))};
+  Json less = {
+      {"error", error_json({"less_isolation", "sandbox " + name + " has less isolation than its policy asks for",
+                            "see `degraded` of `sandbox`", 0, "", false})}};
   less["sandbox"] = std::move(*status);
   co_return Reply{500, "application/json", text(less)};
 }
@@ -187,7 +201,8 @@ asio::awaitable<Reply> Api::detach(Route route) {
 
 void Api::forget(const std::string& sandbox) {
   swap_errors_.erase(sandbox);
-  if (auto removed = core_.assignments.remove(sandbox); !removed) log::error("sandbox " + sandbox, removed.error(), {{"SANDBOX", sandbox}});
+  if (auto removed = core_.assignments.remove(sandbox); !removed)
+    log::error("sandbox " + sandbox, removed.error(), {{"SANDBOX", sandbox}});
 }
 
 asio::awaitable<void> Api::follow_policies() {

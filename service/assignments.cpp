@@ -25,21 +25,26 @@ Result<void> Assignments::load() {
   const Json read = Json::parse(std::string(std::istreambuf_iterator<char>(file), {}), nullptr, false);
   const auto sandboxes = read.is_object() ? read.find("sandboxes") : read.end();
   if (!read.is_object() || read.value("version", 0) != 1 || sandboxes == read.end() || !sandboxes->is_object())
-    return fail("state", file_ + " is not readable", "sandboxes no longer follow their policies' files: PUT their policies again");
+    return fail("state", file_ + " is not readable",
+                "sandboxes no longer follow their policies' files: PUT their policies again");
   std::map<std::string, Assignment> all;
   for (const auto& [name, one] : sandboxes->items()) {
     if (!one.is_object() || !one.contains("policy") || !one.at("policy").is_string() || !one.contains("cgroup_id") ||
         !one.at("cgroup_id").is_number_unsigned())
-      return fail("state", file_ + " has an entry that is not ours: " + name, "remove the file, and PUT the policies again");
+      return fail("state", file_ + " has an entry that is not ours: " + name,
+                  "remove the file, and PUT the policies again");
     all[name] = {one.at("policy").get<std::string>(), one.at("cgroup_id").get<std::uint64_t>()};
   }
   std::map<std::string, Run> runs;
   const Json listed = read.contains("runs") ? read.at("runs") : Json::object();  // a service of before had none
-  if (!listed.is_object()) return fail("state", file_ + " is not readable", "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
+  if (!listed.is_object())
+    return fail("state", file_ + " is not readable",
+                "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
   for (const auto& [name, one] : listed.items()) {
     if (!one.is_object() || !one.contains("uid") || !one.at("uid").is_number_unsigned() || !one.contains("cgroup_id") ||
         !one.at("cgroup_id").is_number_unsigned())
-      return fail("state", file_ + " has a run that is not ours: " + name, "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
+      return fail("state", file_ + " has a run that is not ours: " + name,
+                  "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
     runs[name] = {one.at("uid").get<std::uint32_t>(), one.at("cgroup_id").get<std::uint64_t>()};
   }
   all_ = std::move(all);
@@ -78,7 +83,8 @@ Result<void> Assignments::save() const {
   const bool written = file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
                        std::rename(fresh.c_str(), file_.c_str()) == 0;
   if (written) return {};
-  return fail("state", "cannot write " + file_ + ": " + std::strerror(errno), "after a restart sandboxes will not follow their policies' files, and no run of a user begins", errno);
+  return fail("state", "cannot write " + file_ + ": " + std::strerror(errno),
+              "after a restart sandboxes will not follow their policies' files, and no run of a user begins", errno);
 }
 
 }  // namespace sbpf::service

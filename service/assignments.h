@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sandboxes this service gave which policy by name: those follow the policy's file. Kept in /run, so that it lives
-// as long as the sandboxes do: past a restart of the service, not of the host. Also whose the sandboxes of users are.
+// Which sandboxes this service gave which policy by name: those follow the policy's file. Kept in /run, so that it
+// lives as long as the sandboxes do: past a restart of the service, not of the host. Also whose the sandboxes of users
+// are.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ class Assignments {
 
   // A file that is not there is an empty one. Errors: "state" (unreadable or not of our making); then it is empty.
   Result<void> load();
-  // These write the file anew, whole, and fail with "state" if that cannot be done; in memory it is changed all the same.
+  // These write the file anew, whole, and fail with "state" if that cannot be done; in memory it is changed all the
+  // same.
   Result<void> set(const std::string& sandbox, Assignment assignment);
   Result<void> remove(const std::string& sandbox);
 

@@ -24,16 +24,19 @@ struct Pipe {
 
 Result<Pipe> make_pipe() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("spawn", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
+  if (::pipe2(ends, O_CLOEXEC) != 0)
+    return fail("spawn", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
 // Between fork and exec; only calls that are safe there.
-[[noreturn]] void become(const Command& command, char* const* arguments, char* const* environment, std::array<int, 3> streams, pid_t parent) {
+[[noreturn]] void become(const Command& command, char* const* arguments, char* const* environment,
+                         std::array<int, 3> streams, pid_t parent) {
   for (int i = 0; i < 3; i++)
     if (::dup2(streams[static_cast<std::size_t>(i)], i) < 0) ::_exit(125);
   // Out of the way first: one may have the other's number.
-  const int policy = ::fcntl(command.policy_fd, F_DUPFD_CLOEXEC, 10), process = ::fcntl(command.process_fd, F_DUPFD_CLOEXEC, 10);
+  const int policy = ::fcntl(command.policy_fd, F_DUPFD_CLOEXEC, 10),
+            process = ::fcntl(command.process_fd, F_DUPFD_CLOEXEC, 10);
   if (command.policy_fd >= 0 && ::dup2(policy, 3) < 0) ::_exit(125);
   if (command.process_fd >= 0 && ::dup2(process, 4) < 0) ::_exit(125);
   if (command.ends_with_us && (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || ::getppid() != parent)) ::_exit(125);
@@ -50,7 +53,8 @@ asio::awaitable<void> collect(asio::posix::stream_descriptor& from, std::string&
   std::array<char, 16384> part;
   for (;;) {
     boost::system::error_code error;
-    const std::size_t n = co_await from.async_read_some(asio::buffer(part), asio::redirect_error(asio::use_awaitable, error));
+    const std::size_t n =
+        co_await from.async_read_some(asio::buffer(part), asio::redirect_error(asio::use_awaitable, error));
     if (error || text.size() + n > kLargestOutput) break;
     text.append(part.data(), n);
   }
@@ -74,8 +78,11 @@ Result<Child> Child::start(asio::io_context& context, const Command& command) {
   Child child(context);
   child.pid_ = ::fork();
   if (child.pid_ == 0)
-    become(command, arguments.data(), const_cast<char* const*>(kEnvironment), {in->read.get(), out->write.get(), err->write.get()}, self);
-  if (child.pid_ < 0) return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "raise TasksMax= of the service", errno);
+    become(command, arguments.data(), const_cast<char* const*>(kEnvironment),
+           {in->read.get(), out->write.get(), err->write.get()}, self);
+  if (child.pid_ < 0)
+    return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno),
+                "raise TasksMax= of the service", errno);
   const int ended = static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0));
   if (ended < 0) {
     const int number = errno;
@@ -150,13 +157,17 @@ asio::awaitable<Result<Finished>> run(asio::io_context& context, Command command
       keep);
   co_await collect(state->child.out(), state->finished.out);
   boost::system::error_code error;
-  co_await state->child.ended().async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, error));
+  co_await state->child.ended().async_wait(asio::posix::stream_descriptor::wait_read,
+                                           asio::redirect_error(asio::use_awaitable, error));
   state->timer.cancel();
   state->finished.exit_code = state->child.wait();
-  // What it said last may still be in the pipe. Its children, if it left any, may keep the stream open for longer than that.
+  // What it said last may still be in the pipe. Its children, if it left any, may keep the stream open for longer than
+  // that.
   for (int i = 0; i < 100 && state->child.err().is_open(); i++) co_await asio::post(context, asio::use_awaitable);
   state->child.err().close(error);
-  if (state->late) co_return fail("time", command.arguments.at(1) + " took longer than allowed", "raise limits.request_seconds of sbpfd.yaml");
+  if (state->late)
+    co_return fail("time", command.arguments.at(1) + " took longer than allowed",
+                   "raise limits.request_seconds of sbpfd.yaml");
   co_return std::move(state->finished);
 }
 

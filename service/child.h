@@ -50,8 +50,8 @@ class Child {
   asio::posix::stream_descriptor out_, err_, ended_;
 };
 
-// Calls `take` for each line of `from` (without its newline) until the stream ends or `take` returns false. A line longer
-// than a mebibyte ends it.
+// Calls `take` for each line of `from` (without its newline) until the stream ends or `take` returns false. A line
+// longer than a mebibyte ends it.
 asio::awaitable<void> each_line(asio::posix::stream_descriptor& from, std::function<bool(std::string_view)> take);
 
 struct Finished {

@@ -27,30 +27,36 @@ void read_number(Reader& reader, const YamlNode& node, const std::string& key, s
     std::size_t n = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
     if (error != std::errc{} || end != text.data() + text.size() || n < least || n > most)
-      return tl::unexpected(BadValue{"bad_number", "\"" + policy::internal::shown(text) + "\" is not " + range, "write a plain number"});
+      return tl::unexpected(
+          BadValue{"bad_number", "\"" + policy::internal::shown(text) + "\" is not " + range, "write a plain number"});
     return n;
   });
   if (number) set(*number);
 }
 
 void read_path(Reader& reader, const YamlNode& node, const std::string& key, std::size_t longest, std::string& out) {
-  const auto path = reader.value<std::string>(node, key, "an absolute path", [&](std::string_view text) -> Value<std::string> {
-    if (text.size() < 2 || text[0] != '/' || text.size() > longest || text.ends_with('/') || text.find("/../") != text.npos ||
-        text.ends_with("/..") || text.find('\0') != text.npos || text.find('\n') != text.npos)
-      return tl::unexpected(BadValue{"bad_path", "\"" + policy::internal::shown(text) + "\" is not an absolute path",
-                                     "at most " + std::to_string(longest) + " characters, without .. and without a / at its end"});
-    return std::string(text);
-  });
+  const auto path =
+      reader.value<std::string>(node, key, "an absolute path", [&](std::string_view text) -> Value<std::string> {
+        if (text.size() < 2 || text[0] != '/' || text.size() > longest || text.ends_with('/') ||
+            text.find("/../") != text.npos || text.ends_with("/..") || text.find('\0') != text.npos ||
+            text.find('\n') != text.npos)
+          return tl::unexpected(
+              BadValue{"bad_path", "\"" + policy::internal::shown(text) + "\" is not an absolute path",
+                       "at most " + std::to_string(longest) + " characters, without .. and without a / at its end"});
+        return std::string(text);
+      });
   if (path) out = *path;
 }
 
 void read_group(Reader& reader, const YamlNode& node, const std::string& key, std::string& out) {
-  const auto group = reader.value<std::string>(node, key, "a group's name", [](std::string_view text) -> Value<std::string> {
-    constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
-    if (text.empty() || text.size() > 32 || text[0] == '-' || text.find_first_not_of(kAllowed) != text.npos)
-      return tl::unexpected(BadValue{"bad_group", "\"" + policy::internal::shown(text) + "\" is not a group's name", "as in /etc/group"});
-    return std::string(text);
-  });
+  const auto group =
+      reader.value<std::string>(node, key, "a group's name", [](std::string_view text) -> Value<std::string> {
+        constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
+        if (text.empty() || text.size() > 32 || text[0] == '-' || text.find_first_not_of(kAllowed) != text.npos)
+          return tl::unexpected(BadValue{"bad_group", "\"" + policy::internal::shown(text) + "\" is not a group's name",
+                                         "as in /etc/group"});
+        return std::string(text);
+      });
   if (group) out = *group;
 }
 
@@ -83,25 +89,29 @@ Result<Config> parse_config(std::string_view text, std::string_view file) {
     Reader reader(file, wrong);
     constexpr std::size_t kSocketLength = sizeof(sockaddr_un::sun_path) - 8;  // it is bound under a longer name first
     const auto path = [&reader](std::size_t longest, std::string& out) {
-      return [&reader, longest, &out](const YamlNode& node, const std::string& key) { read_path(reader, node, key, longest, out); };
+      return [&reader, longest, &out](const YamlNode& node, const std::string& key) {
+        read_path(reader, node, key, longest, out);
+      };
     };
-    reader.map(*root, "",
-               {{"socket", path(kSocketLength, config.socket)},
-                {"group", [&](const YamlNode& node, const std::string& key) { read_group(reader, node, key, config.group); }},
-                {"sbpf", path(4095, config.sbpf)},
-                {"policies", path(3000, config.policies)},
-                {"log_level",
-                 [&](const YamlNode& node, const std::string& key) {
-                   const auto level = reader.word(node, key, "bad_level", {"debug", "info", "warning", "error"});
-                   if (level) config.log_level = static_cast<LogLevel>(*level);
-                 }},
-                {"metrics",
-                 [&](const YamlNode& node, const std::string& key) {
-                   if (const auto on = reader.boolean(node, key)) config.metrics = *on;
-                 }},
-                {"limits", [&](const YamlNode& node, const std::string& key) { read_limits(reader, node, key, config.limits); }}},
-               {{"listen", "the API is on a unix socket alone; a proxy of yours can offer /metrics by TCP"},
-                {"tcp", "the API is on a unix socket alone; a proxy of yours can offer /metrics by TCP"}});
+    reader.map(
+        *root, "",
+        {{"socket", path(kSocketLength, config.socket)},
+         {"group", [&](const YamlNode& node, const std::string& key) { read_group(reader, node, key, config.group); }},
+         {"sbpf", path(4095, config.sbpf)},
+         {"policies", path(3000, config.policies)},
+         {"log_level",
+          [&](const YamlNode& node, const std::string& key) {
+            const auto level = reader.word(node, key, "bad_level", {"debug", "info", "warning", "error"});
+            if (level) config.log_level = static_cast<LogLevel>(*level);
+          }},
+         {"metrics",
+          [&](const YamlNode& node, const std::string& key) {
+            if (const auto on = reader.boolean(node, key)) config.metrics = *on;
+          }},
+         {"limits",
+          [&](const YamlNode& node, const std::string& key) { read_limits(reader, node, key, config.limits); }}},
+        {{"listen", "the API is on a unix socket alone; a proxy of yours can offer /metrics by TCP"},
+         {"tcp", "the API is on a unix socket alone; a proxy of yours can offer /metrics by TCP"}});
   }
   if (wrong.empty()) return config;
   std::string message = policy::format(wrong);
@@ -113,11 +123,13 @@ Result<Config> load_config(const std::string& path, bool optional) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) {
     if (errno == ENOENT && optional) return Config{};
-    return fail("no_config", "cannot read " + path + ": " + std::strerror(errno), "name another file with --config", errno);
+    return fail("no_config", "cannot read " + path + ": " + std::strerror(errno), "name another file with --config",
+                errno);
   }
   std::ifstream file(path, std::ios::binary);
   if (!S_ISREG(found.st_mode) || !file)
-    return fail("no_config", "cannot read " + path + ": " + (file ? "not a file" : std::strerror(errno)), "name another file with --config");
+    return fail("no_config", "cannot read " + path + ": " + (file ? "not a file" : std::strerror(errno)),
+                "name another file with --config");
   return parse_config(std::string(std::istreambuf_iterator<char>(file), {}), path);
 }
 

@@ -16,13 +16,13 @@ inline constexpr const char* kConfigFile = "/etc/sbpf/sbpfd.yaml";
 enum class LogLevel { debug, info, warning, error };
 
 struct Limits {
-  std::size_t connections = 32;            // at once, event streams included
-  std::size_t body_bytes = 256 * 1024;     // of a request
-  std::chrono::seconds receive{10};        // for a request to arrive, and for the client to take what is written
-  std::chrono::seconds request{60};        // for `sbpf` to carry a request out
-  std::chrono::seconds watch{3};           // a watch that makes no pass for so long is started anew
-  std::size_t runs = 256;                  // sandboxes of users at once, by POST /v1/runs
-  std::size_t runs_per_user = 16;          // likewise, of one who is not root
+  std::size_t connections = 32;         // at once, event streams included
+  std::size_t body_bytes = 256 * 1024;  // of a request
+  std::chrono::seconds receive{10};     // for a request to arrive, and for the client to take what is written
+  std::chrono::seconds request{60};     // for `sbpf` to carry a request out
+  std::chrono::seconds watch{3};        // a watch that makes no pass for so long is started anew
+  std::size_t runs = 256;               // sandboxes of users at once, by POST /v1/runs
+  std::size_t runs_per_user = 16;       // likewise, of one who is not root
 };
 
 struct Config {
@@ -35,8 +35,8 @@ struct Config {
   Limits limits;
 };
 
-// Everything that is wrong is in the message, as "file:line:column: key: what", each with its hint on the next line. A text
-// that says nothing gives the defaults. Errors: "invalid_config".
+// Everything that is wrong is in the message, as "file:line:column: key: what", each with its hint on the next line. A
+// text that says nothing gives the defaults. Errors: "invalid_config".
 Result<Config> parse_config(std::string_view text, std::string_view file);
 
 // Reads the file; one that is not there gives the defaults if `optional`. Errors: "invalid_config", "no_config".

@@ -15,11 +15,12 @@ namespace sbpf::service {
 namespace {
 
 constexpr auto kQuiet = std::chrono::milliseconds(200);
-constexpr std::uint32_t kHere = IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_ONLYDIR;
+constexpr std::uint32_t kHere =
+    IN_MODIFY | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | IN_ONLYDIR;
 constexpr std::uint32_t kAbove = IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ONLYDIR;
 
-// Has anybody the file open for writing? A lease to read is given only where nobody has; it is given back at once, and the
-// signal of one that is in somebody's way is ignored (main.cpp). What cannot be told counts as yes.
+// Has anybody the file open for writing? A lease to read is given only where nobody has; it is given back at once, and
+// the signal of one that is in somebody's way is ignored (main.cpp). What cannot be told counts as yes.
 bool has_writer(const std::string& path) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!file) return errno != ENOENT;
@@ -35,7 +36,9 @@ Directory::Directory(asio::io_context& context, std::string path, std::function<
 
 Result<void> Directory::open() {
   const int fd = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  if (fd < 0) return fail("inotify", std::string("cannot watch files: ") + std::strerror(errno), "raise fs.inotify.max_user_instances", errno);
+  if (fd < 0)
+    return fail("inotify", std::string("cannot watch files: ") + std::strerror(errno),
+                "raise fs.inotify.max_user_instances", errno);
   inotify_.assign(fd);
   // The name above it tells when the directory appears, or when the link to it is swapped.
   above_ = ::inotify_add_watch(fd, std::filesystem::path(path_).parent_path().c_str(), kAbove);
@@ -63,7 +66,8 @@ void Directory::take(const char* events, std::size_t size) {
       soon();
       continue;
     }
-    if (event.wd == here_ && event.mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)) being_written_.erase(name);
+    if (event.wd == here_ && event.mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE))
+      being_written_.erase(name);
     if (event.mask & IN_Q_OVERFLOW) being_written_.clear();  // the end of a write may be among what was lost
     if (event.wd == above_ && name == std::filesystem::path(path_).filename()) look_again();
     soon();
@@ -76,7 +80,9 @@ void Directory::soon() {
     if (error) return;
     look_again();
     // truncate(2) modifies a file that nobody opened, so nobody will close it.
-    std::erase_if(being_written_, [this](const std::string& name) { return !has_writer((std::filesystem::path(path_) / name).string()); });
+    std::erase_if(being_written_, [this](const std::string& name) {
+      return !has_writer((std::filesystem::path(path_) / name).string());
+    });
     changed_();
   });
 }
@@ -85,7 +91,8 @@ asio::awaitable<void> Directory::run() {
   alignas(inotify_event) std::array<char, 16384> events;
   for (;;) {
     boost::system::error_code error;
-    const std::size_t n = co_await inotify_.async_read_some(asio::buffer(events), asio::redirect_error(asio::use_awaitable, error));
+    const std::size_t n =
+        co_await inotify_.async_read_some(asio::buffer(events), asio::redirect_error(asio::use_awaitable, error));
     if (error) co_return;
     take(events.data(), n);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells that something in a directory changed: files written, replaced, removed, or a symbolic link swapped, in it or in
-// the place of the directory itself.
+// Tells that something in a directory changed: files written, replaced, removed, or a symbolic link swapped, in it or
+// in the place of the directory itself.
 #pragma once
 
 #include <functional>

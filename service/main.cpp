@@ -21,17 +21,19 @@ constexpr int kExitUsage = 2, kExitOwn = 125;
 int tell(const Error& error) {
   std::cerr << "sbpfd: error: " << error.message << "\n";
   if (!error.hint.empty()) std::cerr << "  hint: " << error.hint << "\n";
-  const bool theirs = error.code == "invalid_config" || error.code == "no_config" || error.code == "no_group" || error.code == "no_sbpf";
+  const bool theirs = error.code == "invalid_config" || error.code == "no_config" || error.code == "no_group" ||
+                      error.code == "no_sbpf";
   return theirs ? kExitUsage : kExitOwn;
 }
 
-// The executable that an upgrade kept because the programs in the kernel are its own (docs/GUARD.md): as long as they are
-// there, the new one could neither watch nor change a sandbox.
+// The executable that an upgrade kept because the programs in the kernel are its own (docs/GUARD.md): as long as they
+// are there, the new one could neither watch nor change a sandbox.
 std::vector<std::filesystem::path> kept_agents() {
   std::vector<std::filesystem::path> kept;
   std::error_code error;
   if (!std::filesystem::exists(agent::kPinRoot, error)) return kept;
-  for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/sbpf/agents", error)) kept.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/sbpf/agents", error))
+    kept.push_back(entry.path());
   return kept;
 }
 
@@ -47,7 +49,8 @@ Result<std::string> find_sbpf(const Config& config) {
   }
   for (const auto& path : places)
     if (!error && ::access(path.c_str(), X_OK) == 0) return path.string();
-  return fail("no_sbpf", "there is no executable " + places.back().string(), "install sbpf beside sbpfd, or set `sbpf` in sbpfd.yaml");
+  return fail("no_sbpf", "there is no executable " + places.back().string(),
+              "install sbpf beside sbpfd, or set `sbpf` in sbpfd.yaml");
 }
 
 int run_main(int argc, char** argv) {
@@ -55,9 +58,13 @@ int run_main(int argc, char** argv) {
   std::string file = kConfigFile;
   bool check = false;
   app.set_version_flag("--version", "sbpfd " SBPF_VERSION);
-  CLI::Option* named = app.add_option("-c,--config", file, std::string("Configuration (default: ") + kConfigFile + ", if it is there)")->type_name("FILE");
+  CLI::Option* named =
+      app.add_option("-c,--config", file, std::string("Configuration (default: ") + kConfigFile + ", if it is there)")
+          ->type_name("FILE");
   app.add_flag("--check-config", check, "Find everything that is wrong with it, and end; exit code 2 if anything is");
-  app.footer("Example:\n  sbpfd --check-config --config ./sbpfd.yaml\n\ndocs/SERVICE.md describes the API and the configuration.");
+  app.footer(
+      "Example:\n  sbpfd --check-config --config ./sbpfd.yaml\n\ndocs/SERVICE.md describes the API and the "
+      "configuration.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {

@@ -87,11 +87,13 @@ struct Metrics::Families {
   Family<Gauge>&sandboxes, &age, &generation;
   Family<Counter>&denied, &losses, &restored, &lost, &policy_errors, &restarts, &requests;
   Family<Histogram>& passes;
-  Histogram& pass = passes.Add({}, Histogram::BucketBoundaries{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5});
+  Histogram& pass =
+      passes.Add({}, Histogram::BucketBoundaries{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5});
   std::map<std::string, Gauge*> generations;  // to take them away with their sandboxes
 };
 
-Metrics::Metrics() : registry_(std::make_unique<prometheus::Registry>()), families_(std::make_unique<Families>(*registry_)) {}
+Metrics::Metrics()
+    : registry_(std::make_unique<prometheus::Registry>()), families_(std::make_unique<Families>(*registry_)) {}
 Metrics::~Metrics() = default;
 
 void Metrics::pass(const Json& pass) {
@@ -131,7 +133,8 @@ void Metrics::watch_restarted() { families_->restarts.Add({}).Increment(); }
 void Metrics::request(unsigned status) { families_->requests.Add({{"code", std::to_string(status)}}).Increment(); }
 
 std::string Metrics::text(std::optional<Clock::duration> age) const {
-  families_->age.Add({}).Set(age ? std::chrono::duration<double>(*age).count() : std::numeric_limits<double>::infinity());
+  families_->age.Add({}).Set(age ? std::chrono::duration<double>(*age).count()
+                                 : std::numeric_limits<double>::infinity());
   return prometheus::TextSerializer().Serialize(registry_->Collect());
 }
 

@@ -19,7 +19,8 @@ bool within(std::string_view path, std::string_view directory) {
 }
 
 Error unknown(std::string what, int number) {
-  return Error{"peer_unknown", "cannot tell who is calling: " + what, "call from a process that still runs", number, "", false};
+  return Error{"peer_unknown", "cannot tell who is calling: " + what, "call from a process that still runs", number, "",
+               false};
 }
 
 }  // namespace
@@ -61,12 +62,14 @@ std::string cgroup_root(std::string_view mountinfo) {
   return "";
 }
 
-std::string sandbox_of(const std::string& cgroup, const std::string& root, const std::map<std::string, Json>& sandboxes) {
+std::string sandbox_of(const std::string& cgroup, const std::string& root,
+                       const std::map<std::string, Json>& sandboxes) {
   for (const auto& [name, sandbox] : sandboxes) {
     const auto found = sandbox.find("cgroup");
     if (found == sandbox.end() || !found->is_string()) continue;
     const std::string path = found->get<std::string>();
-    if (within(path, root) && path.size() > root.size() && within(cgroup, std::string_view(path).substr(root.size()))) return name;
+    if (within(path, root) && path.size() > root.size() && within(cgroup, std::string_view(path).substr(root.size())))
+      return name;
   }
   if (within(cgroup, kOwnCgroup) && cgroup.size() > kOwnCgroup.size() + 1) {
     const std::string below = cgroup.substr(kOwnCgroup.size() + 1);
@@ -78,9 +81,11 @@ std::string sandbox_of(const std::string& cgroup, const std::string& root, const
 Result<void> may(const Peer& peer, Wants what, gid_t group) {
   if (peer.uid == 0) return {};
   if (what == Wants::change)
-    return fail("not_permitted", "only root may change sandboxes, and the caller has uid " + std::to_string(peer.uid), "call as root");
+    return fail("not_permitted", "only root may change sandboxes, and the caller has uid " + std::to_string(peer.uid),
+                "call as root");
   if (peer.gid == group || std::ranges::find(peer.groups, group) != peer.groups.end()) return {};
-  return fail("not_permitted", "uid " + std::to_string(peer.uid) + " is not in the service's group", "add the user to the service's group, or call as root");
+  return fail("not_permitted", "uid " + std::to_string(peer.uid) + " is not in the service's group",
+              "add the user to the service's group, or call as root");
 }
 
 }  // namespace sbpf::service

@@ -24,8 +24,8 @@ struct Peer {
 // As they were when the peer called connect(2). Errors: "peer_unknown".
 Result<Peer> peer_of(int connected_socket);
 
-// Its cgroup now, below the root of the hierarchy: "/system.slice/x.service". Kernels before 6.5 give no pidfd of a peer,
-// so a process that ended, and whose number another one got, is not told from that one. Errors: "peer_unknown".
+// Its cgroup now, below the root of the hierarchy: "/system.slice/x.service". Kernels before 6.5 give no pidfd of a
+// peer, so a process that ended, and whose number another one got, is not told from that one. Errors: "peer_unknown".
 Result<std::string> cgroup_of(pid_t pid);
 
 // The root of the cgroup v2 hierarchy as mountinfo's text has it; "" if it is not mounted.
@@ -33,7 +33,8 @@ std::string cgroup_root(std::string_view mountinfo);
 
 // The sandbox that holds the cgroup; "" if none does. `cgroup` as of cgroup_of(), the sandboxes' as paths below `root`.
 // What lies below sbpf's own cgroup is a sandbox's, whether the watch has seen it or not.
-std::string sandbox_of(const std::string& cgroup, const std::string& root, const std::map<std::string, Json>& sandboxes);
+std::string sandbox_of(const std::string& cgroup, const std::string& root,
+                       const std::map<std::string, Json>& sandboxes);
 
 enum class Wants { read, run, change };  // run: a sandbox of one's own, or to end it
 // Errors: "not_permitted".

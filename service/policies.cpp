@@ -62,20 +62,24 @@ asio::awaitable<Result<std::vector<std::string>>> Policies::scan(std::chrono::mi
 
   std::map<std::string, PolicyFile> next = read_directory(directory_);
   for (const std::string& name : policy::built_in_profile_names()) next[name] = {"", "built-in", false, "", {}};
-  const auto same = [](const auto& a, const auto& b) { return a.first == b.first && a.second.content == b.second.content; };
+  const auto same = [](const auto& a, const auto& b) {
+    return a.first == b.first && a.second.content == b.second.content;
+  };
   std::vector<std::string> changed;
   if (std::ranges::equal(next, all_, same)) co_return changed;
   auto checked = co_await check(next, limit);
   if (!checked) co_return tl::unexpected<Error>(checked.error());
   for (const auto& [name, file] : next) {
     const auto known = all_.find(name);
-    if (known == all_.end() || known->second.content != file.content || known->second.sha256 != file.sha256) changed.push_back(name);
+    if (known == all_.end() || known->second.content != file.content || known->second.sha256 != file.sha256)
+      changed.push_back(name);
   }
   all_ = std::move(next);
   co_return changed;
 }
 
-asio::awaitable<Result<void>> Policies::check(std::map<std::string, PolicyFile>& files, std::chrono::milliseconds limit) {
+asio::awaitable<Result<void>> Policies::check(std::map<std::string, PolicyFile>& files,
+                                              std::chrono::milliseconds limit) {
   Command command;
   command.arguments = {sbpf_, "policy", "check", "--json"};
   for (const auto& [name, file] : files) command.arguments.push_back(file.path.empty() ? name : file.path);
@@ -83,7 +87,8 @@ asio::awaitable<Result<void>> Policies::check(std::map<std::string, PolicyFile>&
   if (!answer) co_return tl::unexpected<Error>(answer.error());
   const auto list = answer->find("policies");
   if (list == answer->end() || !list->is_array() || list->size() != files.size())
-    co_return fail("sbpf", "`sbpf policy check` did not answer for each policy", "sbpf and sbpfd must be of one version");
+    co_return fail("sbpf", "`sbpf policy check` did not answer for each policy",
+                   "sbpf and sbpfd must be of one version");
   std::size_t i = 0;
   for (auto& [name, file] : files) {
     const Json& one = list->at(i++);

@@ -70,7 +70,8 @@ Result<Route> route(std::string_view method, std::string_view target) {
       continue;
     }
     if (known.pattern.find('*') != std::string_view::npos && !is_name(name))
-      return fail("bad_name", "\"" + shown(name) + "\" is not the name of a sandbox", "GET /v1/sandboxes lists the names");
+      return fail("bad_name", "\"" + shown(name) + "\" is not the name of a sandbox",
+                  "GET /v1/sandboxes lists the names");
     Route found{known.asks, std::string(name), false};
     if (query.empty()) return found;
     if (known.asks != Asks::detach || (query != "kill=true" && query != "kill=false"))
@@ -113,7 +114,8 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
         return true;
       },
       false);
-  if (!said.is_object()) return tl::unexpected<Error>(bad_body("the body is not a JSON object", "see docs/openapi.yaml"));
+  if (!said.is_object())
+    return tl::unexpected<Error>(bad_body("the body is not a JSON object", "see docs/openapi.yaml"));
   if (!twice.empty()) return tl::unexpected<Error>(bad_body("\"" + shown(twice) + "\" is given twice", "give it once"));
 
   const bool attaches = asks == Asks::attach, runs = asks == Asks::run;
@@ -124,53 +126,93 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
   for (const auto& [key, value] : said.items()) {
     if (runs && key == "pid") {
       if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0 || value.get<std::uint64_t>() > 1 << 22)
-        return tl::unexpected<Error>(bad_body("\"pid\" must be the number of a process", "as fork(2) gave it to the caller"));
+        return tl::unexpected<Error>(
+            bad_body("\"pid\" must be the number of a process", "as fork(2) gave it to the caller"));
       change.pid = value.get<int>();
       continue;
     }
-    std::string* to = key == "policy"               ? &change.policy
-                      : key == "policy_text"        ? &change.policy_text
-                      : attaches && key == "cgroup" ? &change.cgroup
+    std::string* to = key == "policy"                       ? &change.policy
+                      : key == "policy_text"                ? &change.policy_text
+                      : attaches && key == "cgroup"         ? &change.cgroup
                       : (attaches || runs) && key == "name" ? &change.name
-                                                    : nullptr;
-    if (!to)
-      return tl::unexpected<Error>(bad_body("unknown key \"" + shown(key) + "\"", known));
+                                                            : nullptr;
+    if (!to) return tl::unexpected<Error>(bad_body("unknown key \"" + shown(key) + "\"", known));
     if (!value.is_string() || value.get_ref<const std::string&>().empty())
       return tl::unexpected<Error>(bad_body("\"" + key + "\" must be a text that is not empty", "give a JSON string"));
     *to = value.get<std::string>();
   }
   if (change.policy.empty() == change.policy_text.empty())
-    return tl::unexpected<Error>(bad_body("the policy must be given once", "give either policy (a name) or policy_text (YAML)"));
-  if (!change.policy.empty() && (!is_name(change.policy) || change.policy.ends_with(".yaml") || change.policy.ends_with(".yml")))
-    return tl::unexpected<Error>(bad_body("\"" + shown(change.policy) + "\" is not the name of a policy",
-                                          "a built-in profile, or NAME of an installed NAME.yaml; a text goes into policy_text"));
-  if (runs && change.pid == 0) return tl::unexpected<Error>(bad_body("\"pid\" is missing", "give the process that waits to be confined"));
+    return tl::unexpected<Error>(
+        bad_body("the policy must be given once", "give either policy (a name) or policy_text (YAML)"));
+  if (!change.policy.empty() &&
+      (!is_name(change.policy) || change.policy.ends_with(".yaml") || change.policy.ends_with(".yml")))
+    return tl::unexpected<Error>(
+        bad_body("\"" + shown(change.policy) + "\" is not the name of a policy",
+                 "a built-in profile, or NAME of an installed NAME.yaml; a text goes into policy_text"));
+  if (runs && change.pid == 0)
+    return tl::unexpected<Error>(bad_body("\"pid\" is missing", "give the process that waits to be confined"));
   constexpr std::size_t kLongestRun = 40;  // with the user's number before it, it is still a name
-  if (runs && !change.name.empty() && (!is_name(change.name) || change.name.size() > kLongestRun || change.name.find('.') != std::string::npos))
+  if (runs && !change.name.empty() &&
+      (!is_name(change.name) || change.name.size() > kLongestRun || change.name.find('.') != std::string::npos))
     return tl::unexpected<Error>(bad_body("\"name\" is not a name", "1 to 40 of a-z A-Z 0-9 _ -, or leave it out"));
   if (!attaches) return change;
-  if (!is_name(change.name)) return tl::unexpected<Error>(bad_body("\"name\" is missing, or not a name", "1 to 63 of a-z A-Z 0-9 . _ -"));
+  if (!is_name(change.name))
+    return tl::unexpected<Error>(bad_body("\"name\" is missing, or not a name", "1 to 63 of a-z A-Z 0-9 . _ -"));
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
-  if (change.cgroup.empty() || change.cgroup[0] != '/' || change.cgroup.size() > 4095 || std::ranges::any_of(change.cgroup, control))
-    return tl::unexpected<Error>(bad_body("\"cgroup\" is missing, or not an absolute path", "give the directory of a cgroup, /sys/fs/cgroup/…"));
+  if (change.cgroup.empty() || change.cgroup[0] != '/' || change.cgroup.size() > 4095 ||
+      std::ranges::any_of(change.cgroup, control))
+    return tl::unexpected<Error>(
+        bad_body("\"cgroup\" is missing, or not an absolute path", "give the directory of a cgroup, /sys/fs/cgroup/…"));
   return change;
 }
 
 std::string run_name(uid_t uid, const std::string& name) { return "u" + std::to_string(uid) + "-" + name; }
 
 unsigned status_of(const Error& error) {
-  static const std::map<std::string, unsigned, std::less<>> kStatus = {
-      {"bad_body", 400},          {"bad_query", 400},        {"bad_name", 400},        {"bad_request", 400},
-      {"usage", 400},             {"invalid_policy", 400},   {"no_such_policy", 400},  {"cgroup_not_found", 400},
-      {"names_unenforceable", 400}, {"needs_root", 400},     {"process_unfit", 400},  {"process_gone", 400},
-      {"process_busy", 400},      {"inherited_socket", 400}, {"limit_unenforceable", 400}, {"not_your_process", 403},
-      {"not_a_cgroup", 400},      {"secrets_not_handed", 400}, {"too_many_rules", 400},  {"too_many_prefixes", 400},
-      {"too_many_ranges", 400},   {"fs_too_deep", 400},      {"fs_conflict", 400},     {"fs_same_inode", 400},
-      {"fs_name_collision", 400}, {"not_permitted", 403},    {"peer_unknown", 403},    {"peer_sandboxed", 403},
-      {"no_such_sandbox", 404},   {"no_such_path", 404},     {"wrong_method", 405},    {"sandbox_exists", 409},
-      {"already_attached", 409},  {"cgroup_exists", 409},    {"busy", 409},            {"open_sockets", 409},
-      {"body_too_large", 413},    {"too_many", 429},         {"too_many_runs", 429},            {"headers_too_large", 431}, {"watch_stalled", 503},
-      {"not_loaded", 503},        {"spawn", 503},            {"time", 504}};
+  static const std::map<std::string, unsigned, std::less<>> kStatus = {{"bad_body", 400},
+                                                                       {"bad_query", 400},
+                                                                       {"bad_name", 400},
+                                                                       {"bad_request", 400},
+                                                                       {"usage", 400},
+                                                                       {"invalid_policy", 400},
+                                                                       {"no_such_policy", 400},
+                                                                       {"cgroup_not_found", 400},
+                                                                       {"names_unenforceable", 400},
+                                                                       {"needs_root", 400},
+                                                                       {"process_unfit", 400},
+                                                                       {"process_gone", 400},
+                                                                       {"process_busy", 400},
+                                                                       {"inherited_socket", 400},
+                                                                       {"limit_unenforceable", 400},
+                                                                       {"not_your_process", 403},
+                                                                       {"not_a_cgroup", 400},
+                                                                       {"secrets_not_handed", 400},
+                                                                       {"too_many_rules", 400},
+                                                                       {"too_many_prefixes", 400},
+                                                                       {"too_many_ranges", 400},
+                                                                       {"fs_too_deep", 400},
+                                                                       {"fs_conflict", 400},
+                                                                       {"fs_same_inode", 400},
+                                                                       {"fs_name_collision", 400},
+                                                                       {"not_permitted", 403},
+                                                                       {"peer_unknown", 403},
+                                                                       {"peer_sandboxed", 403},
+                                                                       {"no_such_sandbox", 404},
+                                                                       {"no_such_path", 404},
+                                                                       {"wrong_method", 405},
+                                                                       {"sandbox_exists", 409},
+                                                                       {"already_attached", 409},
+                                                                       {"cgroup_exists", 409},
+                                                                       {"busy", 409},
+                                                                       {"open_sockets", 409},
+                                                                       {"body_too_large", 413},
+                                                                       {"too_many", 429},
+                                                                       {"too_many_runs", 429},
+                                                                       {"headers_too_large", 431},
+                                                                       {"watch_stalled", 503},
+                                                                       {"not_loaded", 503},
+                                                                       {"spawn", 503},
+                                                                       {"time", 504}};
   const auto found = kStatus.find(error.code);
   return found == kStatus.end() ? 500 : found->second;
 }

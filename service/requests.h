@@ -24,7 +24,8 @@ Result<Route> route(std::string_view method, std::string_view target);
 
 Wants wants(Asks asks);
 
-// The body of POST /v1/sandboxes; without cgroup and name, of PUT …/policy; with pid, and a name or none, of POST /v1/runs.
+// The body of POST /v1/sandboxes; without cgroup and name, of PUT …/policy; with pid, and a name or none, of POST
+// /v1/runs.
 struct Change {
   std::string cgroup, name;
   std::string policy;       // by name…

@@ -54,20 +54,27 @@ bool Runs::owned_by(const std::string& name, uid_t uid) const {
 Result<void> Runs::check_limits(const Peer& peer, const std::string& name) const {
   const auto& runs = core_.assignments.runs();
   const Limits& limits = core_.config.limits;
-  const auto of_peer = static_cast<std::size_t>(std::ranges::count_if(runs, [&](const auto& run) { return run.second.uid == peer.uid; }));
+  const auto of_peer = static_cast<std::size_t>(
+      std::ranges::count_if(runs, [&](const auto& run) { return run.second.uid == peer.uid; }));
   if (peer.uid != 0 && of_peer >= limits.runs_per_user)
-    return fail("too_many_runs", "uid " + std::to_string(peer.uid) + " has " + std::to_string(of_peer) + " runs already", "end one, or raise limits.runs_per_user of sbpfd.yaml");
+    return fail("too_many_runs",
+                "uid " + std::to_string(peer.uid) + " has " + std::to_string(of_peer) + " runs already",
+                "end one, or raise limits.runs_per_user of sbpfd.yaml");
   if (runs.size() >= limits.runs)
-    return fail("too_many_runs", std::to_string(runs.size()) + " runs of users are under way already", "try again later, or raise limits.runs of sbpfd.yaml");
+    return fail("too_many_runs", std::to_string(runs.size()) + " runs of users are under way already",
+                "try again later, or raise limits.runs of sbpfd.yaml");
   // Also one of root's, whose name it should not have.
-  if (runs.contains(name) || ::access((core_.cgroup_root + "/sbpf/" + name).c_str(), F_OK) == 0) return fail("sandbox_exists", "a run named " + name + " exists", "choose another name");
+  if (runs.contains(name) || ::access((core_.cgroup_root + "/sbpf/" + name).c_str(), F_OK) == 0)
+    return fail("sandbox_exists", "a run named " + name + " exists", "choose another name");
   return {};
 }
 
 asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change, const std::string& name) {
   // From here on the number cannot come to mean another process; whose it is is looked at after this.
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, change.pid, 0)));
-  if (!process) co_return fail("process_gone", "there is no process " + std::to_string(change.pid), "give one that waits to be confined", errno);
+  if (!process)
+    co_return fail("process_gone", "there is no process " + std::to_string(change.pid),
+                   "give one that waits to be confined", errno);
   Fd file;
   std::string reference = kTextFile;
   if (change.policy.empty()) {
@@ -86,7 +93,9 @@ asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change
   command.process_fd = process.get();
   Result<Json> status = co_await ask(core_.context, std::move(command), core_.config.limits.request);
   if (!status) co_return tl::unexpected<Error>(for_caller(status.error()));
-  if (less_than_asked(*status)) co_return fail("less_isolation", "the sandbox has less isolation than its policy asks for", "run `sbpf preflight` as root");
+  if (less_than_asked(*status))
+    co_return fail("less_isolation", "the sandbox has less isolation than its policy asks for",
+                   "run `sbpf preflight` as root");
   co_return status;
 }
 
@@ -94,7 +103,8 @@ asio::awaitable<Reply> Runs::start(Peer peer, std::string body, StartedRun& star
   auto change = parse_change(body, Asks::run);
   if (!change) co_return reply_of(change.error());
   if (core_.directory->being_written().contains(change->policy + ".yaml"))
-    co_return reply_of(Error{"busy", "the file of policy " + change->policy + " is being written", "try again when it is", 0, "", true});
+    co_return reply_of(Error{"busy", "the file of policy " + change->policy + " is being written",
+                             "try again when it is", 0, "", true});
   const std::string wanted = run_name(peer.uid, change->name.empty() ? made_up_name() : change->name);
   if (auto free = check_limits(peer, wanted); !free) co_return reply_of(free.error());
   if (auto written = core_.assignments.set_run(wanted, {peer.uid, 0}); !written) {
@@ -107,13 +117,15 @@ asio::awaitable<Reply> Runs::start(Peer peer, std::string body, StartedRun& star
   if (status) kept = core_.assignments.set_run(wanted, {peer.uid, cgroup_id});
   if (!status || !kept) {
     // `sbpf` has removed what it made, unless it was killed. What was there before is not ours.
-    const bool of_another = !status && (status.error().code == "sandbox_exists" || status.error().code == "cgroup_exists");
+    const bool of_another =
+        !status && (status.error().code == "sandbox_exists" || status.error().code == "cgroup_exists");
     if (of_another) (void)core_.assignments.remove_run(wanted);
     StartedRun left{wanted, cgroup_id};  // a variable: GCC 12 destroys such a temporary of co_await twice
     co_await end(std::move(left));
     co_return reply_of(status ? kept.error() : status.error());
   }
-  log::info("run " + wanted + " of uid " + std::to_string(peer.uid), {{"SANDBOX", wanted}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change->pid)}});
+  log::info("run " + wanted + " of uid " + std::to_string(peer.uid),
+            {{"SANDBOX", wanted}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change->pid)}});
   started = {wanted, cgroup_id};
   (*status)["owner"] = peer.uid;
   co_return Reply{201, "application/json", text(*status)};
@@ -137,12 +149,14 @@ asio::awaitable<void> Runs::end(StartedRun run) {
     if (done) break;
     // A cgroup without a sandbox: `sbpf` was killed while it made one.
     if (::rmdir(path.c_str()) == 0 || errno == ENOENT) break;
-    if (done.error().code != "no_such_sandbox") log::error("run " + name + " cannot be ended yet", done.error(), {{"SANDBOX", name}});
+    if (done.error().code != "no_such_sandbox")
+      log::error("run " + name + " cannot be ended yet", done.error(), {{"SANDBOX", name}});
     timer.expires_after(pause);
     co_await timer.async_wait(asio::use_awaitable);
   }
   if (!ours()) co_return;
-  if (auto removed = core_.assignments.remove_run(name); !removed) log::error("run " + name, removed.error(), {{"SANDBOX", name}});
+  if (auto removed = core_.assignments.remove_run(name); !removed)
+    log::error("run " + name, removed.error(), {{"SANDBOX", name}});
 }
 
 asio::awaitable<void> Runs::end_lost() {
@@ -157,7 +171,8 @@ asio::awaitable<void> Runs::end_lost() {
 asio::awaitable<Reply> Runs::end_of_owner(std::string name) {
   const auto run = core_.assignments.runs().find(name);
   if (run == core_.assignments.runs().end() || run->second.cgroup_id == 0)
-    co_return reply_of(Error{"no_such_sandbox", "no run is named " + name, "GET /v1/sandboxes lists the names", 0, "", false});
+    co_return reply_of(
+        Error{"no_such_sandbox", "no run is named " + name, "GET /v1/sandboxes lists the names", 0, "", false});
   StartedRun ended{name, run->second.cgroup_id};
   co_await end(std::move(ended));
   const Json body = {{"killed", name}};

@@ -11,7 +11,7 @@
 namespace sbpf::service {
 
 struct StartedRun {
-  std::string name;             // of the sandbox; "": there is none
+  std::string name;  // of the sandbox; "": there is none
   std::uint64_t cgroup_id = 0;
 };
 
@@ -19,8 +19,8 @@ class Runs {
  public:
   explicit Runs(Core& core) : core_(core) {}
 
-  // Makes a sandbox and has `sbpf adopt` move the peer's waiting child into it. 201: `started` is set, and whoever called ends
-  // it by end(); any other reply: there is none. Whose it is is written down before there is anything.
+  // Makes a sandbox and has `sbpf adopt` move the peer's waiting child into it. 201: `started` is set, and whoever
+  // called ends it by end(); any other reply: there is none. Whose it is is written down before there is anything.
   asio::awaitable<Reply> start(Peer peer, std::string body, StartedRun& started);
   // Kills what runs in it and removes it, however long that takes. A run of this name with another cgroup stays.
   asio::awaitable<void> end(StartedRun run);

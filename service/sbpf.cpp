@@ -31,7 +31,8 @@ Error for_caller(Error error) {
 }
 
 bool less_than_asked(const Json& status) {
-  return !status.value("isolation_active", false) && !(status.value("mode", "") == "audit" && status.value("hooks_attached", 0) == status.value("hooks_total", -1));
+  return !status.value("isolation_active", false) &&
+         !(status.value("mode", "") == "audit" && status.value("hooks_attached", 0) == status.value("hooks_total", -1));
 }
 
 Error error_in(const Json& answer) {
@@ -46,9 +47,10 @@ Result<Json> answer_of(const Finished& finished, const std::string& what) {
   if (answer.is_object() && !answer.contains("error")) return answer;
   if (answer.is_object()) return tl::unexpected<Error>(error_in(answer));
   return fail("sbpf",
-              "`sbpf " + what + "` ended with exit code " + std::to_string(finished.exit_code) + " and no answer: " +
-                  (finished.err.empty() ? "it said nothing" : finished.err.substr(0, 2000)),
-              finished.exit_code == 127 ? "set `sbpf` in sbpfd.yaml to the path of the executable" : "run it by hand to see more");
+              "`sbpf " + what + "` ended with exit code " + std::to_string(finished.exit_code) +
+                  " and no answer: " + (finished.err.empty() ? "it said nothing" : finished.err.substr(0, 2000)),
+              finished.exit_code == 127 ? "set `sbpf` in sbpfd.yaml to the path of the executable"
+                                        : "run it by hand to see more");
 }
 
 asio::awaitable<Result<Json>> ask(asio::io_context& context, Command command, std::chrono::milliseconds limit) {

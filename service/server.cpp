@@ -35,7 +35,8 @@ constexpr std::uint32_t kHeaderBytes = 8192;  // of a request
 void ignore(std::exception_ptr) {}
 
 Error socket_error(const std::string& what) {
-  return Error{"socket", what + ": " + std::strerror(errno), "name another place with `socket` in sbpfd.yaml", errno, "", false};
+  return Error{
+      "socket", what + ": " + std::strerror(errno), "name another place with `socket` in sbpfd.yaml", errno, "", false};
 }
 
 bool somebody_listens(const std::string& path) {
@@ -70,16 +71,29 @@ asio::awaitable<void> close_gently(Server::Stream& stream) {
   stream.socket().shutdown(Local::socket::shutdown_send, error);
   stream.expires_after(std::chrono::seconds(1));
   std::array<char, 4096> unread;
-  while (!error) co_await stream.async_read_some(asio::buffer(unread), asio::redirect_error(asio::use_awaitable, error));
+  while (!error)
+    co_await stream.async_read_some(asio::buffer(unread), asio::redirect_error(asio::use_awaitable, error));
   stream.close();
 }
 
 Error bad_request(const Quiet& error, std::size_t body_bytes) {
   if (error == http::error::body_limit)
-    return {"body_too_large", "the body is larger than " + std::to_string(body_bytes) + " bytes", "raise limits.body_bytes of sbpfd.yaml", 0, "", false};
+    return {"body_too_large",
+            "the body is larger than " + std::to_string(body_bytes) + " bytes",
+            "raise limits.body_bytes of sbpfd.yaml",
+            0,
+            "",
+            false};
   if (error == http::error::header_limit)
-    return {"headers_too_large", "the request's headers are larger than " + std::to_string(kHeaderBytes) + " bytes", "send fewer", 0, "", false};
-  return {"bad_request", "this is not an HTTP request: " + error.message(), "docs/openapi.yaml describes the API", 0, "", false};
+    return {"headers_too_large",
+            "the request's headers are larger than " + std::to_string(kHeaderBytes) + " bytes",
+            "send fewer",
+            0,
+            "",
+            false};
+  return {
+      "bad_request", "this is not an HTTP request: " + error.message(), "docs/openapi.yaml describes the API", 0, "",
+      false};
 }
 
 }  // namespace
@@ -144,7 +158,9 @@ asio::awaitable<void> Server::run() {
 asio::awaitable<void> Server::turn_away(Stream stream) {
   turned_away_++;
   const std::shared_ptr<void> done(nullptr, [this](void*) { turned_away_--; });
-  Response response = response_of(reply_of({"too_many", "too many connections", "try again later, or raise limits.connections of sbpfd.yaml", 0, "", true}), 11, false);
+  Response response = response_of(reply_of({"too_many", "too many connections",
+                                            "try again later, or raise limits.connections of sbpfd.yaml", 0, "", true}),
+                                  11, false);
   core_.metrics.request(429);
   (void)co_await write(stream, response, std::chrono::seconds(1));
   co_await close_gently(stream);
@@ -169,7 +185,9 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
     }
     if (!error) co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
     stream.expires_never();
-    if (error == http::error::end_of_stream || error == beast::error::timeout || error == asio::error::connection_reset || error == asio::error::operation_aborted) co_return;
+    if (error == http::error::end_of_stream || error == beast::error::timeout ||
+        error == asio::error::connection_reset || error == asio::error::operation_aborted)
+      co_return;
 
     Result<Route> asked = fail("bad_request", "");
     bool keep_alive = false;
@@ -180,11 +198,13 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
       const auto& request = parser.get();
       keep_alive = request.keep_alive();
       version = request.version();
-      asked = route({request.method_string().data(), request.method_string().size()}, {request.target().data(), request.target().size()});
+      asked = route({request.method_string().data(), request.method_string().size()},
+                    {request.target().data(), request.target().size()});
     }
     // Who may not is told nothing but that, whatever was asked for.
     Wants what = asked ? wants(asked->asks) : Wants::read;
-    const bool of_owner = asked && asked->asks == Asks::detach && peer.uid != 0 && api_.runs().owned_by(asked->name, peer.uid);
+    const bool of_owner =
+        asked && asked->asks == Asks::detach && peer.uid != 0 && api_.runs().owned_by(asked->name, peer.uid);
     if (of_owner) what = Wants::run;
     auto allowed = api_.permit(peer, what);
     if (!allowed) asked = tl::unexpected<Error>(allowed.error());
@@ -204,7 +224,9 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
     else
       reply = reply_of(asked.error());
     core_.metrics.request(reply.status);
-    log::debug("request", {{"UID", std::to_string(peer.uid)}, {"PID", std::to_string(peer.pid)}, {"STATUS", std::to_string(reply.status)}});
+    log::debug("request", {{"UID", std::to_string(peer.uid)},
+                           {"PID", std::to_string(peer.pid)},
+                           {"STATUS", std::to_string(reply.status)}});
     Response response = response_of(std::move(reply), version, keep_alive);
     if (!co_await write(stream, response, limits.receive)) co_return;
     if (keep_alive) continue;
@@ -213,7 +235,8 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
   }
 }
 
-asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version, bool keep_alive, bool& counted) {
+asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version,
+                                        bool keep_alive, bool& counted) {
   StartedRun run;
   Reply reply = co_await api_.runs().start(peer, std::move(body), run);
   core_.metrics.request(reply.status);
@@ -254,24 +277,29 @@ asio::awaitable<void> Server::stream_events(Stream& stream, std::string sandbox)
     if (co_await write(stream, response, core_.config.limits.receive)) co_await close_gently(stream);
     co_return;
   }
-  static constexpr std::string_view kHead = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n";
+  static constexpr std::string_view kHead =
+      "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n";
   stream.expires_after(core_.config.limits.receive);
   co_await asio::async_write(stream, asio::buffer(kHead), asio::redirect_error(asio::use_awaitable, error));
   stream.expires_never();
   if (error) co_return;
-  // A client has nothing more to say: what can be read is that it went away. Then the program ends, and its output with it.
-  const auto socket = std::make_shared<asio::posix::stream_descriptor>(core_.context, ::dup(stream.socket().native_handle()));
+  // A client has nothing more to say: what can be read is that it went away. Then the program ends, and its output with
+  // it.
+  const auto socket =
+      std::make_shared<asio::posix::stream_descriptor>(core_.context, ::dup(stream.socket().native_handle()));
   asio::co_spawn(
       core_.context,
       [child, socket]() -> asio::awaitable<void> {
         Quiet over;
-        co_await socket->async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, over));
+        co_await socket->async_wait(asio::posix::stream_descriptor::wait_read,
+                                    asio::redirect_error(asio::use_awaitable, over));
         if (!over) child->signal(SIGTERM);
       },
       ignore);
   std::string buffer, message;
   for (;;) {
-    const std::size_t n = co_await asio::async_read_until(child->out(), asio::dynamic_buffer(buffer, 1 << 20), '\n', asio::redirect_error(asio::use_awaitable, error));
+    const std::size_t n = co_await asio::async_read_until(child->out(), asio::dynamic_buffer(buffer, 1 << 20), '\n',
+                                                          asio::redirect_error(asio::use_awaitable, error));
     if (error) break;
     const std::string line = buffer.substr(0, n - 1);
     buffer.erase(0, n);
@@ -284,7 +312,8 @@ asio::awaitable<void> Server::stream_events(Stream& stream, std::string sandbox)
   }
   socket->cancel(error);
   child->signal(SIGTERM);
-  co_await child->ended().async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, error));
+  co_await child->ended().async_wait(asio::posix::stream_descriptor::wait_read,
+                                     asio::redirect_error(asio::use_awaitable, error));
   (void)child->wait();
   child->ended().close(error);
   stream.close();

@@ -30,7 +30,8 @@ class Server {
   asio::awaitable<void> serve(Stream stream, Peer peer);
   asio::awaitable<void> turn_away(Stream stream);
   // Until the client says anything more, or goes away. False: nothing runs, and the connection goes on.
-  asio::awaitable<bool> serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version, bool keep_alive, bool& counted);
+  asio::awaitable<bool> serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version, bool keep_alive,
+                                  bool& counted);
   asio::awaitable<void> stream_events(Stream& stream, std::string sandbox);
 
   Core& core_;

@@ -46,11 +46,13 @@ Result<gid_t> group_id(const std::string& name) {
   group found{};
   group* result = nullptr;
   if (::getgrnam_r(name.c_str(), &found, space.data(), space.size(), &result) == 0 && result) return found.gr_gid;
-  return fail("no_group", "there is no group " + name, "`groupadd -r " + name + "`, or name another one with `group` in sbpfd.yaml");
+  return fail("no_group", "there is no group " + name,
+              "`groupadd -r " + name + "`, or name another one with `group` in sbpfd.yaml");
 }
 
 Service::Service(asio::io_context& context, Config config, std::string config_file, bool optional, std::string sbpf)
-    : core_{context, config, sbpf, 0, mounted_cgroups(), World(*this), {}, Assignments(state_file(config)), nullptr, nullptr},
+    : core_{context, config, sbpf, 0, mounted_cgroups(), World(*this), {}, Assignments(state_file(config)),
+            nullptr, nullptr},
       api_(core_),
       server_(core_, api_),
       watch_(context, core_.world, std::move(sbpf),
@@ -64,7 +66,8 @@ Service::Service(asio::io_context& context, Config config, std::string config_fi
       optional_(optional) {}
 
 Result<void> Service::open() {
-  if (core_.cgroup_root.empty()) return fail("no_cgroup2", "cgroup v2 is not mounted", "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
+  if (core_.cgroup_root.empty())
+    return fail("no_cgroup2", "cgroup v2 is not mounted", "mount -t cgroup2 cgroup2 /sys/fs/cgroup");
   auto group = group_id(core_.config.group);
   if (!group) return tl::unexpected<Error>(group.error());
   core_.group = *group;
@@ -111,7 +114,8 @@ void Service::stop() {
 void Service::reload() {
   timespec now{};
   ::clock_gettime(CLOCK_MONOTONIC, &now);
-  (void)::sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld", static_cast<long long>(now.tv_sec) * 1000000 + now.tv_nsec / 1000);
+  (void)::sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%lld",
+                     static_cast<long long>(now.tv_sec) * 1000000 + now.tv_nsec / 1000);
   auto config = load_config(config_file_, optional_);
   auto group = config ? group_id(config->group) : Result<gid_t>(core_.group);
   if (!config || !group) {
@@ -151,9 +155,13 @@ void Service::pass(const Json& pass) {
 
 void Service::sandbox(const Json& now, const Json& before) {
   core_.metrics.sandbox(now, before);
-  const std::string name = text_in(now, "name"), isolation = text_in(now, "isolation"), was = text_in(before, "isolation");
+  const std::string name = text_in(now, "name"), isolation = text_in(now, "isolation"),
+                    was = text_in(before, "isolation");
   if (isolation == was) return;
-  const log::Fields fields = {{"SANDBOX", name}, {"ISOLATION", isolation}, {"POLICY", text_in(now, "policy_name")}, {"CGROUP", text_in(now, "cgroup")}};
+  const log::Fields fields = {{"SANDBOX", name},
+                              {"ISOLATION", isolation},
+                              {"POLICY", text_in(now, "policy_name")},
+                              {"CGROUP", text_in(now, "cgroup")}};
   const std::string message = "sandbox " + name + " is " + isolation + (was.empty() ? "" : ", was " + was);
   isolation == "active" ? log::info(message, fields) : log::error(message, fields);
 }
@@ -166,12 +174,17 @@ void Service::gone(const std::string& name) {
 
 void Service::loss(const Json& loss) {
   core_.metrics.loss(loss);
-  log::error("sandbox " + text_in(loss, "sandbox") + " lost hooks", {{"SANDBOX", text_in(loss, "sandbox")}, {"ON_LOSS", text_in(loss, "on_loss")}, {"LOSS", loss.dump(-1, ' ', false, Json::error_handler_t::replace)}});
+  log::error("sandbox " + text_in(loss, "sandbox") + " lost hooks",
+             {{"SANDBOX", text_in(loss, "sandbox")},
+              {"ON_LOSS", text_in(loss, "on_loss")},
+              {"LOSS", loss.dump(-1, ' ', false, Json::error_handler_t::replace)}});
 }
 
 void Service::restored(const Json& restored) {
   core_.metrics.restored();
-  log::warning("sandbox " + text_in(restored, "sandbox") + " has its hooks again", {{"SANDBOX", text_in(restored, "sandbox")}, {"RESTORED", restored.dump(-1, ' ', false, Json::error_handler_t::replace)}});
+  log::warning("sandbox " + text_in(restored, "sandbox") + " has its hooks again",
+               {{"SANDBOX", text_in(restored, "sandbox")},
+                {"RESTORED", restored.dump(-1, ' ', false, Json::error_handler_t::replace)}});
 }
 
 void Service::trouble(const Json& error) {

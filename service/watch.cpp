@@ -49,7 +49,8 @@ asio::awaitable<void> Watch::run_once() {
   asio::co_spawn(
       context_,
       [child]() -> asio::awaitable<void> {
-        co_await each_line(child->err(), [](std::string_view line) { return log::warning("watch: " + std::string(line)), true; });
+        co_await each_line(child->err(),
+                           [](std::string_view line) { return log::warning("watch: " + std::string(line)), true; });
       },
       ignore);
   bool told = false;  // what it says wrong, it says twice a second
@@ -61,12 +62,14 @@ asio::awaitable<void> Watch::run_once() {
   // It has closed its output: whether or not it lives on, it is of no use.
   if (!stopping_) child->signal(SIGTERM);
   boost::system::error_code error;
-  co_await child->ended().async_wait(asio::posix::stream_descriptor::wait_read, asio::redirect_error(asio::use_awaitable, error));
+  co_await child->ended().async_wait(asio::posix::stream_descriptor::wait_read,
+                                     asio::redirect_error(asio::use_awaitable, error));
   const int code = child->wait();
   child->ended().close(error);
   child_.reset();
   if (why_.empty())
-    why_ = code > 128 ? "it was ended by signal " + std::to_string(code - 128) : "it ended with exit code " + std::to_string(code);
+    why_ = code > 128 ? "it was ended by signal " + std::to_string(code - 128)
+                      : "it ended with exit code " + std::to_string(code);
 }
 
 asio::awaitable<void> Watch::look_after(std::shared_ptr<Child> child, Clock::time_point started) {

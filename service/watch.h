@@ -16,7 +16,12 @@ class Watch {
  public:
   // `restarted` is called each time that it has to be started again, with the reason.
   Watch(asio::io_context& context, World& world, std::string sbpf, std::function<void(const std::string&)> restarted)
-      : context_(context), world_(world), sbpf_(std::move(sbpf)), restarted_(std::move(restarted)), pause_(context), check_(context) {}
+      : context_(context),
+        world_(world),
+        sbpf_(std::move(sbpf)),
+        restarted_(std::move(restarted)),
+        pause_(context),
+        check_(context) {}
 
   void set_limit(std::chrono::seconds limit) { limit_ = limit; }
   // Until stop(). To be spawned once; the object must outlive it.

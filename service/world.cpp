@@ -39,7 +39,8 @@ Result<void> World::take(std::string_view line, Clock::time_point now) {
   }
   if (const Json* sandbox = object_in(said, "sandbox")) {
     const std::string name = text_in(*sandbox, "name");
-    if (name.empty() || text_in(*sandbox, "isolation").empty()) return fail("bad_line", "the watch names a sandbox without name or isolation");
+    if (name.empty() || text_in(*sandbox, "isolation").empty())
+      return fail("bad_line", "the watch names a sandbox without name or isolation");
     const Json before = std::exchange(sandboxes_[name], *sandbox);
     seen_[name] = true;
     observer_.sandbox(*sandbox, before);
