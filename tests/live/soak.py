@@ -153,7 +153,7 @@ class Soak(Requests, Faults):
         for box in self.boxes:
             if box.may != {None}:
                 self.ask([200], "DELETE", f"/v1/sandboxes/{box.name}")
-                box.may = {None}
+                box.may, box.follows = {None}, None
             self.settle(box)
         self.listed()
         self.service.quiet()
