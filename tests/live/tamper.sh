@@ -36,6 +36,7 @@ P
   supervisors[$action]=$supervisor
 done
 mkdir -p "$tmp/hidden"
+mount --make-rprivate / # what lies on a shared mount is not moved
 is seen/control 0 "$(mount --move /sys/fs/bpf "$tmp/hidden" 2>/dev/null; echo $?)"
 for action in freeze kill alert; do
   case $action in
@@ -46,6 +47,7 @@ for action in freeze kill alert; do
   is "seen/$action/done" 0 $?
 done
 mount --move "$tmp/hidden" /sys/fs/bpf
+mount --make-rshared /
 for action in freeze kill alert; do
   sbpf kill "seen-$action" 2>/dev/null
   wait "${supervisors[$action]}" 2>/dev/null
