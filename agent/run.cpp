@@ -137,7 +137,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   }
   undo.keep_programs();
   TerminalGuard terminal;
-  Supervisor supervisor(*kernel, *cgroup, *record, options);
+  Supervisor supervisor(*kernel, *cgroup, *record, status, options);
   if (options.on_active) options.on_active(status);
   Fd pidfd;
   auto pid = spawn(*cgroup, launch, options, pidfd);

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 
@@ -72,11 +73,12 @@ ForwardedSignals::ForwardedSignals() {
 
 ForwardedSignals::~ForwardedSignals() { ::sigprocmask(SIG_SETMASK, &old_mask_, nullptr); }
 
-Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record,
+Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const Status& verified,
                        const RunOptions& options)
     : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options) {
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
   ring_ = open_ring(kernel, record.cgroup_id);
+  learn(verified);
 }
 
 void ForwardedSignals::forward(pid_t pid) const {
@@ -90,8 +92,18 @@ void ForwardedSignals::forward(pid_t pid) const {
   }
 }
 
+void Supervisor::learn(const Status& status) {
+  if (std::ranges::any_of(status.degraded, [](const Degradation& d) { return d.what == "policy"; })) return;
+  generation_ = status.generation;
+  mode_ = status.mode;
+  on_loss_ = status.on_loss;
+}
+
 void Supervisor::answer_loss() {
   Status status = read_status(kernel_, record_, false);
+  learn(status);
+  status.mode = mode_;
+  status.on_loss = on_loss_;
   if (status.mode == policy::Mode::enforce && status.on_loss != policy::OnLoss::alert) {
     if (status.on_loss == policy::OnLoss::freeze)
       (void)cgroup_.freeze(true);
@@ -114,6 +126,8 @@ void Supervisor::watch() {
     return;
   }
   if (auto now = find_record(kernel_, record_.cgroup_id)) record_ = *now;
+  if (const auto ref = read_ref(kernel_, record_.cgroup_id); ref && ref->generation != generation_)
+    learn(read_status(kernel_, record_, false));
   // Each is answered once; a loss that was mended and comes back is answered again.
   const bool loss = (!attached && !lost_) || record_.moved_out != moved_out_;
   lost_ = !attached;

@@ -51,7 +51,9 @@ class ForwardedSignals {
 
 class Supervisor {
  public:
-  Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const RunOptions& options);
+  // `verified`: how the sandbox stands before the program starts.
+  Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const Status& verified,
+             const RunOptions& options);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
@@ -67,8 +69,10 @@ class Supervisor {
 
  private:
   void watch();
-  // Carries out on_loss, as the policy that is in force now says, and tells. An audit policy only tells.
+  // Carries out on_loss, as the policy that was published last says, and tells. An audit policy only tells.
   void answer_loss();
+  // Keeps what a whole policy says of that: one that is missing, or was put in by others, says nothing.
+  void learn(const Status& status);
   void drain_events(RunResult& result);
 
   Kernel& kernel_;  // opened anew after an upgrade
@@ -82,6 +86,9 @@ class Supervisor {
   const ResolverProcess* resolver_ = nullptr;
   bool lost_ = false;
   std::uint64_t moved_out_ = 0;
+  std::uint32_t generation_ = 0;  // of the policy that said these
+  policy::Mode mode_ = policy::Mode::enforce;
+  policy::OnLoss on_loss_ = policy::OnLoss::freeze;
 };
 
 }  // namespace sbpf::agent

@@ -54,6 +54,8 @@ within() {
   done
 }
 
+# hex NUMBER: its eight bytes, as bpftool takes them
+hex() { printf '%016x' "$1" | sed 's/../& /g' | awk '{ for (i = 8; i > 0; i--) printf "0x%s ", $i }'; }
 json() { python3 -ISc 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
 
 # A sandbox that stays until clean(), so that the programs do: to load them anew for each run takes most of a test's time.

@@ -79,6 +79,9 @@ P
   watching[$action]=$!
   within 60 grep -q active "$tmp/loss-$action.err"
   sbpf status "loss-$action" >/dev/null; is "AB-2/$action/active-before" 0 $?
+  sbpf run --name "unsaid-$action" --policy "$p" -- sleep 1000 2>"$tmp/unsaid-$action.err" &
+  watching[unsaid-$action]=$!
+  within 60 grep -q active "$tmp/unsaid-$action.err"
 done
 sbpf run -q --policy no-network --name each -- sleep 1000 &
 watching[each]=$!
@@ -99,6 +102,22 @@ for action in freeze kill alert; do
     alert) within 10 grep -qi connect4 "$tmp/loss-alert.err"; is AB-2/alert/done 0 $? ;;
   esac
   sbpf kill "loss-$action" >/dev/null 2>&1
+  wait $supervisor 2>/dev/null
+done
+# The policy is gone first, and does not say any more how this is answered: as it did.
+for action in freeze kill alert; do
+  supervisor=${watching[unsaid-$action]}
+  cg=$(sbpf status "unsaid-$action" --json | json 'd["cgroup_id"]')
+  link=$(ids "$cg" cgroup_inet4_connect)
+  bpftool map delete pinned "$pins/maps/policies" key $(hex "$cg")
+  bpftool link detach id "$link"
+  case $action in
+    freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/unsaid-freeze/cgroup.events" ;;
+    kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null" ;;
+    alert) within 10 grep -qi connect4 "$tmp/unsaid-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/unsaid-alert/cgroup.events" ;;
+  esac
+  is "AB-2/$action/without-its-policy" 0 $?
+  sbpf kill "unsaid-$action" >/dev/null 2>&1
   wait $supervisor 2>/dev/null
 done
 # Every link of the sandbox in turn, and every LSM pin in turn.

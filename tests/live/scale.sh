@@ -10,17 +10,19 @@ out=$tmp/watch.json
 crowd=$cgroots/crowd.runtime
 meter=$cgroots/meter
 socket=/run/sbpf/api.sock
-hex() { printf '%016x' "$1" | sed 's/../& /g' | awk '{ for (i = 8; i > 0; i--) printf "0x%s ", $i }'; }
 # at_most NAME MOST GOT
 at_most() { if (($3 <= $2)); then ok "$1"; else not_ok "$1" "at most $2, got $3"; fi; }
 uptime_ms() { awk '{ printf "%d\n", $1 * 1000 }' /proc/uptime; }
 rss_kb() { awk '$1 == "VmRSS:" { print $2 }' "/proc/$1/status"; }
-# All slabs of the kernel, and what else it charged to the cgroup that everything is attached from: pages of rings and maps,
-# per-CPU memory.
-used_kb() {
+# What the kernel charged to the cgroup that everything is attached from: pages of rings and maps, slabs, per-CPU memory. Some
+# KB of each sandbox (labels of inodes, areas of address space) are charged to nobody: used_kb counts all slabs of the host.
+charged_kb() {
   sleep 3 # what is freed after a grace period
   sync
   echo 3 >/proc/sys/vm/drop_caches
+  awk '$1 == "kernel" { print int($2 / 1024) }' "$meter/memory.stat"
+}
+used_kb() {
   awk '$1 == "Slab:" { n += $2 } $1 == "kernel" { n += $2 / 1024 } $1 == "slab" { n -= $2 / 1024 } END { printf "%d\n", n }' \
     /proc/meminfo "$meter/memory.stat"
 }
@@ -65,7 +67,7 @@ began=$(uptime_ms)
 failures=0 slowest=0
 for ((i = 1; i <= n; i++)); do
   # Of the second half: by then the tables that all share have their size.
-  ((i == n / 2 + 1)) && before=$(used_kb)
+  ((i == n / 2 + 1)) && charged=$(charged_kb) && used=$(used_kb)
   start=$(uptime_ms)
   metered attach --cgroup "$crowd/c$i" --name "c$i" --policy "$tmp/p$((i % 4)).yaml" >"$tmp/attach" 2>&1 || {
     failures=$((failures + 1))
@@ -77,9 +79,12 @@ for ((i = 1; i <= n; i++)); do
 done
 is attach/failures 0 $failures
 echo "# $n attached in $(($(uptime_ms) - began)) ms, the slowest in $slowest ms"
-each=$((($(used_kb) - before) / (n - n / 2)))
-echo "# kernel memory of each: $each KB"
+each=$((($(charged_kb) - charged) / (n - n / 2)))
+all=$((($(used_kb) - used) / (n - n / 2)))
+echo "# kernel memory of each: $each KB charged, $all KB with all slabs of the host"
 at_most kernel-memory $most_kernel_kb "$each"
+# Of few the second is lost among what else the host does.
+if ((n >= 1000)); then at_most kernel-memory/all $most_kernel_kb "$all"; fi
 is listed $((n + 2)) "$(sbpf list | wc -l)" # with the first and the keeper
 for i in 1 $((n / 2)) "$n"; do
   is "status/c$i" "active p$((i % 4))" "$(sbpf status "c$i" --json | jq -r '.isolation + " " + .policy.name')"
@@ -111,7 +116,7 @@ within 30 counted; is tampered/inactive 0 $?
 sbpf break-glass --close 2>/dev/null
 restored() { grep -q "\"restored\":{\"sandbox\":\"$victim\"" "$out"; }
 within 30 restored; is tampered/restored 0 $?
-is tampered/alone 1 "$(grep -c '"loss"' "$out")"
+is tampered/alone "$victim" "$(jq -r 'select(.loss) | .loss.sandbox' "$out" | sort -u)" # its canary may tell it once more
 kill $watch
 wait $watch; is watch/end 0 $?
 

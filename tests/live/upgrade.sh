@@ -136,7 +136,7 @@ unset SBPF_STUBS
 # Of the points of a whole run the last are the updates of the sandboxes' links, the rename that puts the others in force, and
 # the removal of the pins of those of before. What comes ahead of that is shown with stubs.
 removals=$(find "$pins"/loaded-* | wc -l) total=$(cat "$tmp/points")
-PER_KERNEL=3
+PER_KERNEL=2
 updates=$((2 * each))
 # killed AT: it was, and what it left is mended by the watch
 killed() {

@@ -12,7 +12,6 @@ more() { (($(counted "$1" "$2") > $3)); }
 last() { jq -c "select(.$1.sandbox == \"$2\") | .$1" "$out" | tail -1; }
 open_glass() { sbpf break-glass --reason watch --for 30m 2>/dev/null; }
 close_glass() { sbpf break-glass --close 2>/dev/null; }
-hex() { printf '%016x' "$1" | sed 's/../& /g' | awk '{ for (i = 8; i > 0; i--) printf "0x%s ", $i }'; }
 id_of() { sbpf status "$1" --json | jq .cgroup_id; }
 pin() { echo "$pins/sandboxes/$1/$2"; }
 
