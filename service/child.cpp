@@ -2,6 +2,7 @@
 #include "service/child.h"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -34,6 +35,8 @@ Result<Pipe> make_pipe() {
                          std::array<int, 3> streams, pid_t parent) {
   for (int i = 0; i < 3; i++)
     if (::dup2(streams[static_cast<std::size_t>(i)], i) < 0) ::_exit(125);
+  // Asio's sockets are inherited otherwise: a connection would not end with the service.
+  if (::syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) != 0) ::_exit(125);
   // Out of the way first: one may have the other's number.
   const int policy = ::fcntl(command.policy_fd, F_DUPFD_CLOEXEC, 10),
             process = ::fcntl(command.process_fd, F_DUPFD_CLOEXEC, 10);

@@ -72,6 +72,15 @@ class Programs : public testing::Test, public Observer {
   int passes_ = 0;
 };
 
+// A socket of Asio's is not closed on exec: what lasts longer than the service would keep its clients waiting.
+TEST_F(Programs, GetNothingOfTheServicesOpenFiles) {
+  const Fd inherited(::dup(0));
+  ASSERT_GE(inherited.get(), 3);
+  const auto answer = ask_it("echo \"{\\\"open\\\": \\\"$(ls /proc/self/fd | xargs)\\\"}\"\n", milliseconds(10000));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ((*answer)["open"], "0 1 2 3");  // 3: of ls
+}
+
 TEST_F(Programs, AnswerIsTakenAsItIs) {
   auto answer = ask_it("echo '{\"a\": 1}'", milliseconds(10000));
   ASSERT_TRUE(answer) << answer.error().message;
