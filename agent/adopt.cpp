@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf adopt`: what `run` does for root, done by the service for a user: a new sandbox, and that user's process in it.
+#include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <fstream>
 #include <limits>
 #include <optional>
@@ -13,6 +18,7 @@
 #include "agent/guard.h"
 #include "agent/held.h"
 #include "agent/host.h"
+#include "agent/names.h"
 #include "agent/places.h"
 #include "agent/streams.h"
 #include "agent/strays.h"
@@ -75,6 +81,32 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
   return policy::compile(policy, 1, *view);
 }
 
+// The resolver listens on this namespace's loopback addresses.
+Result<void> check_network(const policy::Policy& policy, const HeldProcess& process) {
+  if (policy.network.hosts.empty() || process.has_our_network()) return {};
+  return fail("process_unfit", "the process is in another network namespace, where no resolver of sbpfd's is",
+              "start it in the host's, or use a policy without host names");
+}
+
+// Until nothing runs in the cgroup any more, or the resolver has ended.
+void relay_until_empty(Kernel& kernel, const Cgroup& cgroup, const ResolverProcess& resolver) {
+  const Fd events(::openat(cgroup.fd(), "cgroup.events", O_RDONLY | O_CLOEXEC));
+  // A read is what the next poll compares with.
+  const auto populated = [&] {
+    std::array<char, 128> text{};
+    const bool read = ::pread(events.get(), text.data(), text.size() - 1, 0) > 0;
+    return read && std::string_view(text.data()).find("populated 1") != std::string_view::npos;
+  };
+  std::array<pollfd, 3> waiting{
+      {{resolver.told.get(), POLLIN, 0}, {resolver.pidfd.get(), POLLIN, 0}, {events.get(), POLLPRI, 0}}};
+  while (populated() && waiting[1].revents == 0) {
+    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+    if (waiting[0].revents == 0) continue;
+    kernel.renew();
+    relay_names(kernel, resolver.told);
+  }
+}
+
 }  // namespace
 
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
@@ -88,11 +120,10 @@ Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
   if (policy.launch.dangerously_allow_new_privileges)
     return refuse("process.dangerously_allow_new_privileges", "leave it out: the program could become another user's in this sandbox");
   if (!policy.secrets.empty()) return refuse("process.secrets", "hand the program what it needs by its stdin, or start it as root");
-  if (!policy.network.hosts.empty()) return refuse("network.connect with host names", "list addresses, or start it as root: names need a resolver");
   return {};
 }
 
-Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options) {
+Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   const Owner owner{options.uid, options.gid, options.parent};
   if (auto fit = check_for_user(policy, owner.uid); !fit) return tl::unexpected<Error>(fit.error());
   const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
@@ -116,6 +147,7 @@ Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options) 
   auto process = HeldProcess::hold(options.pidfd, owner);
   if (!process) return tl::unexpected<Error>(process.error());
   if (auto outside = check_outside(*process, *kernel, *root); !outside) return tl::unexpected<Error>(outside.error());
+  if (auto reached = check_network(policy, *process); !reached) return reached;
   auto streams = process->stdio();
   if (!streams) return tl::unexpected<Error>(streams.error());
   auto stdio = inspect_stdio(*checked, {(*streams)[0].get(), (*streams)[1].get(), (*streams)[2].get()});
@@ -130,8 +162,14 @@ Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options) 
   auto from = process->cgroup();
   if (!mount || !from) return tl::unexpected<Error>(mount ? from.error() : mount.error());
   if (auto limited = apply_limits(*cgroup, limits_within(policy.limits, *mount, *from)); !limited) return tl::unexpected<Error>(limited.error());
-  const Change change(*kernel, Change::set_up, cgroup->id(), options.name);
-  SandboxSpec spec{options.name, 0, *stdio, nullptr};
+  std::optional<ResolverProcess> resolver;
+  if (!policy.network.hosts.empty()) {
+    auto serving = start_resolver(policy, cgroup->id(), checked->header().names);
+    if (!serving) return tl::unexpected<Error>(serving.error());
+    resolver.emplace(std::move(*serving));
+  }
+  std::optional<Change> change(std::in_place, *kernel, Change::set_up, cgroup->id(), options.name);
+  SandboxSpec spec{options.name, 0, *stdio, resolver ? &resolver->names : nullptr};
   std::vector<Fd> links;
   if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up) return tl::unexpected<Error>(explain_failure(up.error()));
   links.clear();  // the pins hold them
@@ -149,8 +187,15 @@ Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options) 
   if (auto moved = process->move_to(*cgroup); !moved) return tl::unexpected<Error>(moved.error());
   if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) return tl::unexpected<Error>(labelled.error());
   undo.keep_all();
+  change.reset();
+  lock->reset();
   status.processes = 1;
-  return status;
+  {
+    const HeldProcess released = std::move(*process);  // it goes on
+  }
+  options.on_adopted(status);
+  if (resolver) relay_until_empty(*kernel, *cgroup, *resolver);
+  return {};
 }
 
 }  // namespace sbpf::agent

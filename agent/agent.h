@@ -185,14 +185,17 @@ struct AdoptOptions {
   std::uint32_t uid = 0;  // whose process it must be,
   std::uint32_t gid = 0;
   pid_t parent = 0;       // and whose child
+  // The process is in its sandbox, as this says, and may be told to go on.
+  std::function<void(const Status&)> on_adopted;
 };
 
 // Makes a sandbox as run() does, verifies it, and moves a process into it that waits to be told to go on: the part of run()
 // that needs root, for who is not. The process is stopped meanwhile; on failure nothing is left, and it is where it was or,
 // once moved, killed. What a process sets in itself (process.seccomp, .capabilities, .limits of one process, .env) is its
-// parent's to do. Errors: "not_your_process", "process_unfit", "process_busy", "process_gone" (agent/held.h), those of
-// check_for_user(), "inherited_socket", "sandbox_exists", and any of preflight's.
-Result<Status> adopt(const policy::Policy& policy, const AdoptOptions& options);
+// parent's to do. With host names in the policy it returns when nothing runs in the sandbox any more: the resolver is this
+// process's child. Errors: "not_your_process", "process_unfit", "process_busy", "process_gone" (agent/held.h), those of
+// check_for_user(), "inherited_socket", "sandbox_exists", "no_resolver", "resolver", and any of preflight's.
+Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options);
 
 // May who has this uid run by this policy, without root's help in the program's own process? Errors: "needs_root".
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid);

@@ -65,6 +65,12 @@ bool all_are(const std::map<std::string, std::string>& fields, const char* key, 
   return n > 0;
 }
 
+bool same_namespace(const std::string& proc, const char* kind) {
+  std::error_code ec;
+  const auto own = fs::read_symlink(std::string("/proc/self/ns/") + kind, ec);
+  return !ec && fs::read_symlink(proc + "/ns/" + kind, ec) == own && !ec;
+}
+
 bool is_alive(int pidfd) {
   pollfd ended{pidfd, POLLIN, 0};
   return ::poll(&ended, 1, 0) == 0;
@@ -126,12 +132,10 @@ Result<void> HeldProcess::wait_until_stopped() const {
 Result<void> HeldProcess::check(const Owner& owner) const {
   const std::string proc = "/proc/" + std::to_string(pid_);
   if (auto fit = check_process(read_all(proc + "/status"), owner); !fit) return alive() ? fit : tl::unexpected<Error>(gone());
+  for (const char* kind : {"user", "pid"})
+    if (!same_namespace(proc, kind))
+      return unfit(std::string("is in another ") + kind + " namespace", "start it in the host's namespaces");
   std::error_code ec;
-  for (const char* kind : {"/ns/user", "/ns/pid"}) {
-    const auto own = fs::read_symlink(std::string("/proc/self") + kind, ec);
-    if (ec || fs::read_symlink(proc + kind, ec) != own || ec)
-      return unfit("is in another " + std::string(kind == std::string("/ns/user") ? "user" : "pid") + " namespace", "start it in the host's namespaces");
-  }
   for (fs::directory_iterator entry(proc + "/fd", ec), end; !ec && entry != end; entry.increment(ec)) {
     const std::string number = entry->path().filename();
     if (number.size() == 1 && number[0] <= '2') continue;
@@ -141,6 +145,8 @@ Result<void> HeldProcess::check(const Owner& owner) const {
   if (ec || !alive()) return tl::unexpected<Error>(gone());
   return {};
 }
+
+bool HeldProcess::has_our_network() const { return same_namespace("/proc/" + std::to_string(pid_), "net"); }
 
 Result<std::array<Fd, 3>> HeldProcess::stdio() const {
   std::array<Fd, 3> fds;

@@ -40,6 +40,8 @@ class HeldProcess {
   ~HeldProcess();
 
   pid_t pid() const { return pid_; }
+  // Is it in this process's network namespace?
+  bool has_our_network() const;
   // Its stdin, stdout and stderr; none where it has none. Errors: "process_gone".
   Result<std::array<Fd, 3>> stdio() const;
   // Its cgroup, below the root of the hierarchy: "/user.slice/…". Errors: "process_gone".

@@ -112,7 +112,6 @@ for case in sys.argv[2:]:
         for name, more in (("user", "process: {user: {uid: 0, gid: 0}}\n"), ("capabilities", "process: {capabilities: [NET_RAW]}\n"),
                            ("new-privileges", "process: {seccomp: dangerously_unconfined, dangerously_allow_new_privileges: true}\n"),
                            ("secrets", "process: {secrets: [{name: A, file: /etc/shadow}]}\n"),
-                           ("names", "network: {connect: [{host: a.example.org, ports: [443], protocol: tcp}]}\n"),
                            ("invalid", "network: 7\n")):
             refused(path, "policy/" + name, policy_text=text + more)
     elif case == "body":

@@ -2,24 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sandboxes of who is not root: `sbpf run` by way of sbpfd, what that refuses, and that nothing is left when either dies.
 . "$(dirname "$0")/lib.sh"
-socket=/run/sbpf/api.sock
-url=http://sbpf
+. "$here/users_world.sh"
 fake=/tmp/users-$$.sock
 keep_loaded
-chmod 755 "$tmp"
-readers=$(getent group sbpf | cut -d: -f3)
-printf 'limits: {receive_seconds: 3, request_seconds: 240, watch_seconds: 20, runs_per_user: 2}\n' >"$tmp/sbpfd.yaml"
-start() {
-  sbpfd --config "$tmp/sbpfd.yaml" >>"$tmp/log" 2>&1 &
-  daemon=$!
-  within 120 curl -sf -o /dev/null --unix-socket $socket $url/healthz
-}
-as() { setpriv --reuid "$1" --regid "$1" --groups "$2" "${@:3}"; }
-user() { as 4242 "$readers" "$@"; }
 ask() { as "$1" "$readers" curl -s -m 90 -o /dev/null -w '%{http_code}' --unix-socket $socket "${@:2}"; }
-exists() { [[ -e $cgroots/sbpf/$1 ]]; }
-gone() { ! exists "$1" && ! sbpf list | grep -qx "$1"; }
-ended() { ! pgrep -f "$1" >/dev/null; }
 start
 
 # ---- what a user's run is ----
@@ -104,7 +90,6 @@ policy/user 400 needs_root
 policy/capabilities 400 needs_root
 policy/new-privileges 400 needs_root
 policy/secrets 400 needs_root
-policy/names 400 needs_root
 policy/invalid 400 invalid_policy
 body/no-pid 400 bad_body
 body/key 400 bad_body

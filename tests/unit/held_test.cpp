@@ -67,7 +67,7 @@ TEST(PolicyOfAUser, NeedsNoRoot) {
   EXPECT_EQ(check("process: {capabilities: dangerously_all}\n"), "needs_root");
   EXPECT_EQ(check("process: {seccomp: dangerously_unconfined, dangerously_allow_new_privileges: true}\n"), "needs_root");
   EXPECT_EQ(check("process: {secrets: [{name: A, file: /etc/key}]}\n"), "needs_root");
-  EXPECT_EQ(check("network: {connect: [{host: a.example.org, ports: [443], protocol: tcp}]}\n"), "needs_root");
+  EXPECT_EQ(check("network: {connect: [{host: a.example.org, ports: [443], protocol: tcp}]}\n"), "ok");
   EXPECT_EQ(check("process: {capabilities: [NET_RAW], user: {uid: 1, gid: 1}}\n", 0), "ok");
 }
 
