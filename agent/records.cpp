@@ -59,6 +59,7 @@ Hook first_of_each() { return *std::ranges::find_if(all_hooks(), &Hook::per_sand
 std::vector<sbpf_sandbox> records(const Kernel& kernel) {
   std::vector<sbpf_sandbox> all, some(kBatch);
   std::vector<std::uint64_t> keys(kBatch);
+  all.reserve(SBPF_MAX_SANDBOXES);  // what is not filled takes no memory, and what is filled is not copied
   std::uint32_t from = 0, next = 0;
   LIBBPF_OPTS(bpf_map_batch_opts, options);
   for (void* start = nullptr;; start = &from, from = next) {
@@ -120,13 +121,13 @@ std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string
     return records(kernel);
   }
   collect_orphans(kernel, all);
-  const std::size_t start = boottime_ns() % all.size();
-  std::vector<sbpf_sandbox> left;
-  for (std::size_t i = 0; i < all.size(); i++) {
-    const bool looked = name == all[i].name || (i + all.size() - start) % all.size() < kLooks;
-    if (!looked || !collect(kernel, all[i], *mount)) left.push_back(all[i]);
-  }
-  return left;
+  const std::size_t n = all.size(), start = boottime_ns() % n;
+  std::size_t i = 0;
+  std::erase_if(all, [&](const sbpf_sandbox& record) {
+    const bool its_turn = (i++ + n - start) % n < kLooks;
+    return (its_turn || name == record.name) && collect(kernel, record, *mount);
+  });
+  return all;
 }
 
 }  // namespace sbpf::agent
