@@ -93,7 +93,7 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", "cannot make a pipe", "", errno);
   Fd reader(ends[0]), writer(ends[1]);
   Scene scene;
-  scene.procs = Fd(::open((cgroup.path() + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  scene.threads = Fd(::open((cgroup.path() + "/cgroup.threads").c_str(), O_WRONLY | O_CLOEXEC));
   if (scene.path.empty() || !scene.file) return fail("canary", "cannot make a scratch directory in /run", "", errno);
   KernelGlobals& globals = kernel.globals();
   Fd pidfd;

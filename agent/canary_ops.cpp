@@ -224,8 +224,8 @@ int try_hook(sbpf_hook hook, const Scene& scene) {
       bpf_attr attr{};
       return result(::syscall(SYS_bpf, BPF_PROG_GET_NEXT_ID, &attr, sizeof attr));
     }
-    case SBPF_HOOK_cgroup_attach_task:  // to where it is
-      return result(::write(scene.procs.get(), "0", 1));
+    case SBPF_HOOK_cgroup_attach_task:  // to where it is; as a thread, for which the kernel stops nobody else's forks
+      return result(::write(scene.threads.get(), "0", 1));
     case SBPF_HOOK_bpf_map:
       return try_map();
     case SBPF_HOOK_bpf_prog:

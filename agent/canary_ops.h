@@ -26,7 +26,7 @@ struct Scene {
   Fd file;
   int key = -1;            // a key that the canary may see; -1: this kernel has none
   bool asks_for_modules = false;  // this kernel has a program that loads them
-  Fd procs;  // cgroup.procs of the canary's own cgroup, for writing
+  Fd threads;  // cgroup.threads of the canary's own cgroup, for writing
   pid_t parent = ::getpid();
   Scene();
   ~Scene();
