@@ -44,13 +44,18 @@ struct Hook {
   bool optional;  // not every supported kernel has it
 
   bool per_sandbox() const { return kind == HookKind::cgroup || kind == HookKind::names || kind == HookKind::flows; }
+  // Does a sandbox with these flags (enum sbpf_sandbox_flags) have it?
+  bool used_with(std::uint32_t flags) const {
+    if (kind == HookKind::names) return (flags & SBPF_SANDBOX_NAMES) != 0;
+    return kind != HookKind::flows || (flags & SBPF_SANDBOX_FLOWS) != 0;
+  }
 };
 
 // All hooks of this version, in id order: from SBPF_HOOKS (bpf/hooks.h).
 const std::vector<Hook>& all_hooks();
 // Those of them that the running kernel has; all of them, until a Kernel was loaded or opened.
 const std::vector<Hook>& hooks();
-// Those of them that a sandbox with these flags (enum sbpf_sandbox_flags) has.
+// Those of them that a sandbox with these flags has.
 std::vector<Hook> hooks_of(std::uint32_t flags);
 // Keeps the optional hooks that are present. Called by Kernel alone, once it knows.
 void set_hooks_present(const std::function<bool(const Hook&)>& is_present);

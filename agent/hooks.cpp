@@ -32,10 +32,7 @@ const std::vector<Hook>& hooks() { return present(); }
 
 std::vector<Hook> hooks_of(std::uint32_t flags) {
   std::vector<Hook> table = present();
-  std::erase_if(table, [flags](const Hook& hook) {
-    return (hook.kind == HookKind::names && (flags & SBPF_SANDBOX_NAMES) == 0) ||
-           (hook.kind == HookKind::flows && (flags & SBPF_SANDBOX_FLOWS) == 0);
-  });
+  std::erase_if(table, [flags](const Hook& hook) { return !hook.used_with(flags); });
   return table;
 }
 

@@ -27,10 +27,6 @@ namespace fs = std::filesystem;
 namespace {
 
 const std::string kRoot{kPinRoot};
-const char* const kInodesPin = "/programs/inodes";
-const char* const kAnnouncePin = "/programs/announce";
-const char* const kStraysPin = "/programs/strays";
-const char* const kLedPin = "/programs/led";
 const char* const kMetaPin = "/programs/meta";
 const std::string kNew = kRoot + "_new";  // filled first, then renamed: pins are all there or not at all
 
@@ -119,11 +115,8 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(cgroup_refs_, other.cgroup_refs_);
   std::swap(bss_, other.bss_);
   std::swap(meta_map_, other.meta_map_);
-  std::swap(inodes_, other.inodes_);
-  std::swap(announce_, other.announce_);
-  std::swap(strays_, other.strays_);
   std::swap(origins_, other.origins_);
-  std::swap(led_, other.led_);
+  std::swap(asked_, other.asked_);
   std::swap(programs_, other.programs_);
   std::swap(links_, other.links_);
   std::swap(meta_, other.meta_);
@@ -173,15 +166,14 @@ Result<Kernel> Kernel::load(const Kernel* old) {
   kernel.names_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_names));
   kernel.cgroup_refs_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_cgroup_refs));
   kernel.bss_ = dup_fd(bpf_map__fd(skeleton->maps.bss));
-  kernel.inodes_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_inodes));
-  kernel.announce_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_announce));
-  kernel.strays_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_strays));
   kernel.origins_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_origins));
-  kernel.led_ = dup_fd(bpf_program__fd(skeleton->progs.sbpf_led));
+  const auto program_fd = [&](const std::string& name) {
+    const bpf_program* program = bpf_object__find_program_by_name(skeleton->obj, name.c_str());
+    return dup_fd(program ? bpf_program__fd(program) : -1);
+  };
+  for (std::size_t i = 0; i < kAsked.size(); i++) kernel.asked_[i] = program_fd(std::string("sbpf_") + kAsked[i]);
   for (const Hook& hook : hooks()) {
-    bpf_program* program =
-        bpf_object__find_program_by_name(skeleton->obj, (std::string("hook_") + hook.name).c_str());
-    kernel.programs_[hook.id] = dup_fd(program ? bpf_program__fd(program) : -1);
+    kernel.programs_[hook.id] = program_fd(std::string("hook_") + hook.name);
     if (hook.per_sandbox()) continue;
     LIBBPF_OPTS(bpf_link_create_opts, options);
     kernel.links_[hook.id] = Fd(bpf_link_create(kernel.programs_[hook.id].get(), 0, host_attach_type(hook), &options));
@@ -296,10 +288,9 @@ Result<void> Kernel::pin_programs(const std::string& root) const {
     if (!hook.per_sandbox())
       if (auto r = pin_fd(links_[hook.id].get(), directory + "/links/" + hook.name); !r) return r;
   }
-  for (const auto& [fd, pin] : {std::pair{inodes_.get(), kInodesPin}, {announce_.get(), kAnnouncePin}, {strays_.get(), kStraysPin},
-                                {led_.get(), kLedPin}, {meta_map_.get(), kMetaPin}})
-    if (auto r = pin_fd(fd, directory + pin); !r) return r;
-  return {};
+  for (std::size_t i = 0; i < kAsked.size(); i++)
+    if (auto r = pin_fd(asked_[i].get(), directory + "/programs/" + kAsked[i]); !r) return r;
+  return pin_fd(meta_map_.get(), directory + kMetaPin);
 }
 
 Result<Kernel> Kernel::open() {
@@ -326,10 +317,7 @@ Result<Kernel> Kernel::open() {
     return fail("stale_programs", "the pinned programs are of another version of sbpf",
                 "end the sandboxes and run `sbpf unload`");
   set_hooks_present([&kernel](const Hook& hook) { return kernel.meta_[hook.id].prog_id != 0; });
-  kernel.inodes_ = Fd(bpf_obj_get((kRoot + kInodesPin).c_str()));
-  kernel.announce_ = Fd(bpf_obj_get((kRoot + kAnnouncePin).c_str()));
-  kernel.strays_ = Fd(bpf_obj_get((kRoot + kStraysPin).c_str()));
-  kernel.led_ = Fd(bpf_obj_get((kRoot + kLedPin).c_str()));
+  for (std::size_t i = 0; i < kAsked.size(); i++) kernel.asked_[i] = Fd(bpf_obj_get((kRoot + "/programs/" + kAsked[i]).c_str()));
   // A missing program or link is for status to report, not a reason to be blind. Programs only of hooks that each sandbox
   // attaches anew: what the others run is asked of their links.
   for (const Hook& hook : hooks()) {

@@ -30,6 +30,10 @@ struct KernelGlobals {
 // Errors: "lock".
 Result<Fd> lock_host();
 
+// Programs that are attached to nothing: the agent runs them, by the names sbpf_inodes and so on.
+enum class Asked { inodes, announce, strays, led, cgroup_links };
+inline constexpr std::array kAsked{"inodes", "announce", "strays", "led", "cgroup_links"};
+
 class Kernel {
  public:
   // Opens what is pinned, after checking that it is this version's and complete; loads, attaches and pins it if nothing
@@ -68,11 +72,8 @@ class Kernel {
   int rings() const { return rings_.get(); }
   int names() const { return names_.get(); }
   int cgroup_refs() const { return cgroup_refs_.get(); }
-  int inodes() const { return inodes_.get(); }  // the iterator program of bpf/inodes.bpf.c
-  int announce() const { return announce_.get(); }  // bpf/announce.bpf.c
   int origins() const { return origins_.get(); }
-  int led() const { return led_.get(); }            // the iterator program of bpf/origins.bpf.c
-  int strays() const { return strays_.get(); }      // the iterator program of bpf/moved.bpf.c
+  int asked(Asked what) const { return asked_[static_cast<std::size_t>(what)].get(); }
   // Of a hook that each sandbox attaches.
   int program(sbpf_hook hook) const { return programs_[hook].get(); }
   // Read and written in place; visible to the programs at once.
@@ -110,7 +111,8 @@ class Kernel {
   Result<void> record_meta();
 
   std::unique_ptr<Object> object_;
-  Fd sandboxes_, policies_, rings_, names_, cgroup_refs_, bss_, meta_map_, inodes_, announce_, strays_, origins_, led_;
+  Fd sandboxes_, policies_, rings_, names_, cgroup_refs_, bss_, meta_map_, origins_;
+  std::array<Fd, kAsked.size()> asked_;
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
   std::array<Fd, SBPF_HOOK_COUNT> links_;  // LSM only
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "agent/agent.h"
+#include "agent/kernel.h"
 #include "bpf/sbpf.skel.h"
 
 namespace sbpf::agent {
@@ -95,7 +96,8 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
   if (!vmlinux) return fail("no_btf", std::string("cannot read the kernel's BTF: ") + std::strerror(errno),
                             "use a kernel with CONFIG_DEBUG_INFO_BTF", errno);
   set_hooks_present([&](const Hook& hook) { return has_function(vmlinux, std::string("bpf_lsm_") + hook.name); });
-  std::set<std::string> wanted{"sbpf_inodes", "sbpf_announce", "sbpf_strays", "sbpf_led"};
+  std::set<std::string> wanted;
+  for (const char* name : kAsked) wanted.insert(std::string("sbpf_") + name);
   for (const Hook& hook : hooks()) wanted.insert(std::string("hook_") + hook.name);
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, skeleton.obj)

@@ -10,15 +10,60 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
+#include <optional>
 
 #include "agent/bpf_info.h"
 #include "agent/host.h"
 #include "agent/verify.h"
+#include "base/clock.h"
 
 namespace sbpf::agent {
 namespace {
 
 constexpr std::uint32_t kRootLevel = 1;  // of sbpf's root cgroup: right beneath the mount
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kTrustPins = 60 * kSecond;
+
+std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * kSecond + time.tv_nsec; }
+
+// Of the directory that the sandbox's pins are in, now; empty if it is not there.
+std::optional<Sound::Pins> pins_of(const sbpf_sandbox& record) {
+  struct stat directory {};
+  if (::stat(pin_directory(record.name).c_str(), &directory) != 0) return std::nullopt;
+  return Sound::Pins{directory.st_ino, nanoseconds(directory.st_ctim), 0};
+}
+
+bool links_stand(const Kernel& kernel, const CgroupLinks& links, const sbpf_sandbox& record, const Sound& sound,
+                 const Sound::Pins& pins) {
+  if (sound.pins.opened_ns == 0 || pins.directory != sound.pins.directory || pins.changed_ns != sound.pins.changed_ns ||
+      static_cast<std::int64_t>(boottime_ns()) - sound.pins.opened_ns > kTrustPins)
+    return false;
+  return std::ranges::all_of(hooks(), [&](const Hook& hook) {
+    return !hook.per_sandbox() || !hook.used_with(record.flags) || links.has({record.cgroup_id, sound.links[hook.id], kernel.meta(hook.id).prog_id});
+  });
+}
+
+void look_at_links(const Kernel& kernel, const CgroupLinks& links, const sbpf_sandbox& record, Sound& sound, std::vector<Lost>& lost) {
+  auto pins = pins_of(record);
+  if (pins && links_stand(kernel, links, record, sound, *pins)) return;
+  timespec time{};
+  ::clock_gettime(CLOCK_REALTIME, &time);
+  const auto opened_ns = static_cast<std::int64_t>(boottime_ns());
+  for (const Hook& hook : hooks_of(record.flags)) {
+    if (!hook.per_sandbox()) continue;
+    HookStatus status = cgroup_hook(kernel, hook, record);
+    if (status.attached)
+      sound.links[hook.id] = status.link_id;
+    else
+      lost.push_back({hook.name, std::move(status.reason)});
+  }
+  sound.pins = {};
+  // The kernel's clock for files goes by ticks: what changes twice in one looks as if it changed once.
+  if (!pins || !lost.empty() || nanoseconds(time) - pins->changed_ns < kSecond) return;
+  sound.pins = *pins;
+  sound.pins.opened_ns = opened_ns;
+}
 
 // `published`: the generation that was published last, read before the policy in force is looked up.
 void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, std::uint32_t published, Sound& sound, std::vector<Lost>& lost) {
@@ -70,14 +115,13 @@ Fd live_link(std::uint32_t id, const Kernel& kernel, const Hook& hook, std::uint
 // The link that was pinned, if it still judges the cgroup; a new one else.
 Result<void> repair_hook(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const Hook& hook) {
   const std::string pin = link_pin(sound.record.name, hook);
-  const std::string directory = pin.substr(0, pin.rfind('/'));
   Fd link = live_link(sound.links[hook.id], kernel, hook, cgroup.id());
   if (!link) {
     LIBBPF_OPTS(bpf_link_create_opts, options);
     link = Fd(bpf_link_create(kernel.program(hook.id), cgroup.fd(), static_cast<bpf_attach_type>(cgroup_attach_type(hook)), &options));
   }
   if (!link) return tl::unexpected<Error>(not_repaired(std::string("hook ") + hook.name, errno));
-  (void)::mkdir(directory.c_str(), 0700);
+  (void)::mkdir(pin_directory(sound.record.name).c_str(), 0700);
   (void)::unlink(pin.c_str());
   if (bpf_obj_pin(link.get(), pin.c_str()) != 0) return tl::unexpected<Error>(not_repaired("pin " + pin, errno));
   return {};
@@ -111,16 +155,20 @@ std::vector<Lost> look_at_host(const Kernel& kernel) {
   return lost;
 }
 
-std::vector<Lost> look_at(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound) {
+CgroupLinks::CgroupLinks(const Kernel& kernel) {
+  auto links = read_records<sbpf_cgroup_link>(kernel.asked(Asked::cgroup_links), nullptr, "links", "the links of cgroups");
+  if (links) links_ = std::move(*links);
+  std::ranges::sort(links_, {}, &sbpf_cgroup_link::id);
+}
+
+bool CgroupLinks::has(const sbpf_cgroup_link& link) const {
+  const auto found = std::ranges::lower_bound(links_, link.id, {}, &sbpf_cgroup_link::id);
+  return found != links_.end() && found->id == link.id && found->cgroup_id == link.cgroup_id && found->prog_id == link.prog_id;
+}
+
+std::vector<Lost> look_at(const Kernel& kernel, const CgroupLinks& links, const sbpf_sandbox& record, Sound& sound) {
   std::vector<Lost> lost;
-  for (const Hook& hook : hooks_of(record.flags)) {
-    if (!hook.per_sandbox()) continue;
-    HookStatus status = cgroup_hook(kernel, hook, record);
-    if (status.attached)
-      sound.links[hook.id] = status.link_id;
-    else
-      lost.push_back({hook.name, std::move(status.reason)});
-  }
+  look_at_links(kernel, links, record, sound, lost);
   if ((record.flags & SBPF_SANDBOX_ATTACHED) != 0 && (kernel.globals().gate.other_levels >> record.level & 1) == 0)
     lost.push_back({"gate", "tasks of the sandbox are not recognised"});
   const auto ref = read_ref(kernel, record.cgroup_id);

@@ -2,6 +2,8 @@
 // The cheap look of `sbpf watch` at one sandbox, and the repair of what it finds missing.
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstdint>
 #include <string>
@@ -27,14 +29,34 @@ struct Sound {
   std::uint32_t generation = 0;
   bool policy_gone = false;     // whichever whole policy comes next is taken
   std::array<std::uint32_t, SBPF_HOOK_COUNT> links{};  // numbers
+  // All pins were opened, and were the links above, when the directory that they are in was this one, and last changed then.
+  struct Pins {
+    ino_t directory = 0;
+    std::int64_t changed_ns = 0;  // time of day
+    std::int64_t opened_ns = 0;   // CLOCK_BOOTTIME; 0: never, or too shortly after the change to tell a later one from it
+  } pins;
+};
+
+// The links of all cgroups of the host at one moment, read in one go.
+class CgroupLinks {
+ public:
+  CgroupLinks() = default;  // none is known
+  // Where the kernel cannot be asked, none is known.
+  explicit CgroupLinks(const Kernel& kernel);
+  // Is this link attached to this cgroup, and runs this program?
+  bool has(const sbpf_cgroup_link& link) const;
+
+ private:
+  std::vector<sbpf_cgroup_link> links_;  // by id
 };
 
 // What every sandbox of the host lacks: LSM list, links and pins. Needs no lock.
 std::vector<Lost> look_at_host(const Kernel& kernel);
 
-// What this one lacks of its own. Remembers in `sound` what is in order: links, storage, a newer policy.
-// Needs no lock; sees what is being changed as it is (is_changing()).
-std::vector<Lost> look_at(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound);
+// What this one lacks of its own. Remembers in `sound` what is in order: links, storage, a newer policy. Pins whose directory
+// did not change are not opened again for a minute: their links are looked up in `links`. What is not in order there is read
+// by itself. Needs no lock; sees what is being changed as it is (is_changing()).
+std::vector<Lost> look_at(const Kernel& kernel, const CgroupLinks& links, const sbpf_sandbox& record, Sound& sound);
 
 // Puts back what look_at() names. The caller holds the host lock. Errors: "repair" for the first that cannot be put back.
 Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const std::vector<Lost>& lost);

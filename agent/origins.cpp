@@ -39,7 +39,7 @@ std::string name_of(const Kernel& kernel, std::uint64_t cgroup_id) {
 Result<std::vector<Led>> led_connections(const Kernel& kernel) {
   bpf_iter_link_info about{};
   about.map.map_fd = static_cast<__u32>(kernel.origins());
-  auto records = read_records<sbpf_led>(kernel.led(), &about, "origins", "connections that were led to a proxy");
+  auto records = read_records<sbpf_led>(kernel.asked(Asked::led), &about, "origins", "connections that were led to a proxy");
   if (!records) return tl::unexpected<Error>(records.error());
   std::vector<Led> connections;
   for (const sbpf_led& record : *records) {

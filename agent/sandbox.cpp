@@ -19,7 +19,6 @@ namespace sbpf::agent {
 namespace fs = std::filesystem;
 namespace {
 
-std::string sandbox_dir(const std::string& name) { return std::string(kPinRoot) + "/sandboxes/" + name; }
 // Filled here, then renamed: the pins of a sandbox are all there or not at all.
 std::string building_dir(const std::string& name) { return std::string(kPinRoot) + "/building/" + name; }
 constexpr const char* kNameRules = "/name_rules";
@@ -88,7 +87,7 @@ Result<void> pin_sandbox(const SandboxSpec& spec, std::uint32_t flags, const std
       if (auto pinned = pin(links[i++], building + "/" + hook.name); !pinned) return pinned;
   if (spec.names != nullptr && spec.names->rules)
     if (auto pinned = pin(spec.names->rules, building + kNameRules); !pinned) return pinned;
-  if (::rename(building.c_str(), sandbox_dir(spec.name).c_str()) != 0) {
+  if (::rename(building.c_str(), pin_directory(spec.name).c_str()) != 0) {
     const int error = errno;
     fs::remove_all(building, ec);
     return fail("pin", "cannot rename " + building + ": " + std::strerror(error), "", error);
@@ -307,7 +306,7 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
   const Change changing(kernel, Change::take_down, cgroup_id, name);
   std::error_code ec;
   if (!is_name_of_another(kernel, cgroup_id, name))
-    for (const std::string& dir : {sandbox_dir(name), building_dir(name)}) {
+    for (const std::string& dir : {pin_directory(name), building_dir(name)}) {
       detach_links(dir);
       fs::remove_all(dir, ec);
     }
@@ -324,13 +323,15 @@ void refresh_levels(const Kernel& kernel) {
   __atomic_store_n(&kernel.globals().gate.other_levels, levels, __ATOMIC_SEQ_CST);
 }
 
-Fd open_name_rules(const std::string& name) { return Fd(bpf_obj_get((sandbox_dir(name) + kNameRules).c_str())); }
+Fd open_name_rules(const std::string& name) { return Fd(bpf_obj_get((pin_directory(name) + kNameRules).c_str())); }
 
 Fd open_names(const Kernel& kernel, std::uint64_t cgroup_id) { return inner_map(kernel.names(), cgroup_id); }
 
 Fd open_ring(const Kernel& kernel, std::uint64_t cgroup_id) { return inner_map(kernel.rings(), cgroup_id); }
 
-std::string link_pin(const std::string& name, const Hook& hook) { return sandbox_dir(name) + "/" + hook.name; }
+std::string pin_directory(const std::string& name) { return std::string(kPinRoot) + "/sandboxes/" + name; }
+
+std::string link_pin(const std::string& name, const Hook& hook) { return pin_directory(name) + "/" + hook.name; }
 
 void drop_unfinished() {
   std::error_code ec;

@@ -79,7 +79,8 @@ Fd open_ring(const Kernel& kernel, std::uint64_t cgroup_id);
 Fd open_name_rules(const std::string& name);
 Fd open_names(const Kernel& kernel, std::uint64_t cgroup_id);
 
-// Pin of a cgroup hook's link.
+// The pins of a sandbox, and that of a cgroup hook's link among them.
+std::string pin_directory(const std::string& name);
 std::string link_pin(const std::string& name, const Hook& hook);
 
 // Removes pins of sandboxes whose set-up was not finished. Whoever holds the host lock knows that nobody is at it.

@@ -20,7 +20,7 @@ constexpr int kRounds = 20;
 }  // namespace
 
 Result<std::vector<pid_t>> find_strays(const Kernel& kernel, std::uint64_t cgroup_id) {
-  auto records = read_records<sbpf_stray>(kernel.strays(), nullptr, "strays", "processes that were moved out");
+  auto records = read_records<sbpf_stray>(kernel.asked(Asked::strays), nullptr, "strays", "processes that were moved out");
   if (!records) return tl::unexpected<Error>(records.error());
   std::vector<pid_t> found;
   for (const sbpf_stray& stray : *records) {

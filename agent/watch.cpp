@@ -80,7 +80,7 @@ std::optional<std::vector<Lost>> Watch::confirmed(const sbpf_sandbox& record, En
     if (is_changing(*kernel_, id)) return std::nullopt;
     const auto now = find_record(*kernel_, id);
     if (!now || now->created_ns != record.created_ns) return std::nullopt;
-    lost = look_at(*kernel_, *now, entry.sound);
+    lost = look_at(*kernel_, CgroupLinks(), *now, entry.sound);
     if (lost.empty() && host_.empty()) return lost;
     if (is_changing(*kernel_, id) || kernel_->outdated()) return std::nullopt;
   }
@@ -106,7 +106,7 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   if (!events) return false;  // the cgroup was removed: nothing is left to confine
   const bool frozen = events->find("frozen 1") != std::string::npos;
 
-  std::vector<Lost> lost = look_at(*kernel_, record, entry.sound);
+  std::vector<Lost> lost = look_at(*kernel_, links_, record, entry.sound);
   if (!lost.empty() || !host_.empty()) {
     auto sure = confirmed(record, entry);
     if (!sure || !may_open_pins()) return !entry.first;
@@ -212,6 +212,7 @@ Result<void> Watch::pass() {
   if (*open) {
     mend_killed(*kernel_);
     const auto all = records(*kernel_);
+    links_ = all.empty() ? CgroupLinks() : CgroupLinks(*kernel_);
     host_ = all.empty() && entries_.empty() ? std::vector<Lost>{} : look_at_host(*kernel_);
     std::set<std::uint64_t> present;
     for (const sbpf_sandbox& record : all) {

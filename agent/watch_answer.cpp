@@ -111,8 +111,7 @@ void Watch::lost_records(const std::set<std::uint64_t>& present) {
   std::vector<std::uint64_t> over;
   for (auto& [id, entry] : entries_) {
     if (present.count(id) != 0) continue;
-    const std::string pin = link_pin(entry.sound.record.name, hooks_of(entry.sound.record.flags).front());
-    const std::string directory = pin.substr(0, pin.rfind('/'));
+    const std::string directory = pin_directory(entry.sound.record.name);
     const auto is_there = [&] {
       const auto all = records(*kernel_);
       return ::access(directory.c_str(), F_OK) == 0 && !is_changing(*kernel_, id) &&
@@ -148,7 +147,7 @@ void Watch::repair() {
     // Judged anew under the lock: what was seen may have been changed by who held it.
     const bool recorded = find_record(*kernel_, id).has_value();
     if (!recorded && !names(entry.lost, "record")) continue;
-    std::vector<Lost> now = recorded ? look_at(*kernel_, entry.sound.record, entry.sound) : entry.lost;
+    std::vector<Lost> now = recorded ? look_at(*kernel_, CgroupLinks(), entry.sound.record, entry.sound) : entry.lost;
     if (names(host_, "gate")) now.push_back({"gate", ""});
     if (auto repaired = repair_sandbox(*kernel_, *entry.cgroup, entry.sound, now); !repaired) complain(repaired.error());
   }

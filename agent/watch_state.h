@@ -75,6 +75,7 @@ class Watch {
   const WatchSink& sink_;
   std::optional<Kernel> kernel_;
   std::vector<Lost> host_;
+  CgroupLinks links_;
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;
   std::string complaint_;  // told already

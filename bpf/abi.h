@@ -313,6 +313,14 @@ struct sbpf_stray {
 };
 SBPF_ASSERT(sizeof(struct sbpf_stray) == 16);
 
+/* A record of the iterator sbpf_cgroup_links. */
+struct sbpf_cgroup_link {
+	__u64 cgroup_id; /* 0: detached */
+	__u32 id;
+	__u32 prog_id;
+};
+SBPF_ASSERT(sizeof(struct sbpf_cgroup_link) == 16);
+
 /* Per-cgroup storage of the cgroup programs: which sandbox the program instance serves, and the ports of its resolver on
  * 127.0.0.1 and ::1, in network byte order; 0: it has none there. */
 struct sbpf_cgroup_ref {

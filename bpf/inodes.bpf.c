@@ -4,13 +4,7 @@
 #include "inode.h"
 #include "abi.h"
 
-struct seq_file;
-
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
-
-struct bpf_iter_meta {
-	struct seq_file *seq;
-};
 
 struct bpf_iter__task_file {
 	struct bpf_iter_meta *meta;

@@ -163,6 +163,7 @@ struct bpf_map {
 
 struct bpf_prog_aux {
 	__u32 used_map_cnt;
+	__u32 id;
 	struct bpf_map **used_maps;
 	struct bpf_prog *prog;
 	struct bpf_prog *dst_prog;
@@ -173,7 +174,15 @@ struct bpf_prog {
 };
 
 struct bpf_link {
+	__u32 id;
+	enum bpf_link_type type;
 	struct bpf_prog *prog;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
 };
 
 /* The file of a layer that overlayfs opens for one of its own; kernels since 6.6. */

@@ -8,6 +8,7 @@
 #include "filesystem.bpf.c"
 #include "exec.bpf.c"
 #include "inodes.bpf.c"
+#include "links.bpf.c"
 #include "moved.bpf.c"
 #include "network_cgroup.bpf.c"
 #include "flows.bpf.c"
