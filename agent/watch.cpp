@@ -94,6 +94,11 @@ bool Watch::may_open_pins() const {
   return pin || errno != EPERM;
 }
 
+// Of the host's gate those of `attach` use another part, which look_at() looks at.
+namespace {
+bool concerns(const Lost& one, const sbpf_sandbox& record) { return one.what != "gate" || (record.flags & SBPF_SANDBOX_ATTACHED) == 0; }
+}  // namespace
+
 // False: the sandbox is over, or not there yet.
 bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const std::int64_t now = now_ns();
@@ -114,7 +119,7 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   }
   for (const auto* more : {&host_, &entry.canary_lost})
     for (const Lost& one : *more)
-      if (!names(lost, one.what)) lost.push_back(one);
+      if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
 
   const sbpf_guard& guard = kernel_->globals().guard;
   std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What host root could try on sbpf's own objects, one a call; prints the errno, 0 if it succeeded.
 //   tamper link-create CGROUP PIN            makes a link of nobody's; prints its number
-//   tamper link-detach|link-update ID        of the link with this number
+//   tamper link-detach ID                    of the link with this number
+//   tamper link-update ID                    has it run a program that allows everything, with the storage of the one before
+//                                            if that can be opened: newer kernels replace none by one without
 //   tamper prog-detach CGROUP ID             of the program from the cgroup
 //   tamper map-by-id ID | map-read-by-id ID | map-by-pin PATH    opens the map (for writing; for reading)
 //   tamper map-of ID N                       prints the number of the N-th map that the program uses
+//   tamper gate-off PATH                     has the pinned gate know no sandbox
 //   tamper extend ID                         loads a program for the place of the program's function highest_level
 //   tamper umount|umount-lazy PATH           tamper mount PATH       tamper mount-shared PATH, umount-shared PATH: from
 //                                            a mount namespace of its own, from which mounts still spread
@@ -17,6 +20,7 @@
 #include <linux/mount.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -32,6 +36,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "bpf/abi.h"
 
 namespace {
 
@@ -41,16 +46,36 @@ using Words = std::vector<std::string>;
 int result(long value) { return value < 0 ? errno : 0; }
 std::uint32_t number(const std::string& word) { return static_cast<std::uint32_t>(std::stoul(word)); }
 
-// A program of the same kind that allows everything.
-Fd allowing_program() {
-  const bpf_insn allow[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_INET4_CONNECT);
-  return Fd(bpf_prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "allow", "GPL", allow, 2, &options));
+// A program that allows everything, and uses this storage if there is one.
+Fd allowing_program(bpf_prog_type type, bpf_attach_type attach_type, int storage) {
+  std::vector<bpf_insn> allow;
+  if (storage >= 0)
+    allow = {{BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, storage},
+             {0, 0, 0, 0, 0},
+             {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0},
+             {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_get_local_storage}};
+  allow.push_back({BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1});
+  allow.push_back({BPF_JMP | BPF_EXIT, 0, 0, 0, 0});
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach_type);
+  return Fd(bpf_prog_load(type, "allow", "GPL", allow.data(), allow.size(), &options));
+}
+
+// The maps of a program, which who may not open maps learns from it.
+std::vector<std::uint32_t> maps_of(int program, bpf_prog_info& info) {
+  std::vector<std::uint32_t> ids(64);
+  std::uint32_t size = sizeof info;
+  info = {};
+  info.map_ids = reinterpret_cast<std::uintptr_t>(ids.data());
+  info.nr_map_ids = 64;
+  if (bpf_obj_get_info_by_fd(program, &info, &size) != 0) return {};
+  ids.resize(info.nr_map_ids);
+  return ids;
 }
 
 // Of an object that is not sbpf's; its number.
 int link_create(const std::string& cgroup, const std::string& pin) {
-  Fd directory(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), program = allowing_program();
+  Fd directory(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd program = allowing_program(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_CONNECT, -1);
   LIBBPF_OPTS(bpf_link_create_opts, options);
   Fd link(bpf_link_create(program.get(), directory.get(), BPF_CGROUP_INET4_CONNECT, &options));
   bpf_link_info info{};
@@ -60,21 +85,37 @@ int link_create(const std::string& cgroup, const std::string& pin) {
 }
 
 int link_update(const std::string& id) {
-  Fd link(bpf_link_get_fd_by_id(number(id))), program = allowing_program();
-  if (!link || !program) return -1;
-  return result(bpf_link_update(link.get(), program.get(), nullptr));
+  const Fd link(bpf_link_get_fd_by_id(number(id)));
+  bpf_link_info about{};
+  std::uint32_t size = sizeof about;
+  if (!link || bpf_obj_get_info_by_fd(link.get(), &about, &size) != 0) return -1;
+  const Fd before(bpf_prog_get_fd_by_id(about.prog_id));
+  bpf_prog_info info{};
+  Fd storage;
+  for (const std::uint32_t map_id : maps_of(before.get(), info)) {
+    Fd map(bpf_map_get_fd_by_id(map_id));
+    bpf_map_info map_info{};
+    size = sizeof map_info;
+    if (map && bpf_obj_get_info_by_fd(map.get(), &map_info, &size) == 0 && map_info.type == BPF_MAP_TYPE_CGROUP_STORAGE) storage = std::move(map);
+  }
+  const Fd program = allowing_program(static_cast<bpf_prog_type>(info.type), static_cast<bpf_attach_type>(about.cgroup.attach_type), storage.get());
+  return program ? result(bpf_link_update(link.get(), program.get(), nullptr)) : -1;
 }
 
-// The maps of a program, which who may not open maps learns from it.
+int gate_off(const std::string& pin) {
+  const Fd map(bpf_obj_get(pin.c_str()));
+  if (!map) return errno;
+  void* memory = ::mmap(nullptr, sizeof(sbpf_gate), PROT_READ | PROT_WRITE, MAP_SHARED, map.get(), 0);
+  if (memory == MAP_FAILED) return errno;
+  __atomic_store_n(&static_cast<sbpf_gate*>(memory)->root_id, 0, __ATOMIC_SEQ_CST);
+  return 0;
+}
+
 int map_of(const std::string& program_id, const std::string& index) {
-  Fd program(bpf_prog_get_fd_by_id(number(program_id)));
-  std::uint32_t ids[64] = {};
+  const Fd program(bpf_prog_get_fd_by_id(number(program_id)));
   bpf_prog_info info{};
-  std::uint32_t size = sizeof info;
-  info.map_ids = reinterpret_cast<std::uintptr_t>(ids);
-  info.nr_map_ids = 64;
-  if (!program || bpf_obj_get_info_by_fd(program.get(), &info, &size) != 0) return 0;
-  return number(index) < info.nr_map_ids ? static_cast<int>(ids[number(index)]) : 0;
+  const auto ids = maps_of(program.get(), info);
+  return number(index) < ids.size() ? static_cast<int>(ids[number(index)]) : 0;
 }
 
 // An extension whose type is one of its target's functions; EINVAL and the like are the verifier's and no refusal of ours.
@@ -164,6 +205,7 @@ int carry_out(const Words& w) {
   }
   if (what == "map-by-pin") return result(Fd(bpf_obj_get(one.c_str())).get());
   if (what == "map-of") return map_of(one, two);
+  if (what == "gate-off") return gate_off(one);
   if (what == "extend") return extend(one);
   if (what == "umount") return result(::umount2(one.c_str(), 0));
   if (what == "umount-lazy") return result(::umount2(one.c_str(), MNT_DETACH));
