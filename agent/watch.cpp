@@ -21,6 +21,7 @@
 #include "agent/change.h"
 #include "agent/verify.h"
 #include "agent/watch_state.h"
+#include "base/memory.h"
 
 namespace sbpf::agent {
 
@@ -273,6 +274,7 @@ Result<void> watch(const WatchSink& sink) {
     return fail("watch_exists", lock ? "another `sbpf watch` runs on this host" : "cannot open " + std::string(kWatchLockFile),
                 "one is enough: it watches every sandbox", errno);
   allow_descriptors();
+  keep_memory_small();
   sigset_t mask, old;
   ::sigemptyset(&mask);
   ::sigaddset(&mask, SIGTERM);

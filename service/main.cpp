@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/agent.h"
+#include "base/memory.h"
 #include "service/log.h"
 #include "service/service.h"
 
@@ -81,6 +82,7 @@ int run_main(int argc, char** argv) {
   }
   auto sbpf = find_sbpf(*config);
   if (!sbpf) return tell(sbpf.error());
+  keep_memory_small();
   ::umask(022);
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGIO, SIG_IGN);  // of leases: directory.cpp
