@@ -98,6 +98,14 @@ bool Watch::may_open_pins() const {
 // Of the host's gate those of `attach` use another part, which look_at() looks at.
 namespace {
 bool concerns(const Lost& one, const sbpf_sandbox& record) { return one.what != "gate" || (record.flags & SBPF_SANDBOX_ATTACHED) == 0; }
+
+// What a canary found while a part was missing that it needs. When that is back another canary says how things are; until then, in
+// a frozen sandbox for as long as it is frozen, this one would have it that they are not.
+bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
+  return std::ranges::any_of(missing, [&](const Lost& one) {
+    return one.what == found.what || one.what == "policy" || one.what == "storage" || one.what == "gate";
+  });
+}
 }  // namespace
 
 // False: the sandbox is over, or not there yet.
@@ -118,9 +126,10 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
     if (!sure || !may_open_pins()) return !entry.first;
     lost = std::move(*sure);
   }
-  for (const auto* more : {&host_, &entry.canary_lost})
-    for (const Lost& one : *more)
-      if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
+  for (const Lost& one : host_)
+    if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
+  std::erase_if(entry.canary_lost, [&](const Lost& one) { return follows_from(one, lost); });
+  lost.insert(lost.end(), entry.canary_lost.begin(), entry.canary_lost.end());
 
   const sbpf_guard& guard = kernel_->globals().guard;
   std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
@@ -196,6 +205,11 @@ void Watch::read_canary() {
     if (!answer->why.empty())
       complain({"canary", "no canary of sandbox " + entry.status.sandbox + ": " + answer->why,
                 "it is tried again in a minute; the hooks are read back meanwhile", 0, "", true});
+    return;
+  }
+  // It began when not all was back yet: that was answered, and this is not how things are now.
+  if (static_cast<std::int64_t>(answer->started_ns) < entry.restored_at) {
+    entry.canary_due = now_ns();
     return;
   }
   entry.canary_lost = answer->lost;

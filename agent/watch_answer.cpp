@@ -102,7 +102,7 @@ void Watch::restored(Entry& entry) {
   back.restored_at = day_ns();
   announce_to(*kernel_, entry.sound.record.cgroup_id, SBPF_REASON_ISOLATION_RESTORED,
               static_cast<std::uint32_t>((back.restored_at - back.lost_at + kSecond - 1) / kSecond));
-  entry.canary_due = now_ns();  // what was put back is proven as soon as it can be
+  entry.canary_due = entry.restored_at = now_ns();  // what was put back is proven as soon as it can be
   sink_.restored(back);
 }
 

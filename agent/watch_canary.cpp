@@ -98,6 +98,7 @@ std::optional<CanaryAnswer> CanaryChild::answer() {
   if (!over && !late) return std::nullopt;
   CanaryAnswer answer;
   answer.cgroup_id = cgroup_id_;
+  answer.started_ns = started_ns_;
   if (!text_.ends_with("end\n")) answer.why = late ? "the canary gave no answer within 30 s" : "the canary's process ended early";
   std::istringstream lines(answer.why.empty() ? text_ : "");
   for (std::string line; std::getline(lines, line);) {

@@ -16,6 +16,7 @@ namespace sbpf::agent {
 
 struct CanaryAnswer {
   std::uint64_t cgroup_id = 0;
+  std::uint64_t started_ns = 0;  // CLOCK_BOOTTIME
   enum class Kind : unsigned char { denied, lost, not_run } kind = Kind::not_run;
   std::vector<Lost> lost;  // of `lost`: what did not deny, twice in a row
   std::string why;         // of `not_run`; empty: the sandbox ended or is frozen

@@ -35,9 +35,9 @@ struct Entry {
   Status status;                 // of its hooks those that are not attached
   std::string state;             // what the last full reading was of: another one, and it is read again
   std::vector<Lost> lost;        // that was answered
-  std::vector<Lost> canary_lost; // of the last canary
+  std::vector<Lost> canary_lost; // of the last canary, unless it follows from what was missing meanwhile
   std::int64_t sound_at = 0;     // time of day
-  std::int64_t told_at = 0, read_at = 0, canary_due = 0;
+  std::int64_t told_at = 0, read_at = 0, canary_due = 0, restored_at = 0;
   std::int64_t canary_at = 0;    // time of day
   std::uint64_t moved_out = 0;
   bool first = true;

@@ -12,6 +12,8 @@ more() { (($(counted "$1" "$2") > $3)); }
 last() { jq -c "select(.$1.sandbox == \"$2\") | .$1" "$out" | tail -1; }
 sorted() { tr ' ' '\n' | grep . | sort | paste -sd' '; }
 open_glass() { sbpf break-glass --reason losses --for 30m 2>/dev/null; }
+no_canary() { ! pgrep -P $watch >/dev/null; }
+thaw() { echo 0 >"$cgroup/cgroup.freeze" && within 10 grep -q 'frozen 0' "$cgroup/cgroup.events"; }
 close_glass() { sbpf break-glass --close 2>/dev/null; }
 
 # One with all hooks that a sandbox can have: host names, and its flows recorded. Its own supervisor is held, so that it is the
@@ -49,8 +51,7 @@ lost=''
 taken() {
   local label=$manner/$1 hook=$1 losses begin took
   shift
-  echo 0 >"$cgroup/cgroup.freeze"
-  within 10 grep -q 'frozen 0' "$cgroup/cgroup.events"
+  thaw
   losses=$(counted loss box)
   begin=$(uptime_ms)
   is "$label/done" 0 "$("$@" 2>&1 && echo 0)"
@@ -74,7 +75,6 @@ put_back() {
   within 60 more restored box "$repairs"; is "$manner/restored" 0 $?
   is "$manner/restored-all" "$(sorted <<<"$lost")" "$(last restored box | jq -r '.hooks | join(" ")' | sorted)"
   lost=''
-  echo 0 >"$cgroup/cgroup.freeze"
   is "$manner/status-again" "degraded break-glass" "$(sbpf status box --json | jq -r '.isolation + " " + ([.degraded[].what] | sort | join(" "))')"
 }
 link_id() { bpftool -j link show pinned "$pins/sandboxes/box/$1" | jq .id; }
@@ -112,6 +112,16 @@ put_back
 open_glass
 taken storage bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -24)
 stands edited/storage
+# A canary fails while this is missing. That is no other loss, and not what is said once it is back.
+exec {host_lock}>/run/sbpf.lock
+flock $host_lock
+thaw
+within 90 pgrep -P $watch >/dev/null; is edited/storage/canary-waits 0 $?
+exec {host_lock}>&-
+within 30 no_canary; is edited/storage/canary-ends 0 $?
+sleep 2 # some passes
+is edited/storage/no-other-loss '["storage"]' "$(last loss box | jq -c .hooks)"
+echo 1 >"$cgroup/cgroup.freeze" # so that no other canary runs
 put_back
 open_glass
 taken gate at_link gate-off "$pins/maps/globals"
@@ -134,6 +144,7 @@ kill $sleeper
 wait $sleeper 2>/dev/null
 kill -CONT $supervisor
 rmdir "$runtime/by" "$runtime"
+thaw
 clean
 is left-behind "" "$(left_behind)"
 finish
