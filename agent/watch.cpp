@@ -99,8 +99,8 @@ bool Watch::may_open_pins() const {
 namespace {
 bool concerns(const Lost& one, const sbpf_sandbox& record) { return one.what != "gate" || (record.flags & SBPF_SANDBOX_ATTACHED) == 0; }
 
-// What a canary found while a part was missing that it needs. When that is back another canary says how things are; until then, in
-// a frozen sandbox for as long as it is frozen, this one would have it that they are not.
+// What a canary found while a part was missing that it needs: another one follows when that is back. Until then, in a frozen
+// sandbox for as long as it is frozen, this one would have it that things are not in order.
 bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
   return std::ranges::any_of(missing, [&](const Lost& one) {
     return one.what == found.what || one.what == "policy" || one.what == "storage" || one.what == "gate";
@@ -126,10 +126,9 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
     if (!sure || !may_open_pins()) return !entry.first;
     lost = std::move(*sure);
   }
-  for (const Lost& one : host_)
-    if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
-  std::erase_if(entry.canary_lost, [&](const Lost& one) { return follows_from(one, lost); });
-  lost.insert(lost.end(), entry.canary_lost.begin(), entry.canary_lost.end());
+  for (const auto* more : {&host_, &entry.canary_lost})
+    for (const Lost& one : *more)
+      if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
 
   const sbpf_guard& guard = kernel_->globals().guard;
   std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
@@ -196,7 +195,7 @@ void Watch::start_canary() {
 }
 
 void Watch::read_canary() {
-  const auto answer = canary_.answer();
+  auto answer = canary_.answer();
   if (!answer) return;
   const auto found = entries_.find(answer->cgroup_id);
   if (found == entries_.end()) return;
@@ -211,6 +210,14 @@ void Watch::read_canary() {
   if (static_cast<std::int64_t>(answer->started_ns) < entry.restored_at) {
     entry.canary_due = now_ns();
     return;
+  }
+  if (!answer->lost.empty()) {
+    std::vector<Lost> missing = look_at(*kernel_, CgroupLinks(), entry.sound.record, entry.sound);
+    for (const Lost& one : look_at_host(*kernel_))
+      if (concerns(one, entry.sound.record)) missing.push_back(one);
+    missing.insert(missing.end(), entry.lost.begin(), entry.lost.end());  // put back since the canary, maybe, and not told yet
+    // What a canary before it had found without such a reason stands until one denies it.
+    std::erase_if(answer->lost, [&](const Lost& one) { return follows_from(one, missing) && !names(entry.canary_lost, one.what); });
   }
   entry.canary_lost = answer->lost;
   if (answer->kind == CanaryAnswer::Kind::lost) {

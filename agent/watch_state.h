@@ -35,7 +35,7 @@ struct Entry {
   Status status;                 // of its hooks those that are not attached
   std::string state;             // what the last full reading was of: another one, and it is read again
   std::vector<Lost> lost;        // that was answered
-  std::vector<Lost> canary_lost; // of the last canary, unless it follows from what was missing meanwhile
+  std::vector<Lost> canary_lost; // of the last canary, but for what follows from other losses
   std::int64_t sound_at = 0;     // time of day
   std::int64_t told_at = 0, read_at = 0, canary_due = 0, restored_at = 0;
   std::int64_t canary_at = 0;    // time of day
