@@ -56,12 +56,13 @@ debian_mirror() {
 
 # locked NAME COMMAND...: one at a time per cache, so that two trees or two runs never build the same thing together.
 locked() {
-  local name=$1 fd
+  local name=$1 fd status=0
   shift
   mkdir -p "$CACHE"
   exec {fd}>"$CACHE/$name.lock"
   flock "$fd"
   # The lock must not leak into what the command leaves running.
-  "$@" {fd}>&-
+  "$@" {fd}>&- || status=$?
   exec {fd}>&-
+  return $status
 }
