@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// attack_test [--controls-only] [--only SUBSTRING] [--turns N] [--list] [--uid N] [--profile NAME] [--on-host]
+// attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--list] [--uid N] [--profile NAME] [--on-host]
 // Runs every attack three times: without a sandbox, allowed, denied; and denied by a profile. Exit code 1 if any run was not as it must be.
 // `--only network/`, `--only filesystem/`, `--only process/` and `--only exec/` take one corpus.
 #include <sys/utsname.h>
@@ -9,9 +9,12 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/attack/driver/phases.h"
+#include "tests/attack/driver/shard.h"
 #include "tests/attack/lib/files.h"
 
 using namespace attack;
@@ -24,6 +27,7 @@ struct Options {
   bool list = false;
   bool on_host = false;  // leave out what changes the machine for everyone
   std::string only;
+  Shard shard;  // of what the other options select
   unsigned turns = 1;
   int uid = 0;
   std::string profile;
@@ -31,9 +35,10 @@ struct Options {
 
 int usage() {
   std::fputs(
-      "usage: attack_test [--controls-only] [--only SUBSTRING] [--turns N] [--list] [--uid N] [--profile NAME]\n"
-      "                   [--on-host]\n"
+      "usage: attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--list] [--uid N]\n"
+      "                   [--profile NAME] [--on-host]\n"
       "  --controls-only  only the runs without a sandbox\n"
+      "  --shard I/N      of the attacks that the other options select, those whose index modulo N is I\n"
       "  --turns N        N kernels share the runs under a policy that allows the attack: 6.1, newer ones, 6.12\n"
       "  --profile NAME   also run each under this profile, as uid 0 and as uid 1000: any refusal will do\n"
       "  --uid N          attackers run as this user; attacks that need root are left out\n"
@@ -46,6 +51,13 @@ bool selected(const Attack& attack, const Options& options) {
   if (options.on_host && attack.spec.machine_wide) return false;
   if (options.uid != 0 && attack.spec.root) return false;
   return attack.full_name().find(options.only) != std::string::npos;
+}
+
+std::vector<const Attack*> selection(const Options& options) {
+  std::vector<const Attack*> all;
+  for (const Attack& attack : attacks())
+    if (selected(attack, options)) all.push_back(&attack);
+  return share_of(all, options.shard);
 }
 
 // Whether an attack gets through where it is allowed is the policy's doing more than the kernel's.
@@ -98,9 +110,8 @@ void run_all(const Host& host, const Attack& attack, const Options& options, Rep
   }
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+// Nothing if the command line is wrong.
+std::optional<Options> parse(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; i++) {
     const std::string word = argv[i];
@@ -112,6 +123,10 @@ int main(int argc, char** argv) {
       options.on_host = true;
     } else if (word == "--only" && i + 1 < argc) {
       options.only = argv[++i];
+    } else if (word == "--shard" && i + 1 < argc) {
+      const auto shard = parse_shard(argv[++i]);
+      if (!shard) return std::nullopt;
+      options.shard = *shard;
     } else if (word == "--profile" && i + 1 < argc) {
       options.profile = argv[++i];
     } else if (word == "--turns" && i + 1 < argc) {
@@ -119,20 +134,27 @@ int main(int argc, char** argv) {
     } else if (word == "--uid" && i + 1 < argc) {
       options.uid = std::atoi(argv[++i]);
     } else {
-      return usage();
+      return std::nullopt;
     }
   }
+  return options;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto parsed = parse(argc, argv);
+  if (!parsed) return usage();
+  const Options& options = *parsed;
   std::signal(SIGPIPE, SIG_IGN);
   if (options.list) {
-    for (const Attack& attack : attacks())
-      if (selected(attack, options)) std::puts(attack.full_name().c_str());
+    for (const Attack* attack : selection(options)) std::puts(attack->full_name().c_str());
     return 0;
   }
   Report report;
   try {
     const Host host = find_host(options.uid);
-    for (const Attack& attack : attacks())
-      if (selected(attack, options)) run_all(host, attack, options, report);
+    for (const Attack* attack : selection(options)) run_all(host, *attack, options, report);
     clean_up(host);
   } catch (const Failure& failure) {
     std::fprintf(stderr, "attack_test: %s: %s\n", failure.step.c_str(), std::strerror(failure.error));
