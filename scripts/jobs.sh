@@ -1,0 +1,177 @@
+# shellcheck shell=bash disable=SC2154
+# SPDX-License-Identifier: Apache-2.0
+# The guests of scripts/test: a queue of jobs, each one command on one kernel in a guest of its own, longest first. Sourced by
+# scripts/test, whose options and helpers these functions use.
+
+# Seconds for one job; emulation is ten times slower than the machine, and a loaded machine slower still.
+JOB_LIMIT=2400
+
+trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//' <<<"$1"; }
+
+# kernels_of ON TURN: the kernels on which a line of the plan runs now. `one of A,B` names those that take turns.
+kernels_of() {
+  local on=$1 turn=$2 wanted=() kernel
+  IFS=, read -ra wanted <<<"${on#one of }"
+  if [[ $on == 'one of '* ]] && ((! full && ${#kernels[@]} == 0)); then wanted=("${wanted[turn % ${#wanted[@]}]}"); fi
+  for kernel in "${wanted[@]}"; do
+    if ((${#kernels[@]})) && [[ " ${kernels[*]} " != *" $kernel "* ]]; then continue; fi
+    echo "$kernel"
+  done
+}
+
+# The plan, one line per job: KERNEL<tab>OPTIONS<tab>SECONDS<tab>COMMAND, filtered by what was asked for.
+plan() {
+  local line on options seconds command kernel turn
+  # A clone that is not a repository of git always takes the same turn.
+  turn=$(git rev-list --count HEAD 2>/dev/null || echo 0)
+  while IFS= read -r line; do
+    line=$(trim "$line")
+    [[ -n $line && $line != \#* ]] || continue
+    IFS='|' read -r on options seconds command <<<"$line"
+    on=$(trim "$on") options=$(trim "$options") seconds=$(trim "$seconds") command=$(trim "$command")
+    [[ -n $command && $seconds =~ ^[0-9]+$ ]] || die "tests/vm/plan: KERNELS | OPTIONS | SECONDS | COMMAND, not: $line"
+    turn=$((turn + 1))
+    selected "$command" || continue
+    for kernel in $(kernels_of "$on" "$turn"); do printf '%s\t%s\t%s\t%s\n' "$kernel" "$options" "$seconds" "$command"; done
+  done <tests/vm/plan
+}
+
+# last_words VM_LOG: what the kernel or scripts/vm said of a guest's end, in a line.
+last_words() {
+  local words
+  words=$(grep -aoE '(BUG|Oops|RIP|Kernel panic|Out of memory|general protection|stack segment|error): .*' "$1" |
+    awk '!seen[$0]++ && ++n <= 4' | tr '\n\t' '; ') || true
+  echo "${words:-it said nothing}"
+}
+
+# tally LOG WHERE LABEL CODE WORDS: the results of a job. What it promised and did not deliver counts as failed: its `done`,
+# its number of cases, its exit code. CODE is that of scripts/vm, 99 when the guest died, of which WORDS tell.
+tally() {
+  label=$3 words=$5 awk -v where="$2" -v code="$4" '
+    function emit(result, name, why) { printf "%s\t%s\t%s\t%s\n", result, where, name, why }
+    function split_case(result, text,  at, name, why) {
+      at = index(text, ": ")
+      name = at ? substr(text, 1, at - 1) : text; why = at ? substr(text, at + 2) : ""
+      gsub(/\t/, " ", why); gsub(/\t/, " ", name)
+      cases++
+      emit(result, name, result == "ok" ? "" : why)
+    }
+    BEGIN { done_at = -1 }
+    { sub(/\r$/, "") }
+    /^ok ./ { split_case("ok", substr($0, 4)); next }
+    /^not ok ./ { split_case("not ok", substr($0, 8)); failures++; next }
+    /^skip ./ { split_case("skip", substr($0, 6)); next }
+    /^done [0-9]+$/ { done_at = substr($0, 6) + 0 }
+    END {
+      name = ENVIRON["label"]; gsub(/[: ]/, "_", name)
+      if (code == 99) emit("not ok", name, "the guest died: " ENVIRON["words"])
+      else if (done_at < 0) emit("not ok", name, "ended without `done` (exit code " code ")")
+      else if (done_at != cases) emit("not ok", name, "`done " done_at "` after " cases " cases")
+      else if (code != 0 && !failures) emit("not ok", name, "exit code " code " although no case failed")
+      else if (cases == 0) emit("not ok", name, "no cases")
+    }' "$1"
+}
+
+# job NUMBER KERNEL OPTIONS SECONDS COMMAND: one guest. Jobs run side by side, so what each finds stays in files of its own,
+# $work/job.NUMBER.*, until all are done.
+job() {
+  local number=$1 kernel=$2 options=$3 budget=$4 command=$5 file=$work/job.$1 label where status=0 took
+  local -a words=()
+  local cpu_times=$file.cpu
+  label=${command//\/opt\/sbpf\/tests\//}
+  where="guest $kernel $label"
+  # The plan's options are words as a shell reads them: --append "a b" is two. Errors come in whole lines, or a program in the
+  # background that writes one in pieces would split a result that comes between them.
+  eval "words=($options)"
+  timed "$where" scripts/vm "$kernel" "${words[@]}" --timeout "$JOB_LIMIT" -- \
+    bash -c "{ $command"$'\n} 2> >(exec grep -a --line-buffered "")' >"$file.log" 2>"$file.vm" || status=$?
+  tally "$file.log" "$where" "$label" "$status" "$(last_words "$file.vm")" >"$file.results"
+  took=$(cut -f2 "$file.cpu")
+  printf '%s\t%s\t%s\n' "$where" "$took" "$budget" >"$file.took"
+  step "$where: $(awk -F '\t' '{ n[$1]++ } END { printf "%d passed, %d failed, %d skipped", n["ok"], n["not ok"], n["skip"] }' "$file.results") ($took s)"
+  if grep -q '^not ok' "$file.results"; then
+    step "$where: failed; alone: scripts/vm $kernel $options -- $command"
+    sed 's/^/  | /' "$file.log"
+    if ((status == 99)); then sed 's/^/  | /' "$file.vm"; fi
+  fi
+  # A retried boot is not hidden by its success.
+  grep WARNING "$file.vm" || true
+}
+
+# make_states: the saved guests that the plan restores. Each is a test of its own: the kernel boots, and all programs load.
+make_states() {
+  local kernel options
+  local -a words=()
+  while IFS=$'\t' read -r kernel options <&3; do
+    (
+      eval "words=($options)"
+      cpu_times=$work/state.$kernel.cpu results=$work/state.$kernel.results
+      if timed "state $kernel $options" scripts/vm "$kernel" "${words[@]}" -- true >"$work/state.$kernel.log" 2>&1 3<&-; then
+        record ok "guest $kernel state" "restored/${options// /_}"
+      else
+        record 'not ok' "guest $kernel state" "restored/${options// /_}" "see above"
+        sed 's/^/  | /' "$work/state.$kernel.log"
+      fi
+      step "guest $kernel $options: made ($(cut -f2 "$cpu_times") s)"
+      cat "$results" >>"$work/states.results"
+    ) &
+    wait_for_room
+  done 3< <(awk -F '\t' -v OFS='\t' '$2 ~ /--state/ && !seen[$1, $2]++ { print $1, $2 }' "$work/plan" | sort -t $'\t' -k2,2)
+  wait
+}
+
+# wait_for_room: until another guest may start. One keeps a processor busy but when it waits: then another one has it. If
+# memory lasts, of which each takes up to 4 GiB.
+wait_for_room() {
+  while (($(jobs -rp | wc -l) >= at_once)); do wait -n || true; done
+}
+
+guest_tests() {
+  local number=0 kernel options seconds command room
+  plan | sort -t $'\t' -k3,3nr >"$work/plan"
+  [[ -s $work/plan ]] || return 0
+  build_preset release guest_programs || return 0
+  if grep -q 'build/sbpf\.deb:' "$work/plan"; then prepare package scripts/package || return 0; fi
+  if grep -q 'build/soak' "$work/plan"; then prepare "programs with sanitizers" scripts/soak --programs || return 0; fi
+  step "guests: kernels and userspace"
+  while read -r kernel <&3; do
+    # One that cannot be had makes its jobs fail, each by name; the others still run.
+    quiet "kernel $kernel" scripts/kernels "$kernel" || true
+  done 3< <(cut -f1 "$work/plan" | sort -uV)
+  quiet rootfs scripts/rootfs || true
+  if grep -q 'userspace trixie' "$work/plan"; then quiet "rootfs trixie" scripts/rootfs trixie || true; fi
+  at_once=$(($(nproc) + 1))
+  room=$(awk '/^MemAvailable:/ { print int($2 / 4194304) }' /proc/meminfo)
+  if ((room < at_once)); then at_once=$((room > 0 ? room : 1)); fi
+  make_states
+  step "guests: $(wc -l <"$work/plan") jobs, $at_once at once"
+  while IFS=$'\t' read -r kernel options seconds command <&3; do
+    number=$((number + 1))
+    job "$number" "$kernel" "$options" "$seconds" "$command" 3<&- &
+    wait_for_room
+  done 3<"$work/plan"
+  wait
+  cat "$work"/states.results "$work"/job.*.results >>"$results" 2>/dev/null
+  cat "$work"/state.*.cpu "$work"/job.*.cpu >>"$cpu_times"
+}
+
+# prepare WHAT COMMAND...: what some lines of the plan take along.
+prepare() {
+  ((build)) || return 0
+  step "$1"
+  if timed "$1" quiet "$1" "${@:2}"; then return 0; fi
+  record 'not ok' build "$1" "cannot be made"
+  return 1
+}
+
+# where_time_went: processor time by part, the longest jobs, and those beyond the seconds that tests/vm/plan gives them.
+where_time_went() {
+  step "where the time went, in seconds of processor time:"
+  awk -F '\t' '
+    { what = $1; if (what ~ /^guest /) { split(what, part, " "); what = "guests, " part[2] }; sum[what] += $2; all += $2 }
+    END { for (what in sum) printf "%8.0f  %s\n", sum[what], what | "sort -rn"; close("sort -rn"); printf "%8.0f  together\n", all }' "$cpu_times"
+  grep -q '^guest' "$cpu_times" || return 0
+  step "the longest jobs:"
+  grep '^guest' "$cpu_times" | sort -t $'\t' -k2,2nr | awk -F '\t' 'NR <= 12 { printf "%8.0f  %s\n", $2, $1 }'
+  cat "$work"/job.*.took | awk -F '\t' '$2 > $3 { printf "  over its %d s in tests/vm/plan: %s, %d s\n", $3, $1, $2 }'
+}
