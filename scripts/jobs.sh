@@ -45,7 +45,7 @@ last_words() {
 }
 
 # tally LOG WHERE LABEL CODE WORDS: the results of a job. What it promised and did not deliver counts as failed: its `done`,
-# its number of cases, its exit code. CODE is that of scripts/vm, 99 when the guest died, of which WORDS tell.
+# its number of cases, its exit code. CODE is 99 when a guest died, of which WORDS tell.
 tally() {
   label=$3 words=$5 awk -v where="$2" -v code="$4" '
     function emit(result, name, why) { printf "%s\t%s\t%s\t%s\n", result, where, name, why }
@@ -100,20 +100,20 @@ job() {
 
 # make_states: the saved guests that the plan restores. Each is a test of its own: the kernel boots, and all programs load.
 make_states() {
-  local kernel options
+  local kernel options number=0
   local -a words=()
   while IFS=$'\t' read -r kernel options <&3; do
+    number=$((number + 1))
     (
       eval "words=($options)"
-      cpu_times=$work/state.$kernel.cpu results=$work/state.$kernel.results
-      if timed "state $kernel $options" scripts/vm "$kernel" "${words[@]}" -- true >"$work/state.$kernel.log" 2>&1 3<&-; then
+      file=$work/state.$number cpu_times=$work/state.$number.cpu results=$work/state.$number.results
+      if timed "guest $kernel $options" scripts/vm "$kernel" "${words[@]}" -- true >"$file.log" 2>&1 3<&-; then
         record ok "guest $kernel state" "restored/${options// /_}"
       else
         record 'not ok' "guest $kernel state" "restored/${options// /_}" "see above"
-        sed 's/^/  | /' "$work/state.$kernel.log"
+        sed 's/^/  | /' "$file.log"
       fi
-      step "guest $kernel $options: made ($(cut -f2 "$cpu_times") s)"
-      cat "$results" >>"$work/states.results"
+      step "guest $kernel $options: saved and restored ($(cut -f2 "$file.cpu") s)"
     ) &
     wait_for_room
   done 3< <(awk -F '\t' -v OFS='\t' '$2 ~ /--state/ && !seen[$1, $2]++ { print $1, $2 }' "$work/plan" | sort -t $'\t' -k2,2)
@@ -151,7 +151,7 @@ guest_tests() {
     wait_for_room
   done 3<"$work/plan"
   wait
-  cat "$work"/states.results "$work"/job.*.results >>"$results" 2>/dev/null
+  cat "$work"/state.*.results "$work"/job.*.results >>"$results" 2>/dev/null
   cat "$work"/state.*.cpu "$work"/job.*.cpu >>"$cpu_times"
 }
 
