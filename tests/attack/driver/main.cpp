@@ -48,8 +48,10 @@ bool selected(const Attack& attack, const Options& options) {
   return attack.full_name().find(options.only) != std::string::npos;
 }
 
-// Whether an attack gets through where it is allowed is the policy's doing more than the kernel's.
+// Whether an attack gets through where it is allowed is the policy's doing more than the kernel's. One that some kernels
+// lack has its turn on each: it might be that of a kernel that lacks it.
 bool takes_turn(const Attack& attack, const Options& options) {
+  if (attack.spec.lacking.any()) return true;
   utsname kernel{};
   uname(&kernel);
   const std::string release = kernel.release;
