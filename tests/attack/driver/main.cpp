@@ -60,8 +60,10 @@ std::vector<const Attack*> selection(const Options& options) {
   return share_of(all, options.shard);
 }
 
-// Whether an attack gets through where it is allowed is the policy's doing more than the kernel's.
+// Whether an attack gets through where it is allowed is the policy's doing more than the kernel's. One that some kernels
+// lack has its turn on each: it might be that of a kernel that lacks it.
 bool takes_turn(const Attack& attack, const Options& options) {
+  if (attack.spec.lacking.any()) return true;
   utsname kernel{};
   uname(&kernel);
   const std::string release = kernel.release;

@@ -119,6 +119,7 @@ inline constexpr const char* kNever = "never";
 // Errnos of a control run that mean that the running kernel lacks the feature; anything else is a failed test.
 struct Lacking {
   int error[3] = {0, 0, 0};
+  bool any() const { return error[0] != 0; }
   bool has(int e) const { return e != 0 && (error[0] == e || error[1] == e || error[2] == e); }
 };
 
