@@ -82,20 +82,16 @@ says() {
   dir=$(mktemp -d "$tmp/out/XXXXXX")
   (cd "$dir" && HOME=$dir "$@" bash -c "$script" 2>/dev/null)
 }
-# How a proxy gets to be asked, and what is without a sandbox, is shown on one kernel: via.sh has what is the kernel's.
-[[ $(uname -r) == 6.12.* ]] && all=1 || all=0
 for tool in pip npm git curl python go; do
-  ((all)) && is $tool/control-open hello "$(says "${!tool}" env)"
+  is $tool/control-open hello "$(says "${!tool}" env)"
   before=$(wc -l <"$tmp/proxy")
   is $tool/by-name hello "$(says "${!tool}" sbpf run -q --policy "$by_name" --)"
   is $tool/by-name-directly "$before" "$(wc -l <"$tmp/proxy")"
-  if ((all)); then
-    is $tool/proxied hello "$(says "${!tool}" sbpf run -q --policy "$proxied" --)"
-    is $tool/proxied-through-it yes "$( (($(wc -l <"$tmp/proxy") > before)) && echo yes)"
-    before=$(wc -l <"$tmp/led")
-    is $tool/led hello "$(says "${!tool}" sbpf run -q --policy "$led" --)"
-    is $tool/led-through-it yes "$( (($(wc -l <"$tmp/led") > before)) && echo yes)"
-  fi
+  is $tool/proxied hello "$(says "${!tool}" sbpf run -q --policy "$proxied" --)"
+  is $tool/proxied-through-it yes "$( (($(wc -l <"$tmp/proxy") > before)) && echo yes)"
+  before=$(wc -l <"$tmp/led")
+  is $tool/led hello "$(says "${!tool}" sbpf run -q --policy "$led" --)"
+  is $tool/led-through-it yes "$( (($(wc -l <"$tmp/led") > before)) && echo yes)"
   before="$(requests) $(queries)"
   is $tool/denied "" "$(says "${!tool}" sbpf run -q --policy "$other" --)"
   is $tool/denied-reaches-nobody "$before" "$(requests) $(queries)"
