@@ -7,9 +7,10 @@
  *   SBPF_FAULT=lie:HOOK      BPF_LINK_CREATE succeeds with a link that is detached again: only verification can tell
  * The errno is EACCES, or $SBPF_FAULT_ERRNO. (On EINVAL libbpf tries the attach of older kernels, and succeeds.) Says on
  * stderr that it struck, so that a test knows it did.
- *   SBPF_STUBS=1             every LSM hook's program is replaced by one that allows: what is loaded before the fault takes the
- *                            kernel most of a minute to verify here, and plays no part in what the fault shows
- *   SBPF_STUB=HOOK           that program of a cgroup's is replaced by one that allows and changes nothing */
+ *   SBPF_STUBS=1             every program of the host's (LSM hooks, tracepoints) is replaced by one that allows: what is loaded
+ *                            before the fault takes the kernel most of a minute to verify here, and plays no part in what
+ *                            the fault shows
+ *   SBPF_STUB=HOOK,HOOK…     those programs of a cgroup's are replaced by ones that allow and change nothing */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,7 +36,7 @@ static syscall_fn real_syscall(void)
 /* The name that the kernel keeps of hook_HOOK. */
 static void kept_name(char *name, const char *hook)
 {
-	snprintf(name, BPF_OBJ_NAME_LEN, "hook_%.*s", (int)strcspn(hook, "@"), hook);
+	snprintf(name, BPF_OBJ_NAME_LEN, "hook_%.*s", (int)strcspn(hook, "@,"), hook);
 }
 
 /* Is it the one that is meant, of those that share the name? libbpf tries a failed load once more, for its log. */
@@ -81,6 +82,27 @@ static int strikes(int command, const union bpf_attr *attr, const char *fault)
 		return command == BPF_LINK_CREATE && is_program(attr->link_create.prog_fd, fault + 4);
 	if (!strncmp(fault, "command:", 8))
 		return command == atoi(fault + 8);
+	return 0;
+}
+
+static int is_of_host(const union bpf_attr *attr)
+{
+	return attr->prog_type == BPF_PROG_TYPE_LSM ||
+	       (attr->prog_type == BPF_PROG_TYPE_TRACING && attr->expected_attach_type == BPF_TRACE_RAW_TP);
+}
+
+/* Is it the program of one of these hooks, which are separated by commas? */
+static int is_listed(const char *program, const char *hooks)
+{
+	while (hooks && *hooks) {
+		char name[BPF_OBJ_NAME_LEN];
+
+		kept_name(name, hooks);
+		if (!strcmp(program, name))
+			return 1;
+		hooks += strcspn(hooks, ",");
+		hooks += *hooks == ',';
+	}
 	return 0;
 }
 
@@ -131,15 +153,9 @@ long syscall(long number, ...)
 		errno = code ? atoi(code) : EACCES;
 		return -1;
 	}
-	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUBS") &&
-	    ((const union bpf_attr *)a[1])->prog_type == BPF_PROG_TYPE_LSM)
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUBS") && is_of_host((const union bpf_attr *)a[1]))
 		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 0);
-	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUB")) {
-		char stubbed[BPF_OBJ_NAME_LEN];
-
-		kept_name(stubbed, getenv("SBPF_STUB"));
-		if (!strcmp(((const union bpf_attr *)a[1])->prog_name, stubbed))
-			return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 1);
-	}
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && is_listed(((const union bpf_attr *)a[1])->prog_name, getenv("SBPF_STUB")))
+		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 1);
 	return real_syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

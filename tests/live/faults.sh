@@ -30,10 +30,48 @@ refused() {
 rm -f "$marker"
 LD_PRELOAD=$shim sbpf run -q --policy no-network -- touch "$marker"
 is control/shim-without-fault yes "$([[ -e $marker ]] && echo yes)"
+
+# ---- the canary judges by the answer that it gets: a program of an ancestor cgroup runs after ours and may replace it ----
+open=$(policy open <<'P'
+version: 1
+name: open
+network: {dangerously_allow_all: true}
+P
+)
+canary_endpoint=0.83.66.80 policy_probe=192.0.2.1
+# replaced NAME ADDRESS ERRNO POLICY NEEDLE: what it then says; nothing runs
+replaced() {
+  rm -f "$marker"
+  is "canary/$1/attached" 0 "$("$tests/tamper" answer "$cgroots" /sys/fs/bpf/answer "$2" "$3")"
+  out=$(sbpf run --policy "$4" -- touch "$marker" 2>&1); is "canary/$1/exit" 125 $?
+  has "canary/$1/says" "$5" "$out"
+  is "canary/$1/ran-nothing" no "$([[ -e $marker ]] && echo yes || echo no)"
+  rm /sys/fs/bpf/answer
+  sbpf run -q --policy "$4" -- touch "$marker"; is "canary/$1/control-without-it" "0 yes" "$? $([[ -e $marker ]] && echo yes)"
+}
+replaced other-errno $canary_endpoint 22 no-network "the canary was not denied by connect4 (Invalid argument)"
+replaced allowed $canary_endpoint 0 no-network "the canary was not denied by connect4 (allowed)"
+replaced probe-allowed $policy_probe 0 no-network "an endpoint did not get the published policy's verdict"
+replaced probe-denied $policy_probe 1 "$open" "an endpoint did not get the published policy's verdict"
 clean
 
-# Programs that are loaded, attached and pinned as they should be, and allow everything: only the canary tells.
+# Programs that are loaded, attached and pinned as they should be, and allow everything: only the canary tells, of each hook.
+# Those of the host are stubs all at once; of those of a cgroup one is real, since the kernel gives the cgroup its storage by one
+# that uses it.
+stubs() { LD_PRELOAD=$shim SBPF_STUBS=1 SBPF_STUB=$1 sbpf run --policy no-network -- touch "$marker" 2>&1; }
 refused control/stubs-are-found "the canary was not denied by" LD_PRELOAD="$shim" SBPF_STUBS=1
+each=connect4,connect6,sendmsg4,sendmsg6,bind4,bind6,sock_create
+but_first=$(stubs "${each#*,}") but_last=$(stubs "${each%,*}")
+for hook in "${hooks[@]}"; do
+  case $hook in
+    connect4) hasnt canary/connect4/control " connect4 (" "$but_first" ;;
+    sock_create) hasnt canary/sock_create/control " sock_create (" "$but_last" ;;
+    *) has "canary/$hook/both" " $hook (" "$but_last" ;;
+  esac
+  case $hook in connect4) out=$but_last ;; *) out=$but_first ;; esac
+  has "canary/$hook" " $hook (" "$out"
+done
+is canary/nothing-left "" "$(freed; left_behind)"
 
 # nth HOOK: which of the hooks it is whose programs have the same name, as the kernel cuts it.
 nth() {
