@@ -10,15 +10,20 @@
  *   SBPF_STUBS=1             every program of the host's (LSM hooks, tracepoints) is replaced by one that allows: what is loaded
  *                            before the fault takes the kernel most of a minute to verify here, and plays no part in what
  *                            the fault shows
+ *   SBPF_LIE=CALL            this call of the child that becomes the program does nothing and says that it worked: no_new_privs,
+ *                            bounding (of CAP_SYS_TIME), ambient, capset, user, group, groups, limit (of open files)
  *   SBPF_STUB=HOOK,HOOK…     those programs of a cgroup's are replaced by ones that allow and change nothing */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <grp.h>
 #include <linux/bpf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -31,6 +36,56 @@ static syscall_fn real_syscall(void)
 	if (!fn)
 		fn = (syscall_fn)dlsym(RTLD_NEXT, "syscall");
 	return fn;
+}
+
+static int lies(const char *call)
+{
+	const char *lie = getenv("SBPF_LIE");
+
+	if (!lie || strcmp(lie, call))
+		return 0;
+	dprintf(2, "lie told: %s\n", call);
+	return 1;
+}
+
+int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list args;
+
+	va_start(args, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(args, unsigned long);
+	va_end(args);
+	if ((option == PR_SET_NO_NEW_PRIVS && lies("no_new_privs")) || (option == PR_CAPBSET_DROP && a[0] == 25 && lies("bounding")) ||
+	    (option == PR_CAP_AMBIENT && a[0] == PR_CAP_AMBIENT_RAISE && lies("ambient")))
+		return 0;
+	return (int)real_syscall()(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+}
+
+int setresuid(uid_t real, uid_t effective, uid_t saved)
+{
+	return lies("user") ? 0 : (int)real_syscall()(SYS_setresuid, real, effective, saved);
+}
+
+int setresgid(gid_t real, gid_t effective, gid_t saved)
+{
+	return lies("group") ? 0 : (int)real_syscall()(SYS_setresgid, real, effective, saved);
+}
+
+int setgroups(size_t count, const gid_t *groups)
+{
+	return lies("groups") ? 0 : (int)real_syscall()(SYS_setgroups, count, groups);
+}
+
+int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	return resource == RLIMIT_NOFILE && lies("limit") ? 0 : (int)real_syscall()(SYS_setrlimit, resource, limit);
+}
+
+int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+	return setrlimit(resource, (const struct rlimit *)limit);
 }
 
 /* The name that the kernel keeps of hook_HOOK. */
@@ -136,6 +191,8 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(args, long);
 	va_end(args);
+	if (number == SYS_capset && lies("capset"))
+		return 0;
 	if (number == SYS_bpf && fault && strikes((int)a[0], (const union bpf_attr *)a[1], fault)) {
 		const char *code = getenv("SBPF_FAULT_ERRNO");
 
