@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # AB-1, AB-3, AB-4 and the first half of AB-2: whatever is missing, nothing runs, nothing is left, and it is named.
+# The canary is shown on each kernel for each hook. That a hook cannot be loaded or attached is shown for a third of the hooks on
+# each kernel, so for each hook on one of them; `faults.sh --all` does all of them here.
 . "$(dirname "$0")/lib.sh"
 
 mapfile -t hooks < <(sbpf run -q --name table --policy no-network --status-fd 3 -- true 3>&1 >/dev/null 2>&1 | head -1 |
@@ -82,12 +84,14 @@ nth() {
   done
   echo "$1@$n"
 }
+[[ ${1:-} == --all ]] && all=1 || all=0
 # What follows a fault is the same code for each hook and kernel, so the kernels share the hooks: each is faulted once. The
 # newest also takes those that it alone has.
 case $(uname -r) in 6.1.*) turn=0 ;; 6.12.*) turn=1 ;; *) turn=2 ;; esac
 # their_turn HOOK: by its name, as its place differs between kernels
 their_turn() {
   local i letter sum=0
+  ((all)) && return
   case $1 in
     file_truncate | inode_set_acl | inode_remove_acl | file_ioctl_compat) ((turn == 1)) ;; # since 6.2 to 6.8
     inode_file_setattr) ((turn == 2)) ;; # since 6.17
