@@ -44,16 +44,7 @@ std::vector<Hook> proven_of(std::uint32_t flags) { return hooks_of(flags & ~stat
     const int error = canary::try_hook(hook.id, scene);
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     report.error[hook.id] = error;
-    // A tracepoint refuses nothing: that it saw the canary is its proof. Nor do those that put addresses right: that they
-    // did is theirs.
-    const bool refuses = hook.kind != HookKind::trace && hook.kind != HookKind::names;
-    const bool answered = refuses ? error == EPERM || error == EACCES : error == 0;
-    if (error == kUnreachable)
-      report.hooks[hook.id] = CanaryVerdict::unreachable;
-    else
-      report.hooks[hook.id] = answered && globals.canary.hit == hook.id + 1u
-                                  ? CanaryVerdict::denied
-                                  : CanaryVerdict::not_denied;
+    report.hooks[hook.id] = canary_verdict(hook, error, globals.canary.hit);
   }
   report.complete = true;
   (void)!::write(pipe, &report, sizeof report);
@@ -126,6 +117,15 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
 }
 
 }  // namespace
+
+CanaryVerdict canary_verdict(const Hook& hook, int error, std::uint32_t hit) {
+  if (error == kUnreachable) return CanaryVerdict::unreachable;
+  // A tracepoint refuses nothing: that it saw the canary is its proof. The hooks that correct addresses refuse nothing
+  // either: the corrected address is theirs.
+  const bool refuses = hook.kind != HookKind::trace && hook.kind != HookKind::names;
+  const bool answered = refuses ? error == EPERM || error == EACCES : error == 0;
+  return answered && hit == hook.id + 1u ? CanaryVerdict::denied : CanaryVerdict::not_denied;
+}
 
 bool CanaryReport::ok() const {
   for (const Hook& hook : proven_of(flags))

@@ -26,6 +26,10 @@ struct CanaryReport {
 
 const char* to_string(CanaryVerdict verdict);
 
+// What the canary's operation for a hook shows: `error` is its errno, 0 or canary::kUnreachable; `hit` is 1 + the number of
+// the hook that saw it, or 0.
+CanaryVerdict canary_verdict(const Hook& hook, int error, std::uint32_t hit);
+
 // Runs one canary in the cgroup, by the hooks of a sandbox with these flags. `image` is the policy read
 // back from the kernel. The caller holds the host lock: there is
 // one canary at a time. Errors: "canary" (could not be started), "pid_namespace".

@@ -23,10 +23,10 @@ struct Flow {
 };
 
 // What the policy would not have let the sandbox do with this socket: "tcp connection to 1.2.3.4:443"; empty if nothing.
-// An unconnected one is free: each send is judged.
+// An unconnected UDP socket is allowed: each send is judged. It goes on receiving (docs/THREATS.md).
 std::string forbidden_part(const Flow& flow, const policy::Image& image);
 
-// Ends every TCP and UDP socket that the policy forbids: of the cgroup and those below it, and of `inodes` (sockfs) whoever
+// Ends every TCP socket and every connected UDP socket that the policy forbids: of the cgroup and those below it, and of `inodes` (sockfs) whoever
 // made them, in each network namespace that a process of the cgroup is in. Whoever holds one gets ECONNABORTED. Returns what
 // was ended, as forbidden_part() says it; nothing under a policy that only audits.
 // Errors: "flows" with errno; EOPNOTSUPP: the kernel was built without CONFIG_INET_DIAG_DESTROY.

@@ -2,6 +2,7 @@
 #include "agent/privileges.h"
 
 #include <grp.h>
+#include <limits.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -153,7 +154,11 @@ int verify_privileges(const Privileges& privileges) {
   if (::getresuid(&uids[0], &uids[1], &uids[2]) != 0 || ::getresgid(&gids[0], &gids[1], &gids[2]) != 0) return errno;
   for (int i = 0; i < 3; i++)
     if (uids[i] != user.uid || gids[i] != user.gid) return EBADE;
-  return ::getgroups(0, nullptr) == static_cast<int>(user.groups.size()) ? 0 : EBADE;
+  static std::array<gid_t, NGROUPS_MAX> groups;  // sorted by the kernel; static, as the child allocates nothing
+  const int count = ::getgroups(static_cast<int>(groups.size()), groups.data());
+  if (count != static_cast<int>(user.groups.size())) return EBADE;
+  const auto has = [count](gid_t group) { return std::binary_search(groups.begin(), groups.begin() + count, group); };
+  return std::ranges::all_of(user.groups, has) ? 0 : EBADE;
 }
 
 }  // namespace sbpf::agent

@@ -72,11 +72,19 @@ killed() {
 attach=(sbpf attach --cgroup "$box" --name crash --policy "$one")
 total=$(points "${attach[@]}")
 sbpf detach crash
+halfway=0
 for at in $(share "$total"); do
   killed "$at" "${attach[@]}" || { echo "# attach/$at: it came to no such point"; sbpf detach crash; continue; }
+  # While only some hooks are in place, nobody inside runs.
+  hooks_there=$(bpftool cgroup show "$box" | grep -c hook_)
+  if ((hooks_there > 0 && hooks_there < whole)); then
+    halfway=$((halfway + 1))
+    is "attach/$at/frozen" "1 of $hooks_there" "$(frozen) of $hooks_there"
+  fi
   list=$(sbpf list)
   is "attach/$at" "keeper,0,$free,0" "${list//$'\n'/ },$(frozen),$(seen),$(traces | paste -sd' ')"
 done
+is attach/halfway yes "$( ((halfway > 0)) && echo yes)"
 "${attach[@]}" >/dev/null
 is attach/afterwards "$under_one" "$(seen)"
 

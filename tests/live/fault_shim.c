@@ -7,17 +7,23 @@
  *   SBPF_FAULT=lie:HOOK      BPF_LINK_CREATE succeeds with a link that is detached again: only verification can tell
  * The errno is EACCES, or $SBPF_FAULT_ERRNO. (On EINVAL libbpf tries the attach of older kernels, and succeeds.) Says on
  * stderr that it struck, so that a test knows it did.
- *   SBPF_STUBS=1             every LSM hook's program is replaced by one that allows: what is loaded before the fault takes the
- *                            kernel most of a minute to verify here, and plays no part in what the fault shows
- *   SBPF_STUB=HOOK           that program of a cgroup's is replaced by one that allows and changes nothing */
+ *   SBPF_STUBS=1             every program of the host's (LSM hooks, tracepoints) is replaced by one that allows: what is loaded
+ *                            before the fault takes the kernel most of a minute to verify here, and plays no part in what
+ *                            the fault shows
+ *   SBPF_LIE=CALL            this call of the child that becomes the program does nothing and says that it worked: no_new_privs,
+ *                            bounding (of CAP_SYS_TIME), ambient, capset, user, group, groups, limit (of open files)
+ *   SBPF_STUB=HOOK,HOOK…     those programs of a cgroup's are replaced by ones that allow and change nothing */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
+#include <grp.h>
 #include <linux/bpf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -32,10 +38,60 @@ static syscall_fn real_syscall(void)
 	return fn;
 }
 
+static int lies(const char *call)
+{
+	const char *lie = getenv("SBPF_LIE");
+
+	if (!lie || strcmp(lie, call))
+		return 0;
+	dprintf(2, "lie told: %s\n", call);
+	return 1;
+}
+
+int prctl(int option, ...)
+{
+	unsigned long a[4];
+	va_list args;
+
+	va_start(args, option);
+	for (int i = 0; i < 4; i++)
+		a[i] = va_arg(args, unsigned long);
+	va_end(args);
+	if ((option == PR_SET_NO_NEW_PRIVS && lies("no_new_privs")) || (option == PR_CAPBSET_DROP && a[0] == 25 && lies("bounding")) ||
+	    (option == PR_CAP_AMBIENT && a[0] == PR_CAP_AMBIENT_RAISE && lies("ambient")))
+		return 0;
+	return (int)real_syscall()(SYS_prctl, option, a[0], a[1], a[2], a[3]);
+}
+
+int setresuid(uid_t real, uid_t effective, uid_t saved)
+{
+	return lies("user") ? 0 : (int)real_syscall()(SYS_setresuid, real, effective, saved);
+}
+
+int setresgid(gid_t real, gid_t effective, gid_t saved)
+{
+	return lies("group") ? 0 : (int)real_syscall()(SYS_setresgid, real, effective, saved);
+}
+
+int setgroups(size_t count, const gid_t *groups)
+{
+	return lies("groups") ? 0 : (int)real_syscall()(SYS_setgroups, count, groups);
+}
+
+int setrlimit(__rlimit_resource_t resource, const struct rlimit *limit)
+{
+	return resource == RLIMIT_NOFILE && lies("limit") ? 0 : (int)real_syscall()(SYS_setrlimit, resource, limit);
+}
+
+int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
+{
+	return setrlimit(resource, (const struct rlimit *)limit);
+}
+
 /* The name that the kernel keeps of hook_HOOK. */
 static void kept_name(char *name, const char *hook)
 {
-	snprintf(name, BPF_OBJ_NAME_LEN, "hook_%.*s", (int)strcspn(hook, "@"), hook);
+	snprintf(name, BPF_OBJ_NAME_LEN, "hook_%.*s", (int)strcspn(hook, "@,"), hook);
 }
 
 /* Is it the one that is meant, of those that share the name? libbpf tries a failed load once more, for its log. */
@@ -84,6 +140,27 @@ static int strikes(int command, const union bpf_attr *attr, const char *fault)
 	return 0;
 }
 
+static int is_of_host(const union bpf_attr *attr)
+{
+	return attr->prog_type == BPF_PROG_TYPE_LSM ||
+	       (attr->prog_type == BPF_PROG_TYPE_TRACING && attr->expected_attach_type == BPF_TRACE_RAW_TP);
+}
+
+/* Is it the program of one of these hooks, which are separated by commas? */
+static int is_listed(const char *program, const char *hooks)
+{
+	while (hooks && *hooks) {
+		char name[BPF_OBJ_NAME_LEN];
+
+		kept_name(name, hooks);
+		if (!strcmp(program, name))
+			return 1;
+		hooks += strcspn(hooks, ",");
+		hooks += *hooks == ',';
+	}
+	return 0;
+}
+
 /* A program that returns this number: the operation goes on. */
 static long load_stub(const union bpf_attr *attr, unsigned size, int number)
 {
@@ -114,6 +191,8 @@ long syscall(long number, ...)
 	for (int i = 0; i < 6; i++)
 		a[i] = va_arg(args, long);
 	va_end(args);
+	if (number == SYS_capset && lies("capset"))
+		return 0;
 	if (number == SYS_bpf && fault && strikes((int)a[0], (const union bpf_attr *)a[1], fault)) {
 		const char *code = getenv("SBPF_FAULT_ERRNO");
 
@@ -131,15 +210,9 @@ long syscall(long number, ...)
 		errno = code ? atoi(code) : EACCES;
 		return -1;
 	}
-	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUBS") &&
-	    ((const union bpf_attr *)a[1])->prog_type == BPF_PROG_TYPE_LSM)
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUBS") && is_of_host((const union bpf_attr *)a[1]))
 		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 0);
-	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUB")) {
-		char stubbed[BPF_OBJ_NAME_LEN];
-
-		kept_name(stubbed, getenv("SBPF_STUB"));
-		if (!strcmp(((const union bpf_attr *)a[1])->prog_name, stubbed))
-			return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 1);
-	}
+	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && is_listed(((const union bpf_attr *)a[1])->prog_name, getenv("SBPF_STUB")))
+		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 1);
 	return real_syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }

@@ -1,6 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # AB-1, AB-3, AB-4 and the first half of AB-2: whatever is missing, nothing runs, nothing is left, and it is named.
+# The canary is shown on each kernel for each hook. That a hook cannot be loaded or attached is shown for a third of the hooks on
+# each kernel, so for each hook on one of them; `faults.sh --all` does all of them here.
 . "$(dirname "$0")/lib.sh"
 
 mapfile -t hooks < <(sbpf run -q --name table --policy no-network --status-fd 3 -- true 3>&1 >/dev/null 2>&1 | head -1 |
@@ -30,10 +32,48 @@ refused() {
 rm -f "$marker"
 LD_PRELOAD=$shim sbpf run -q --policy no-network -- touch "$marker"
 is control/shim-without-fault yes "$([[ -e $marker ]] && echo yes)"
+
+# ---- the canary judges by the answer that it gets: a program of an ancestor cgroup runs after ours and may replace it ----
+open=$(policy open <<'P'
+version: 1
+name: open
+network: {dangerously_allow_all: true}
+P
+)
+canary_endpoint=0.83.66.80 policy_probe=192.0.2.1
+# replaced NAME ADDRESS ERRNO POLICY NEEDLE: what it then says; nothing runs
+replaced() {
+  rm -f "$marker"
+  is "canary/$1/attached" 0 "$("$tests/tamper" answer "$cgroots" /sys/fs/bpf/answer "$2" "$3")"
+  out=$(sbpf run --policy "$4" -- touch "$marker" 2>&1); is "canary/$1/exit" 125 $?
+  has "canary/$1/says" "$5" "$out"
+  is "canary/$1/ran-nothing" no "$([[ -e $marker ]] && echo yes || echo no)"
+  rm /sys/fs/bpf/answer
+  sbpf run -q --policy "$4" -- touch "$marker"; is "canary/$1/control-without-it" "0 yes" "$? $([[ -e $marker ]] && echo yes)"
+}
+replaced other-errno $canary_endpoint 22 no-network "the canary was not denied by connect4 (Invalid argument)"
+replaced allowed $canary_endpoint 0 no-network "the canary was not denied by connect4 (allowed)"
+replaced probe-allowed $policy_probe 0 no-network "an endpoint did not get the published policy's verdict"
+replaced probe-denied $policy_probe 1 "$open" "an endpoint did not get the published policy's verdict"
 clean
 
-# Programs that are loaded, attached and pinned as they should be, and allow everything: only the canary tells.
+# Programs that are loaded, attached and pinned as they should be, and allow everything: only the canary tells, of each hook.
+# Those of the host are stubs all at once; of those of a cgroup one is real, since the kernel gives the cgroup its storage by one
+# that uses it.
+stubs() { LD_PRELOAD=$shim SBPF_STUBS=1 SBPF_STUB=$1 sbpf run --policy no-network -- touch "$marker" 2>&1; }
 refused control/stubs-are-found "the canary was not denied by" LD_PRELOAD="$shim" SBPF_STUBS=1
+each=connect4,connect6,sendmsg4,sendmsg6,bind4,bind6,sock_create
+but_first=$(stubs "${each#*,}") but_last=$(stubs "${each%,*}")
+for hook in "${hooks[@]}"; do
+  case $hook in
+    connect4) hasnt canary/connect4/control " connect4 (" "$but_first" ;;
+    sock_create) hasnt canary/sock_create/control " sock_create (" "$but_last" ;;
+    *) has "canary/$hook/both" " $hook (" "$but_last" ;;
+  esac
+  case $hook in connect4) out=$but_last ;; *) out=$but_first ;; esac
+  has "canary/$hook" " $hook (" "$out"
+done
+is canary/nothing-left "" "$(freed; left_behind)"
 
 # nth HOOK: which of the hooks it is whose programs have the same name, as the kernel cuts it.
 nth() {
@@ -44,12 +84,14 @@ nth() {
   done
   echo "$1@$n"
 }
+[[ ${1:-} == --all ]] && all=1 || all=0
 # What follows a fault is the same code for each hook and kernel, so the kernels share the hooks: each is faulted once. The
 # newest also takes those that it alone has.
 case $(uname -r) in 6.1.*) turn=0 ;; 6.12.*) turn=1 ;; *) turn=2 ;; esac
 # their_turn HOOK: by its name, as its place differs between kernels
 their_turn() {
   local i letter sum=0
+  ((all)) && return
   case $1 in
     file_truncate | inode_set_acl | inode_remove_acl | file_ioctl_compat) ((turn == 1)) ;; # since 6.2 to 6.8
     inode_file_setattr) ((turn == 2)) ;; # since 6.17

@@ -4,6 +4,7 @@
 #   close NAME               gives it up
 #   sender NAME              an unconnected UDP socket
 #   listen NAME PORT         a TCP server at 127.0.0.1
+#   shut NAME                it sends no more, and may receive
 #   accept NAME SERVER       the next connection of a server
 #   echo NAME                sends a word to who answers with it
 #   receive NAME             waits for what the other side says, or for what ends it
@@ -36,6 +37,8 @@ def carry_out(what, name, *rest):
     elif what == "listen":
         held[name] = socket.create_server(("127.0.0.1", int(rest[0])))
         held[name].settimeout(30)
+    elif what == "shut":
+        held[name].shutdown(socket.SHUT_WR)
     elif what == "accept":
         held[name] = held[rest[0]].accept()[0]
         held[name].settimeout(30)

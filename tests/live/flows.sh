@@ -110,6 +110,31 @@ is far/a-has-ended $ECONNABORTED "$(ask far receive a)"
 sbpf kill far 2>/dev/null
 kill "$(cat "$tmp/far.pid")"
 within 10 rmdir "$cgroots/far"
+
+# ---- in cgroups below the sandbox's, and what only receives ----
+python3 -c 'import socket, time
+server = socket.create_server(("127.0.0.1", 7003)); print("ready", flush=True); held = []
+while True:
+    held.append(server.accept()[0])' >"$tmp/keeps" & servers+=($!)
+within 30 grep -q ready "$tmp/keeps"
+more=$(listing more enforce 'connect: [{address: 127.0.0.1, ports: [7001-7003]}]')
+for cgroup in nest nest/below nest/below/deeper; do
+  mkdir "$cgroots/$cgroup"
+  hands_of "${cgroup##*/}" bash -c "echo \$\$ >'$cgroots/$cgroup/cgroup.procs'; exec \"\$@\"" bash
+done
+for where in nest below deeper; do is "nest/$where/there" 0 "$(ask "$where" sender s)"; done
+sbpf attach --cgroup "$cgroots/nest" --policy "$more" --name nest >/dev/null 2>&1; is nest/attach 0 $?
+for where in nest below deeper; do
+  for what in 'tcp a 7001' 'udp u 7001' 'tcp b 7002' 'tcp r 7003' 'shut r'; do is "nest/$where/$what" 0 "$(ask "$where" $what)"; done
+done
+out=$(sbpf swap nest --policy "$narrow" 2>&1); is nest/swap 0 $?
+for where in nest below deeper; do
+  for name in a u r; do is "nest/$where/$name-has-ended" $ECONNABORTED "$(ask "$where" receive $name)"; done
+  is "nest/$where/b-goes-on" 0 "$(ask "$where" echo b)"
+done
+sbpf kill nest 2>/dev/null
+wait "$pid_nest" "$pid_below" "$pid_deeper" 2>/dev/null
+within 10 rmdir "$cgroots/nest/below/deeper" "$cgroots/nest/below" "$cgroots/nest"
 sbpf kill held 2>/dev/null
 kill_all
 finish

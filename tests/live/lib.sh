@@ -26,7 +26,24 @@ skip() { echo "skip $1: $2"; cases=$((cases + 1)); }
 is() { if [[ $2 == "$3" ]]; then ok "$1"; else not_ok "$1" "wanted '$2', got '$3'"; fi; }
 # has NAME NEEDLE HAYSTACK
 has() { if [[ $3 == *"$2"* ]]; then ok "$1"; else not_ok "$1" "no '$2' in '${3:0:600}'"; fi; }
-hasnt() { if [[ $3 != *"$2"* ]]; then ok "$1"; else not_ok "$1" "'$2' in '${3:0:600}'"; fi; }
+# An empty haystack is no answer: what never ran says nothing either.
+hasnt() {
+  if [[ -z $3 ]]; then not_ok "$1" "there is nothing that could have '$2'"
+  elif [[ $3 != *"$2"* ]]; then ok "$1"
+  else not_ok "$1" "'$2' in '${3:0:600}'"; fi
+}
+# quiet NAME COMMAND…: it ends with 0 and prints nothing.
+quiet() {
+  local out code
+  out=$("${@:2}" 2>&1); code=$?
+  is "$1" "exit 0, ''" "exit $code, '$out'"
+}
+# none NAME COMMAND…: grep or its like looked, and found nothing: that is 1, where 2 says that it could not look.
+none() {
+  local out code
+  out=$("${@:2}" 2>&1); code=$?
+  is "$1" "exit 1, ''" "exit $code, '$out'"
+}
 
 # serve PROTO ADDRESS PORT: a server that logs its visitors to $tmp/PROTO-ADDRESS-PORT.log
 serve() {
@@ -54,6 +71,50 @@ within() {
   done
 }
 
+# ---- within a second ----
+# `mark [OUTPUT]` before the deed, `in_time NAME [OUTPUT]` once it was answered. Where the guest's time is its instructions
+# (scripts/vm --icount, --idle-skips) a second is exact. Elsewhere a second is as long as the emulation takes, and what counts is the passes
+# of `sbpf watch --json >OUTPUT`: one may have looked already when the deed was done, the next one sees it. The supervisor of a
+# run tells of no passes: without OUTPUT nothing is said of its time there.
+time_is_counted() { grep -qsE "ICOUNT=1|CLOCK='?(icount|idle-skips)" /opt/sbpf/vm/settings; }
+uptime_ms() {
+  local up _
+  read -r up _ </proc/uptime
+  echo $((10#${up/./} * 10))
+}
+passes_in() { grep -c '^{"pass"' "$1"; }
+mark() {
+  marked_ms=$(uptime_ms)
+  marked_passes=$([[ -z ${1:-} ]] || passes_in "$1")
+}
+in_time() {
+  local took passes
+  if time_is_counted; then
+    took=$(($(uptime_ms) - marked_ms))
+    if ((took <= 1000)); then ok "$1/within-a-second"; else not_ok "$1/within-a-second" "$took ms"; fi
+  elif [[ -n ${2:-} ]]; then
+    passes=$(($(passes_in "$2") - marked_passes))
+    if ((passes <= 2)); then ok "$1/within-two-passes"; else not_ok "$1/within-two-passes" "$passes passes"; fi
+  fi
+}
+
+# ---- sandboxes that are waited for ----
+# started NAME [OPTION…] -- COMMAND…: `sbpf run` in the background, as process $started; true once its isolation is active, and
+# false once it has ended without. Its status, as JSON, is $started_as.
+started() {
+  local name=$1
+  shift
+  rm -f "$tmp/$name.status"
+  mkfifo "$tmp/$name.status"
+  ${started_by:-sbpf} run --name "$name" --status-fd 3 "$@" 3>"$tmp/$name.status" &
+  started=$!
+  servers+=($started)
+  exec {started_fd}<"$tmp/$name.status"
+  started_as=''
+  read -r -u "$started_fd" started_as # and it stays open: whoever writes more to nobody warns of it
+  [[ $started_as == *'"isolation_active":true'* ]]
+}
+
 # hex NUMBER: its eight bytes, as bpftool takes them
 hex() { printf '%016x' "$1" | sed 's/../& /g' | awk '{ for (i = 8; i > 0; i--) printf "0x%s ", $i }'; }
 json() { python3 -ISc 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
@@ -63,20 +124,20 @@ json() { python3 -ISc 'import json,sys; d=json.load(sys.stdin); print(eval(sys.a
 # is rewritten that another processor runs.
 keep_loaded() {
   printf 'version: 1\nname: keeper\nprocess: {limits: {cpu: 1}}\n' >"$tmp/keeper.yaml"
-  sbpf run -q --name keeper --policy "$tmp/keeper.yaml" -- sleep infinity </dev/null >/dev/null 2>&1 &
-  servers+=($!)
-  within 300 sh -c '[ "$(sbpf status keeper --json 2>/dev/null | jq .isolation_active)" = true ]'
+  started keeper -q --policy "$tmp/keeper.yaml" -- sleep infinity </dev/null >/dev/null 2>&1
 }
 
 # Nothing of sbpf is in the kernel: no pin, no cgroup, no program, no map of ours.
 left_behind() {
-  local left=
+  local left='' programs='' maps='' links=''
   [[ -e $pins ]] && left+=" pins"
   [[ -e ${pins}_new ]] && left+=" pins_new"
   [[ -e $cgroots/sbpf ]] && left+=" cgroup"
-  bpftool prog show 2>/dev/null | grep -q 'name hook_' && left+=" programs"
-  bpftool map show 2>/dev/null | grep -qE 'name (sandboxes|policies|rings|sbpf_)' && left+=" maps"
-  bpftool link show 2>/dev/null | grep -q . && left+=" links"
+  programs=$(bpftool prog show 2>/dev/null) && maps=$(bpftool map show 2>/dev/null) && links=$(bpftool link show 2>/dev/null) ||
+    left+=" what bpftool does not tell"
+  [[ $programs == *'name hook_'* ]] && left+=" programs"
+  [[ $maps =~ name\ (sandboxes|policies|rings|sbpf_) ]] && left+=" maps"
+  [[ -n $links ]] && left+=" links"
   echo "$left"
 }
 nothing_left() { [[ -z $(left_behind) ]]; }

@@ -75,32 +75,32 @@ name: loss-$action
 on_loss: $action
 P
 )
-  sbpf run --name "loss-$action" --policy "$p" -- sleep 1000 2>"$tmp/loss-$action.err" &
-  watching[$action]=$!
-  within 60 grep -q active "$tmp/loss-$action.err"
+  started "loss-$action" --policy "$p" -- sleep 1000 2>"$tmp/loss-$action.err"
+  watching[$action]=$started
   sbpf status "loss-$action" >/dev/null; is "AB-2/$action/active-before" 0 $?
-  sbpf run --name "unsaid-$action" --policy "$p" -- sleep 1000 2>"$tmp/unsaid-$action.err" &
-  watching[unsaid-$action]=$!
-  within 60 grep -q active "$tmp/unsaid-$action.err"
+  started "unsaid-$action" --policy "$p" -- sleep 1000 2>"$tmp/unsaid-$action.err"
+  watching[unsaid-$action]=$started
 done
-sbpf run -q --policy no-network --name each -- sleep 1000 &
-watching[each]=$!
-within 300 sbpf status each >/dev/null 2>&1
+started each -q --policy no-network -- sleep 1000
+watching[each]=$started
 sbpf break-glass --reason "AB-2" --for 30m 2>/dev/null
 for action in freeze kill alert; do
   supervisor=${watching[$action]}
   cg=$(sbpf status "loss-$action" --json | json 'd["cgroup_id"]')
-  bpftool link detach id "$(ids "$cg" cgroup_inet4_connect)"
-  if [[ $action != kill ]]; then # a killed sandbox is soon gone, and its status with it
-    out=$(sbpf status "loss-$action" --json); is "AB-2/$action/status-exit" 3 $?
-    is "AB-2/$action/status-says-so" inactive "$(json 'd["isolation"]' <<<"$out")"
-    has "AB-2/$action/names-the-hook" connect4 "$(json '[x["what"] for x in d["degraded"]]' <<<"$out")"
-  fi
+  link=$(ids "$cg" cgroup_inet4_connect)
+  mark
+  bpftool link detach id "$link"
   case $action in
     freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/loss-freeze/cgroup.events"; is AB-2/freeze/done 0 $? ;;
     kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null"; is AB-2/kill/done 0 $? ;;
     alert) within 10 grep -qi connect4 "$tmp/loss-alert.err"; is AB-2/alert/done 0 $? ;;
   esac
+  in_time "AB-2/$action/done"
+  if [[ $action != kill ]]; then # a killed sandbox is soon gone, and its status with it
+    out=$(sbpf status "loss-$action" --json); is "AB-2/$action/status-exit" 3 $?
+    is "AB-2/$action/status-says-so" inactive "$(json 'd["isolation"]' <<<"$out")"
+    has "AB-2/$action/names-the-hook" connect4 "$(json '[x["what"] for x in d["degraded"]]' <<<"$out")"
+  fi
   sbpf kill "loss-$action" >/dev/null 2>&1
   wait $supervisor 2>/dev/null
 done
@@ -140,14 +140,14 @@ wait "${watching[each]}" 2>/dev/null
 clean
 
 # ---- a dead supervisor's empty sandbox is cleaned up by the next command ----
-sbpf run -q --policy no-network --name dead -- sleep 1000 &
-supervisor=$!
-within 300 sbpf status dead >/dev/null 2>&1
+started dead -q --policy no-network -- sleep 1000
+supervisor=$started
+within 60 grep -q 'populated 1' "$cgroots/sbpf/dead/cgroup.events"
 kill -9 $supervisor
 wait $supervisor 2>/dev/null
 kill -9 "$(cat "$cgroots/sbpf/dead/cgroup.procs")"
 within 30 grep -q 'populated 0' "$cgroots/sbpf/dead/cgroup.events"
-hasnt garbage/list dead "$(sbpf list)"
+quiet garbage/list sbpf list
 is garbage/cgroup no "$([[ -e $cgroots/sbpf/dead ]] && echo yes || echo no)"
 
 # ---- kill -9 of a starting supervisor at random moments ----
@@ -172,8 +172,7 @@ clean
 for i in {1..6}; do (run -- "$probe" connect tcp 127.0.0.1 9 >"$tmp/con$i"; echo "exit $?" >>"$tmp/con$i") & done
 wait
 is concurrent/all-denied "6" "$(grep -lx 1 "$tmp"/con? | wc -l)"
-sbpf run -q --policy no-network --name twin -- sleep 1000 &
-within 300 sbpf status twin >/dev/null 2>&1
+started twin -q --policy no-network -- sleep 1000
 run --name twin -- true 2>/dev/null; is concurrent/name-taken 125 $?
 sbpf kill twin
 wait
@@ -189,9 +188,10 @@ P
 mkdir -p "$cgroots/other.runtime/box"
 # A process of the other runtime's that connects when it is asked to: none of its sockets is open when `attach` looks.
 mkfifo "$tmp/ask" "$tmp/answer"
-sh -c "echo \$\$ >$cgroots/other.runtime/box/cgroup.procs; while read -r _; do $probe connect tcp 127.0.0.1 7001 >$tmp/answer; done <>$tmp/ask" &
+sh -c "echo \$\$ >$cgroots/other.runtime/box/cgroup.procs; while read -r _; do { $probe connect tcp 127.0.0.1 7001; echo exit \$?; } >$tmp/answer; done <>$tmp/ask" &
 loop=$!
-box_connects() { echo >"$tmp/ask"; cat "$tmp/answer"; }
+box_answers() { echo >"$tmp/ask"; paste -sd' ' "$tmp/answer"; } # its errno, and its exit code
+box_connects() { box_answers | cut -d' ' -f1; }
 is attach/control-open 0 "$(box_connects)"
 sbpf attach --cgroup "$cgroots/other.runtime/box" --name box --policy no-network >/dev/null; is attach/exit 0 $?
 is attach/denied 1 "$(box_connects)"
@@ -216,7 +216,7 @@ process: {exec: {deny: [$probe]}}
 P
 )
 sbpf swap box --policy "$p" >/dev/null; is swap/exec-rules-exit 0 $?
-is swap/program-denied "" "$(box_connects 2>/dev/null)"
+is swap/program-denied "exit 126" "$(box_answers 2>/dev/null)"
 sbpf swap box --policy no-network >/dev/null
 is swap/denied-again 1 "$(box_connects)"
 events=$(sbpf events box --json)
@@ -240,10 +240,9 @@ network: {connect: [{address: 127.0.0.1, ports: [$port], protocol: udp}]}
 P
 done
 mkfifo "$tmp/hold"
-sbpf run -q --name swapped --policy "$tmp/only7101.yaml" -- "$probe" hammer 127.0.0.1 7101 7102 <"$tmp/hold" >"$tmp/hammer" &
-hammer=$!
-exec 9>"$tmp/hold"
-within 300 sbpf status swapped >/dev/null 2>&1
+exec 9<>"$tmp/hold"
+started swapped -q --policy "$tmp/only7101.yaml" -- "$probe" hammer 127.0.0.1 7101 7102 <"$tmp/hold" >"$tmp/hammer" 9>&-
+hammer=$started
 swaps=0
 while ((swaps < 30)) && sbpf swap swapped --policy "$tmp/only7102.yaml" >/dev/null && sbpf swap swapped --policy "$tmp/only7101.yaml" >/dev/null; do
   swaps=$((swaps + 2))

@@ -26,7 +26,7 @@ has process/no-capabilities $'CapBnd:\t0000000000000000' "$state"
 has process/no-new-privileges $'NoNewPrivs:\t1' "$state"
 has process/filtered $'Seccomp:\t2' "$state"
 hasnt process/outside sbpf/held "$(cat "/proc/$resolver/cgroup")"
-is process/descriptors "" "$(find "/proc/$resolver/fd" -lname '/*' ! -lname /dev/null ! -lname /run/sbpf-names.lock -printf '%l ')"
+quiet process/descriptors find "/proc/$resolver/fd" -lname '/*' ! -lname /dev/null ! -lname /run/sbpf-names.lock -printf '%l '
 port=$(ss -Hlnup | awk '/sbpf-names/ && $4 ~ /^127/ { sub(/.*:/, "", $4); print $4 }')
 
 # ---- a name opens its addresses, at its ports, once it was asked for ----
@@ -265,11 +265,10 @@ is swap/names-again 0 "$(ask held get a.example 443)"
 # A policy that is wrong, or cannot be enforced, changes nothing.
 sbpf swap held --policy "$(names wrong enforce '{host: "a..example", ports: [1]}')" 2>/dev/null; is swap/wrong 2 $?
 is swap/wrong-changes-nothing 0 "$(ask held get evil.example 443)"
-sbpf run -q --name nameless --policy no-network -- sleep 1000 & nameless=$!
-within 300 sbpf status nameless >/dev/null 2>&1
+started nameless -q --policy no-network -- sleep 1000
 out=$(sbpf swap nameless --policy "$tmp/held.yaml" 2>&1); is swap/without-resolver 125 $?
 has swap/without-resolver-says-why "it has no resolver" "$out"
-sbpf kill nameless; wait $nameless
+sbpf kill nameless; wait $started
 # Under load: what both allow stays open, what neither allows never opens, names are answered all the time.
 for i in $(seq $((whole ? 8 : 3))); do
   sbpf swap held --policy "$tmp/held.yaml" >/dev/null 2>&1 && sbpf swap held --policy "$tmp/other.yaml" >/dev/null 2>&1 || break

@@ -93,7 +93,7 @@ for tool in pip npm git curl python go; do
   is $tool/led hello "$(says "${!tool}" sbpf run -q --policy "$led" --)"
   is $tool/led-through-it yes "$( (($(wc -l <"$tmp/led") > before)) && echo yes)"
   before="$(requests) $(queries)"
-  is $tool/denied "" "$(says "${!tool}" sbpf run -q --policy "$other" --)"
+  is $tool/denied tried "$(says "${!tool}; echo tried" sbpf run -q --policy "$other" --)"
   is $tool/denied-reaches-nobody "$before" "$(requests) $(queries)"
 done
 kill_all

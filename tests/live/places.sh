@@ -128,11 +128,10 @@ before=$(cat /proc/self/mountinfo)
 in_box true
 is stay/the-hosts-mounts "$before" "$(cat /proc/self/mountinfo)"
 # The supervisor is back where it was; only the program is in the new namespaces.
-sbpf run -q --policy "$plain" --name where -- sleep 100 </dev/null &
-servers+=($!)
-within 300 sh -c 'sbpf status where --json 2>/dev/null | jq -e ".processes >= 1"' >/dev/null
+started where -q --policy "$plain" -- sleep 100 </dev/null
+within 60 grep -q 'populated 1' "$cgroots/sbpf/where/cgroup.events"
 for ns in mnt ipc; do
-  is "stay/supervisor-$ns" "$(readlink /proc/self/ns/$ns)" "$(readlink /proc/$!/ns/$ns)"
+  is "stay/supervisor-$ns" "$(readlink /proc/self/ns/$ns)" "$(readlink /proc/$started/ns/$ns)"
   pid=$(head -1 "$cgroots/sbpf/where/cgroup.procs")
   is "stay/program-$ns-is-its-own" no "$([[ $(readlink "/proc/$pid/ns/$ns") == "$(readlink /proc/self/ns/$ns)" ]] && echo yes || echo no)"
 done
@@ -141,9 +140,9 @@ is stay/still-active true "$(sbpf status where --json | jq .isolation_active)"
 # A mount of the host's appears inside, where mounts are shared (as systemd makes them).
 mount --make-rshared /
 mkdir -p /srv/late
-sbpf run -q --policy "$plain" --name late -- sh -c 'until test -e /srv/late/here; do sleep 0.1; done; echo seen' </dev/null >"$tmp/late" &
-late=$!
-within 300 sh -c 'sbpf status late --json 2>/dev/null | jq -e ".processes >= 1"' >/dev/null
+started late -q --policy "$plain" -- sh -c 'until test -e /srv/late/here; do sleep 0.1; done; echo seen' </dev/null >"$tmp/late"
+late=$started
+within 60 grep -q 'populated 1' "$cgroots/sbpf/late/cgroup.events"
 mount -t tmpfs late /srv/late
 touch /srv/late/here
 within 300 grep -q seen "$tmp/late"; is stay/later-mounts-appear 0 $?

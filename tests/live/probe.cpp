@@ -4,7 +4,7 @@
 //   probe scan LAST                         LC-1: ports 1 to LAST of five loopback addresses, TCP and UDP; prints what is
 //                                           not refused with EPERM as "PROTO ADDRESS PORT", then "scanned N"
 //   probe listen tcp|udp ADDRESS PORT FILE  serves until killed; appends a line to FILE per connection or datagram
-//   probe storm N COMMAND…                  runs COMMAND N times, one after another; prints how many exited 0
+//   probe storm N COMMAND…                  runs COMMAND N times, one after another; prints "exit 0: N, exit 1: N, other: N"
 //   probe hammer ADDRESS A B                connects to ports A and B in turn until its standard input ends; prints
 //                                           "a N b N both N neither N other N"
 #include <arpa/inet.h>
@@ -101,17 +101,22 @@ int listen_on(int type, const Endpoint& on, const char* file) {
   }
 }
 
-bool run_once(char** command) {
+// Its exit code; 127 if it did not run, 128 if it ended otherwise.
+int run_once(char** command) {
   pid_t pid = 0;
   int status = 0;
-  if (::posix_spawn(&pid, command[0], nullptr, nullptr, command, environ) != 0) return false;
-  return ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (::posix_spawn(&pid, command[0], nullptr, nullptr, command, environ) != 0) return 127;
+  return ::waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 128;
 }
 
 int storm(int runs, char** command) {
-  int good = 0;
-  for (int i = 0; i < runs; i++) good += run_once(command) ? 1 : 0;
-  std::printf("good %d of %d\n", good, runs);
+  int zero = 0, one = 0;
+  for (int i = 0; i < runs; i++) {
+    const int code = run_once(command);
+    zero += code == 0 ? 1 : 0;
+    one += code == 1 ? 1 : 0;
+  }
+  std::printf("exit 0: %d, exit 1: %d, other: %d\n", zero, one, runs - zero - one);
   return 0;
 }
 

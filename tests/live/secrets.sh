@@ -16,8 +16,8 @@ done
 sum() { sha256sum <"$1" | cut -d' ' -f1; }
 echo "$tmp/cores/core.%e.%p" >/proc/sys/kernel/core_pattern
 ulimit -c unlimited
-python3 "$look" watch "$tmp/watched" $src/real $src/piped $src/planted >"$tmp/watching" &
-servers+=($!)
+python3 "$look" watch "$tmp/watched" $src/real $src/piped $src/planted >"$tmp/watching" & watcher=$!
+servers+=($watcher)
 within 60 test -s "$tmp/watching"
 touch "$tmp/watched"
 
@@ -71,7 +71,7 @@ within 60 held $supervisor $src/piped; is core/control-holds-it-now 0 $?
 is core/locked yes "$(awk '/VmLck/ && $2 > 0 { print "yes" }' /proc/$supervisor/status)"
 kill -SEGV $supervisor
 wait $supervisor 2>/dev/null; is core/killed 139 $?
-is core/none-while-it-holds "" "$(compgen -G "$tmp/cores/core*")"
+none core/none-while-it-holds compgen -G "$tmp/cores/core*"
 exec {fifo}>&-
 
 # ---- what is wrong with a source stops it, and nothing runs ----
@@ -146,7 +146,7 @@ sbpf events secret-box --json >"$tmp/logs/events-json" 2>&1
 at=/proc/$pid/root/run/sbpf/secrets/KEY
 is others/host-root-can "$(sum $src/real)" "$(sum $at)"
 is others/host-root-by-namespace "$(sum $src/real)" "$(nsenter -t "$pid" -m sha256sum /run/sbpf/secrets/KEY | cut -d' ' -f1)"
-is others/not-in-the-hosts-namespace "" "$(ls /run/sbpf/secrets)"
+quiet others/not-in-the-hosts-namespace ls -A /run/sbpf/secrets
 cat >"$tmp/attack" <<P
 ls -A /run/sbpf/secrets
 cat $at /proc/$pid/environ
@@ -164,10 +164,10 @@ is others/a-second-uid end "$(setpriv --reuid 1000 --regid 1000 --clear-groups b
 # ---- sbpf's memory and maps, which its guards open for break-glass only ----
 sbpf break-glass --reason "to look for a secret" --for 30m 2>/dev/null
 held() { python3 "$look" memory "$1" "$2" 2>&1; }
-is supervisor/forgot-the-file "" "$(held $supervisor $src/real)"
-is supervisor/forgot-stdin "" "$(held $supervisor $src/piped)"
+quiet supervisor/forgot-the-file held $supervisor $src/real
+quiet supervisor/forgot-stdin held $supervisor $src/piped
 has supervisor/control-memory "memory" "$(held $supervisor "$tmp/known")"
-is supervisor/maps "" "$(python3 "$look" sweep "$tmp" $src/real $src/piped)"
+quiet supervisor/maps python3 "$look" sweep "$tmp" $src/real $src/piped
 has supervisor/control-maps map "$(python3 "$look" sweep "$tmp/logs" "$tmp/known")"
 sbpf break-glass --close 2>/dev/null
 
@@ -176,15 +176,20 @@ kill -SEGV $supervisor
 wait $supervisor 2>/dev/null
 is core/of-the-supervisor yes "$(compgen -G "$tmp/cores/core.sbpf.*" >/dev/null && echo yes || echo no)"
 is core/the-sandbox-goes-on yes "$([[ -d /proc/$pid ]] && echo yes || echo no)"
+mounted_by() { grep -ls 'sbpf/secrets' /proc/[0-9]*/mountinfo; echo looked; }
+has gone/control-mounted "/proc/$pid/mountinfo" "$(mounted_by)"
 sbpf kill secret-box >/dev/null 2>&1
-is gone/no-mount-left "" "$(grep -l 'sbpf/secrets' /proc/[0-9]*/mountinfo 2>/dev/null)"
+is gone/no-mount-left looked "$(mounted_by)"
 sbpf unload >/dev/null 2>&1 # after break-glass nothing starts otherwise
 is program/credential "$(sum $src/real)" "$(CREDENTIALS_DIRECTORY=$src/credentials sbpf run -q --policy "$tmp/one.yaml" -- sh -c 'sha256sum <$KEY_FILE' </dev/null 2>>"$tmp/logs/refused" | cut -d' ' -f1)"
 
 # ---- all the while, nowhere ----
-is nowhere/processes "" "$(grep -v planted "$tmp/watched")"
-is nowhere/places "" "$(python3 "$look" sweep /tmp $src/real $src/piped)"
-is nowhere/run "" "$(grep -rlaF -f $src/real -f $src/piped /run /var/log /var/tmp /dev/shm 2>/dev/null)"
+kill -0 $watcher; is nowhere/watched-to-the-end 0 $?
+none nowhere/processes grep -v planted "$tmp/watched"
+quiet nowhere/places python3 "$look" sweep /tmp $src/real $src/piped
+cp $src/planted /run/planted
+is nowhere/run /run/planted "$(grep -rlaF -f $src/real -f $src/piped -f $src/planted /run /var/log /var/tmp /dev/shm 2>/dev/null)"
+rm /run/planted
 clean
 is left-behind "" "$(left_behind)"
 rm -rf $src

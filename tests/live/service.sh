@@ -293,7 +293,7 @@ kill -TERM $daemon
 wait $daemon; is end/code 0 $?
 has end/told STOPPING=1 "$(tr -d '\0' <"$tmp/notify")"
 is end/no-socket no "$([[ -e $socket ]] && echo yes || echo no)"
-is end/no-leftovers "" "$(pgrep -f 'sbpf watch')"
+none end/no-leftovers pgrep -f 'sbpf watch'
 rmdir "$box"
 cp "$tmp/log" /dev/stderr
 end_all

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What host root could try on sbpf's own objects, one a call; prints the errno, 0 if it succeeded.
 //   tamper link-create CGROUP PIN            makes a link of nobody's; prints its number
+//   tamper answer CGROUP PIN ADDRESS ERRNO   pins a program that answers connects to the IPv4 address with the errno, whatever
+//                                            the programs of cgroups below said; 0 allows them
 //   tamper link-detach ID                    of the link with this number
 //   tamper link-update ID                    has it run a program that allows everything, with the storage of the one before
 //                                            if that can be opened: newer kernels replace none by one without
@@ -14,6 +16,7 @@
 //   tamper move-mount|rename PATH PATH       tamper unlink|rmdir PATH
 //   tamper ptrace|vm-write PID               tamper getfd PID FD
 // -1: what is to be tampered with is not there.
+#include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <fcntl.h>
@@ -29,9 +32,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -82,6 +87,29 @@ int link_create(const std::string& cgroup, const std::string& pin) {
   std::uint32_t size = sizeof info;
   if (!link || bpf_obj_pin(link.get(), pin.c_str()) != 0) return -1;
   return bpf_obj_get_info_by_fd(link.get(), &info, &size) == 0 ? static_cast<int>(info.id) : -1;
+}
+
+// It runs after the programs of the cgroups below, and sets what the system call returns.
+int answer(const std::string& cgroup, const std::string& pin, const std::string& address, const std::string& error) {
+  in_addr wanted{};
+  if (::inet_pton(AF_INET, address.c_str(), &wanted) != 1) return EINVAL;
+  const auto value = static_cast<std::int32_t>(number(error));
+  const std::int16_t user_ip4 = offsetof(bpf_sock_addr, user_ip4);
+  const bpf_insn code[] = {{BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1, user_ip4, 0},
+                           {BPF_JMP32 | BPF_JNE | BPF_K, BPF_REG_2, 0, 4, static_cast<std::int32_t>(wanted.s_addr)},
+                           {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, -value},
+                           {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_set_retval},
+                           {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, value == 0 ? 1 : 0},
+                           {BPF_JMP | BPF_EXIT, 0, 0, 0, 0},
+                           {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1},
+                           {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  const Fd directory(::open(cgroup.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_CGROUP_INET4_CONNECT);
+  const Fd program(bpf_prog_load(BPF_PROG_TYPE_CGROUP_SOCK_ADDR, "answer", "GPL", code, std::size(code), &options));
+  if (!program) return errno;
+  LIBBPF_OPTS(bpf_link_create_opts, where);
+  const Fd link(bpf_link_create(program.get(), directory.get(), BPF_CGROUP_INET4_CONNECT, &where));
+  return link ? result(bpf_obj_pin(link.get(), pin.c_str())) : errno;
 }
 
 int link_update(const std::string& id) {
@@ -191,6 +219,7 @@ int carry_out(const Words& w) {
     return link ? result(bpf_link_detach(link.get())) : -1;
   }
   if (what == "link-create") return link_create(one, two);
+  if (what == "answer") return w.size() == 5 ? answer(one, two, w[3], w[4]) : -1;
   if (what == "link-update") return link_update(one);
   if (what == "prog-detach") {
     Fd cgroup(::open(one.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)), program(bpf_prog_get_fd_by_id(number(two)));

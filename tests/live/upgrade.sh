@@ -77,6 +77,16 @@ is stranger/upgrade 125 "$(code "$new" upgrade)"
 has stranger/says "another executable loaded" "$(said)"
 is layout/hand-over 125 "$(code sbpf hand-over "$foreign")"
 has layout/says "lay out their maps otherwise" "$(said)"
+# Whoever else may write the file, or its owner, would be the agent.
+for mode in 775 757; do
+  install -m $mode "$new" "$tmp/writable"
+  is "writable/$mode" 125 "$(code sbpf hand-over "$tmp/writable")"
+  has "writable/$mode/says" "is not a file that only root may write" "$(said)"
+done
+install -m 755 -o 1000 "$new" "$tmp/writable"
+is writable/by-its-owner 125 "$(code sbpf hand-over "$tmp/writable")"
+has writable/by-its-owner/says "is not a file that only root may write" "$(said)"
+is writable/is-no-agent 125 "$(code "$tmp/writable" status box)"
 is same/upgrade 0 "$(code sbpf upgrade)"
 has same/says "in force already" "$(said)"
 is hand-over 0 "$(code sbpf hand-over "$new")"

@@ -40,7 +40,7 @@ name: files
 filesystem: {default: read, deny: [$tmp/hidden]}
 P
 is files/control hidden "$(user cat "$tmp/hidden")"
-is files/denied "" "$(user sbpf run -q --policy "$tmp/files.yaml" -- cat "$tmp/hidden" 2>/dev/null)"
+is files/denied "cat: $tmp/hidden: Permission denied" "$(user sbpf run -q --policy "$tmp/files.yaml" -- cat "$tmp/hidden" 2>&1)"
 is files/others out "$(user sbpf run -q --policy "$tmp/files.yaml" -- echo out 2>/dev/null)"
 mkdir $cgroots/few
 echo +pids >$cgroots/cgroup.subtree_control
@@ -98,7 +98,7 @@ inside/first 201 True
 inside/again 400 process_unfit
 limit/3 429 too_many_runs
 W
-is refuse/strangers-live "" "$(grep -h sbpf/u4242 /proc/1/cgroup /proc/$daemon/cgroup)"
+none refuse/strangers-live grep -h sbpf/u4242 /proc/1/cgroup /proc/$daemon/cgroup
 
 # ---- owners ----
 user sbpf run -q --name mine -- sleep 7178 2>/dev/null &
@@ -139,7 +139,7 @@ within 20 gone u4242-killed; is killed/gone 0 $?
 is killed/soon 0 "$(((${EPOCHREALTIME/./} - before) / 5000000))"
 echo "gone after $((${EPOCHREALTIME/./} - before)) us" >&2
 # shellcheck disable=SC2086
-is killed/processes "" "$(ps -o pid= $inside)"
+none killed/processes ps -o pid= $inside
 
 user sbpf run -q --name own -- sh -c 'setsid sleep 7180 & sleep 7180' 2>"$tmp/err" &
 client=$!

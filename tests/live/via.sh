@@ -48,7 +48,7 @@ keep_loaded
 
 # ---- clients that know of no proxy ----
 is control/page served "$(sbpf run -q --policy "$plain" -- curl -s http://127.0.0.1:7003/page)"
-is control/proxy-had-none "" "$(led 7000 .origin.port)"
+is control/proxy-had-none 1 "$(wc -l <"$tmp/proxy.7000")" # the line that says it is ready
 is curl/page served "$(sbpf run -q --name curl --policy "$through" -- curl -s --noproxy '*' http://127.0.0.1:7003/page)"
 is curl/origin 127.0.0.1:7003 "$(led 7000 '"\(.origin.address):\(.origin.port)"')"
 is curl/proxy 127.0.0.1:7000 "$(led 7000 '"\(.proxy.address):\(.proxy.port)"')"
@@ -57,7 +57,7 @@ is python/page served "$(sbpf run -q --policy "$through" -- python3 -c '
 import urllib.request
 print(urllib.request.urlopen("http://127.0.0.1:7003/page").read().decode().strip())')"
 is python/origin 7003 "$(led 7000 .origin.port | tail -1)"
-is proxy-itself/refused 7 "$(sbpf run -q --policy "$through" -- curl -s -o /dev/null http://127.0.0.1:7000/; echo $?)"
+is proxy-itself/refused 1 "$(sbpf run -q --policy "$through" -- "$probe" connect tcp 127.0.0.1 7000)"
 out=$(sbpf explain --policy "$through" connect 127.0.0.5:7001); has explain/names-the-proxy "via: {address: 127.0.0.1, port: 7000}" "$out"
 
 # ---- sockets: led, not led, over IPv6 ----
