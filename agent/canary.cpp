@@ -10,8 +10,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "agent/canary_ops.h"
+#include "agent/sandbox.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -56,14 +58,31 @@ bool in_host_pid_namespace() {
   return ::stat("/proc/self/ns/pid", &info) == 0 && info.st_ino == 0xEFFFFFFC;  // PROC_PID_INIT_INO
 }
 
-CanaryReport judge(const RawReport& raw, const policy::Image& image, std::uint32_t flags) {
+// Does this policy let the canary's probe pass?
+bool lets_probe_pass(const policy::Image& image) {
+  const policy::NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_UDP, *policy::parse_address("192.0.2.1"), canary::kPolicyProbePort};
+  return (image.header().flags & SBPF_POLICY_AUDIT) != 0 || policy::allows(image, query);
+}
+
+// The probe passes only if the policies of all sandboxes above this one let it, too. One whose policy cannot be read denies.
+bool passes_above(const Kernel& kernel, const Cgroup& cgroup) {
+  std::filesystem::path path = cgroup.path();
+  for (std::uint32_t level = cgroup.level(); level > 1; level--) {
+    path = path.parent_path();
+    const auto above = Cgroup::open(path);
+    if (!above || !find_record(kernel, above->id())) continue;
+    const auto image = read_policy(kernel, above->id());
+    if (!image || !lets_probe_pass(*image)) return false;
+  }
+  return true;
+}
+
+CanaryReport judge(const RawReport& raw, bool passes, std::uint32_t flags) {
   CanaryReport report;
   report.hooks = raw.hooks;
   report.flags = flags;
   report.allowed_ok = raw.allowed_errno == 0;
-  policy::NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_UDP, *policy::parse_address("192.0.2.1"), canary::kPolicyProbePort};
-  const bool audit = (image.header().flags & SBPF_POLICY_AUDIT) != 0;
-  report.policy_ok = (raw.policy_errno != EPERM) == (audit || policy::allows(image, query));
+  report.policy_ok = (raw.policy_errno != EPERM) == passes;
   for (const Hook& hook : proven_of(flags)) {
     if (report.hooks[hook.id] != CanaryVerdict::not_denied) continue;
     report.detail += (report.detail.empty() ? "" : ", ") + std::string(hook.name) + " (" +
@@ -113,7 +132,7 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
     return fail("canary", "the canary gave no answer" + end, "the sandbox's cgroup may be frozen or at a limit",
                 WIFSIGNALED(status) && in_time ? ECANCELED : EIO);
   }
-  return judge(raw, image, flags);
+  return judge(raw, lets_probe_pass(image) && passes_above(kernel, cgroup), flags);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ struct CanaryReport {
   std::array<CanaryVerdict, SBPF_HOOK_COUNT> hooks{};  // unreachable: the kernel lacks the protocol (IPv6 off)
   std::uint32_t flags = 0;  // of the sandbox
   bool allowed_ok = false;  // what every policy allows was allowed
-  bool policy_ok = false;   // an endpoint got the verdict that the published policy gives it
+  bool policy_ok = false;   // an endpoint got the verdict of the published policy and of those of the sandboxes above
   std::string detail;       // what went wrong, for a person; empty if nothing
   bool ok() const;
 };

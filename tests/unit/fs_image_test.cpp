@@ -321,6 +321,32 @@ TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights) {
   EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/b/m"), "2 - ruled by 0");
 }
 
+// Each place has a right that the other has not: what both have is left, whichever comes first.
+TEST(FilesystemImage, a_root_that_is_mounted_to_be_run_and_to_be_written_is_only_read) {
+  for (const auto& [run, write] : {std::pair{"/a", "/b"}, std::pair{"/b", "/a"}}) {
+    const Policy policy = policy_of("  read: [" + std::string(run) + "]\n  write: [" + write + "]\nprocess:\n  exec: {allow: [" +
+                                    run + "]}\n");
+    Host host;
+    for (const char* path : {"/a/m", "/b/m"}) {
+      host.make(path);
+      host.mounts.insert(path);
+    }
+    const auto rights_at = [&](const char* path) {
+      const Image image = compiled(policy, host.view(policy));
+      const auto found = image.entries.find(fs_inode_key(host.inodes.at(path)));
+      EXPECT_NE(found, image.entries.end());
+      sbpf_fs_node node{};
+      if (found != image.entries.end()) std::memcpy(&node, &found->second, sizeof node);
+      return node.rights;
+    };
+    const std::string run_mount = std::string(run) + "/m", write_mount = std::string(write) + "/m";
+    EXPECT_EQ(rights_at(run_mount.c_str()), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_EXEC));
+    EXPECT_EQ(rights_at(write_mount.c_str()), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE));
+    for (const char* path : {"/a/m", "/b/m"}) host.inodes[path] = {9000, 3, 0};
+    EXPECT_EQ(rights_at("/a/m"), static_cast<__u32>(SBPF_FS_READ));
+  }
+}
+
 TEST(FilesystemRefused, more_names_than_can_be_watched) {
   const Policy policy = policy_of("  write: [/w]\n  deny: [/w/1/2/3/4/5]\n");
   Host host;

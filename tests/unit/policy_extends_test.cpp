@@ -40,6 +40,8 @@ const Files kFiles = {
     {"files", "filesystem: {default: read, read: [/usr], write: [/w], deny: [/w/no]}\n"},
     {"more_files", "filesystem: {write: [/usr], protect: [/w/tests]}\n"},
     {"none", "network: none\n"},
+    {"peers", "network: {unix: [/run/peer, \"@abstract\"], connect: [{host: a.example, ports: [443]}], dns: {resolver: 127.0.0.53}, "
+              "dangerously_allow_metadata: true, record_flows: true}\n"},
     {"all", "network: {dangerously_allow_all: true}\n"},
     {"loop1", "extends: [loop2]\n"},
     {"loop2", "extends: [loop1]\n"},
@@ -78,6 +80,16 @@ TEST(Extends, network_none_drops_what_came_before) {
   EXPECT_EQ(network_of(policy_of("extends: [a, b]\nnetwork: none", kFiles)), nothing);
   EXPECT_EQ(network_of(policy_of("extends: [a, b, none]", kFiles)), nothing);
   EXPECT_EQ(network_of(policy_of("extends: [all]\nnetwork: none", kFiles)), nothing);
+  const Policy peers = policy_of("extends: [peers]", kFiles);
+  ASSERT_EQ(peers.network.unix_peers.size(), 2u);
+  for (const char* text : {"extends: [peers]\nnetwork: none", "extends: [peers, none]"}) {
+    const Policy none = policy_of(text, kFiles);
+    EXPECT_TRUE(none.network.unix_peers.empty()) << text;
+    EXPECT_TRUE(none.network.hosts.empty()) << text;
+    EXPECT_FALSE(none.network.dangerously_allow_metadata) << text;
+    EXPECT_FALSE(none.network.record_flows) << text;
+    EXPECT_EQ(canonical(none), canonical(policy_of("network: none", {}))) << text;
+  }
   EXPECT_EQ(network_of(policy_of("extends: [none, a]", kFiles)), network_of(policy_of("extends: [a]", kFiles)));
 }
 

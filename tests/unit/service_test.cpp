@@ -72,11 +72,14 @@ TEST(Requests, BodiesAreStrict) {
   EXPECT_TRUE(parse_change(R"({"policy_text": "version: 1"})", Asks::swap));
   for (const char* body : {"", "[]", "{", R"({"cgroup": "/c", "name": "n"})", R"({"cgroup": "c", "name": "n", "policy": "p"})",
                            R"({"cgroup": "/c", "name": "--all", "policy": "p"})", R"({"cgroup": "/c", "name": "n", "policy": "../p"})",
+                           R"({"cgroup": "/c", "name": "a/b", "policy": "p"})", R"({"cgroup": "/c", "name": "a/", "policy": "p"})",
+                           R"({"cgroup": "/c", "name": "n", "policy": "a/b"})", R"({"cgroup": "/c", "name": "n", "policy": "a/../p"})",
                            R"({"cgroup": "/c", "name": "n", "policy": "p.yaml"})", R"({"cgroup": "/c", "name": "n", "policy": "p", "x": "y"})",
                            R"({"cgroup": "/c", "name": "n", "policy": "p", "policy": "q"})", R"({"cgroup": "/c", "name": "n", "policy": 1})",
                            R"({"cgroup": "/c", "name": "n", "policy": "p", "policy_text": "t"})", "{\"cgroup\": \"/c\\u0000\", \"name\": \"n\", \"policy\": \"p\"}"})
     EXPECT_EQ(parse_change(body, Asks::attach).error().code, "bad_body") << body;
   EXPECT_FALSE(parse_change(R"({"policy": "p", "cgroup": "/c"})", Asks::swap));
+  EXPECT_EQ(parse_change(R"({"policy": "a/b"})", Asks::swap).error().code, "bad_body");
 }
 
 TEST(Requests, BodiesOfRunsAreStrict) {
@@ -92,7 +95,9 @@ TEST(Requests, BodiesOfRunsAreStrict) {
                                  std::string(R"({"pid": "1", "policy": "p"})"), std::string(R"({"pid": 1.5, "policy": "p"})"),
                                  std::string(R"({"pid": 4294967297, "policy": "p"})"), std::string(R"({"pid": 1})"), std::string(R"({"pid": 1, "pid": 2, "policy": "p"})"),
                                  std::string(R"({"pid": 1, "policy": "../p"})"), std::string(R"({"pid": 1, "policy": "p", "name": "a.b"})"),
-                                 std::string(R"({"pid": 1, "policy": "p", "name": "../a"})"), std::string(R"({"pid": 1, "policy": "p", "name": ""})"),
+                                 std::string(R"({"pid": 1, "policy": "p", "name": "../a"})"),
+                                 std::string(R"({"pid": 1, "policy": "p", "name": "a/b"})"), std::string(R"({"pid": 1, "policy": "a/b"})"),
+                                 std::string(R"({"pid": 1, "policy": "p", "name": ""})"),
                                  std::string(R"({"pid": 1, "policy": "p", "cgroup": "/x"})"), R"({"pid": 1, "policy": "p", "name": ")" + longest + "a\"}"})
     EXPECT_EQ(parse_change(body, Asks::run).error().code, "bad_body") << body;
   EXPECT_FALSE(parse_change(R"({"pid": 1, "policy": "p"})", Asks::swap));

@@ -43,6 +43,11 @@ class Bystander : public Receiver {
     char nothing = 0;
     if (read(ready[0], &nothing, 1) != 0) throw Failure{EIO, "bystander"};  // it has closed all, the pipe as well
     close(ready[0]);
+    if (kind_ == Victim::bystander_resume) {
+      must(kill(pid_, SIGSTOP), "kill");
+      siginfo_t info{};
+      must(waitid(P_PID, static_cast<id_t>(pid_), &info, WSTOPPED), "waitid");
+    }
     if (kind_ == Victim::bystander_socket) {
       must(dup2(connection_.get(), kInheritance), "dup2");
       receive_at(Fd(must(dup(server_side_.get()), "dup")));
@@ -91,13 +96,17 @@ class Bystander : public Receiver {
 
   bool harmed() const {
     if (kind_ == Victim::bystander_memory) return std::memcmp(memory_, token_.data(), 8) == 0;
-    if (kind_ == Victim::bystander_life) {
-      siginfo_t info{};
-      return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
-    }
+    if (kind_ == Victim::bystander_life) return became(WEXITED);
+    if (kind_ == Victim::bystander_stop) return became(WSTOPPED);
+    if (kind_ == Victim::bystander_resume) return became(WCONTINUED);
     char byte = 0;  // its connection: reset or ended
     const ssize_t got = recv(server_side_.get(), &byte, 1, MSG_DONTWAIT);
     return got == 0 || (got < 0 && errno != EAGAIN);
+  }
+
+  bool became(int state) const {
+    siginfo_t info{};
+    return waitid(P_PID, static_cast<id_t>(pid_), &info, state | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
   }
 
   Victim kind_;
@@ -111,8 +120,8 @@ class Bystander : public Receiver {
 }  // namespace
 
 std::unique_ptr<VictimState> make_bystander_victim(Victim kind, const Scene& scene) {
-  if (kind == Victim::bystander_memory || kind == Victim::bystander_life || kind == Victim::bystander_socket ||
-      kind == Victim::diag_connection)
+  if (kind == Victim::bystander_memory || kind == Victim::bystander_life || kind == Victim::bystander_stop ||
+      kind == Victim::bystander_resume || kind == Victim::bystander_socket || kind == Victim::diag_connection)
     return std::make_unique<Bystander>(scene, kind);
   return nullptr;
 }

@@ -39,7 +39,8 @@ Ends make_input(Command& command) {
           "socketpair");
       return {Fd(ends[1]), Fd(ends[0])};
     case Stdin::tcp4:
-      return {Fd(), std::move(command.tcp_input)};
+    case Stdin::file:
+      return {Fd(), std::move(command.given_input)};
   }
   return {};
 }
@@ -141,7 +142,7 @@ std::string Process::errors() const {
 }
 
 int run_command(const std::vector<std::string>& argv, std::string* errors) {
-  Process process({.argv = argv, .input = Stdin::pipe, .tcp_input = Fd(), .inheritance = -1, .cgroup = {}});
+  Process process({.argv = argv, .input = Stdin::pipe, .given_input = Fd(), .inheritance = -1, .cgroup = {}});
   const int code = process.finish(std::chrono::minutes(2));
   if (errors) *errors = process.errors();
   return code;

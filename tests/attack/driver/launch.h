@@ -14,7 +14,7 @@ namespace attack::driver {
 struct Command {
   std::vector<std::string> argv;
   Stdin input = Stdin::pipe;
-  Fd tcp_input;          // for Stdin::tcp4
+  Fd given_input;        // for Stdin::tcp4 and file
   int inheritance = -1;  // stays open across exec
   std::string cgroup;    // joined before exec; empty: where the driver is
 };

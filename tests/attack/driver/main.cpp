@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--list] [--uid N] [--profile NAME] [--on-host]
+// attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--nested] [--list] [--uid N]
+//             [--profile NAME] [--on-host]
 // Runs every attack three times: without a sandbox, allowed, denied; and denied by a profile. Exit code 1 if any run was not as it must be.
+// With --nested: those of driver/nested.cpp, in a sandbox within a sandbox, of which both or one allow the attack.
 // `--only network/`, `--only filesystem/`, `--only process/` and `--only exec/` take one corpus.
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -13,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/attack/driver/nested.h"
 #include "tests/attack/driver/phases.h"
 #include "tests/attack/driver/shard.h"
 #include "tests/attack/lib/files.h"
@@ -24,6 +27,7 @@ namespace {
 
 struct Options {
   bool controls_only = false;  // needs no sbpf
+  bool nested = false;
   bool list = false;
   bool on_host = false;  // leave out what changes the machine for everyone
   std::string only;
@@ -35,11 +39,12 @@ struct Options {
 
 int usage() {
   std::fputs(
-      "usage: attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--list] [--uid N]\n"
-      "                   [--profile NAME] [--on-host]\n"
+      "usage: attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--nested] [--list]\n"
+      "                   [--uid N] [--profile NAME] [--on-host]\n"
       "  --controls-only  only the runs without a sandbox\n"
       "  --shard I/N      of the attacks that the other options select, those whose index modulo N is I\n"
       "  --turns N        N kernels share the runs under a policy that allows the attack: 6.1, newer ones, 6.12\n"
+      "  --nested         some attacks from a sandbox within a sandbox, in place of the three runs\n"
       "  --profile NAME   also run each under this profile, as uid 0 and as uid 1000: any refusal will do\n"
       "  --uid N          attackers run as this user; attacks that need root are left out\n"
       "  --on-host        leave out attacks whose control changes the machine for everyone\n",
@@ -57,6 +62,13 @@ std::vector<const Attack*> selection(const Options& options) {
   std::vector<const Attack*> all;
   for (const Attack& attack : attacks())
     if (selected(attack, options)) all.push_back(&attack);
+  return share_of(all, options.shard);
+}
+
+std::vector<NestedAttack> nested_selection(const Options& options) {
+  std::vector<NestedAttack> all;
+  for (const NestedAttack& nested : nested_attacks())
+    if (selected(*nested.attack, options)) all.push_back(nested);
   return share_of(all, options.shard);
 }
 
@@ -112,6 +124,22 @@ void run_all(const Host& host, const Attack& attack, const Options& options, Rep
   }
 }
 
+void run_nested(const Host& host, const NestedAttack& chosen, const Options& options, Report& report) {
+  load_modules(chosen.attack->spec.modules);
+  const Verdict open = control(host, *chosen.attack);
+  report(*chosen.attack, "nested-control-open", open);
+  if (options.controls_only) return;
+  for (const NestedCase& each : nested_cases(chosen))
+    report(*chosen.attack, each.name, open.kind == Verdict::Kind::skip ? open : nested(host, *chosen.attack, each.nesting));
+}
+
+void list(const Options& options) {
+  if (options.nested)
+    for (const NestedAttack& each : nested_selection(options)) std::puts(each.attack->full_name().c_str());
+  else
+    for (const Attack* attack : selection(options)) std::puts(attack->full_name().c_str());
+}
+
 // Nothing if the command line is wrong.
 std::optional<Options> parse(int argc, char** argv) {
   Options options;
@@ -119,6 +147,8 @@ std::optional<Options> parse(int argc, char** argv) {
     const std::string word = argv[i];
     if (word == "--controls-only") {
       options.controls_only = true;
+    } else if (word == "--nested") {
+      options.nested = true;
     } else if (word == "--list") {
       options.list = true;
     } else if (word == "--on-host") {
@@ -149,14 +179,17 @@ int main(int argc, char** argv) {
   if (!parsed) return usage();
   const Options& options = *parsed;
   std::signal(SIGPIPE, SIG_IGN);
-  if (options.list) {
-    for (const Attack* attack : selection(options)) std::puts(attack->full_name().c_str());
-    return 0;
-  }
   Report report;
   try {
+    if (options.list) {
+      list(options);
+      return 0;
+    }
     const Host host = find_host(options.uid);
-    for (const Attack* attack : selection(options)) run_all(host, *attack, options, report);
+    if (options.nested)
+      for (const NestedAttack& each : nested_selection(options)) run_nested(host, each, options, report);
+    else
+      for (const Attack* attack : selection(options)) run_all(host, *attack, options, report);
     clean_up(host);
   } catch (const Failure& failure) {
     std::fprintf(stderr, "attack_test: %s: %s\n", failure.step.c_str(), std::strerror(failure.error));

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "tests/attack/driver/sandbox.h"
+#include "tests/attack/driver/run.h"
 
 namespace attack::driver {
 
@@ -19,5 +19,8 @@ Verdict control(const Host& host, const Attack& attack);
 Verdict allowed(const Host& host, const Attack& attack);
 // In a sandbox whose policy does not: the exact errno at the exact step, and a victim that noticed nothing.
 Verdict denied(const Host& host, const Attack& attack);
+
+// In two sandboxes, one within the other: it succeeds if both policies allow it, else it is as in denied().
+Verdict nested(const Host& host, const Attack& attack, const Nesting& nesting);
 
 }  // namespace attack::driver

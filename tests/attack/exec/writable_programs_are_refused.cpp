@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // deny_writable: what the attacker may write, it may not run.
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cstring>
 
 #include "tests/attack/lib/process.h"
 #include "tests/attack/lib/programs.h"
@@ -14,6 +17,21 @@ namespace {
 void admin_writable(const FileScene& s) {
   admin_program(s, s("workspace/dir/program"));
   admin_code(s, s("workspace/dir/code"));
+}
+
+// One file system in a place whose programs may be run, and in one that may be written.
+void admin_mounted_twice(const FileScene& s) {
+  admin_mkdir(s("workspace/ro/tools"));
+  admin_mkdir(s("workspace/store"));
+  must(mount("none", s("workspace/store").c_str(), "tmpfs", 0, "mode=0755"), "admin mount");
+  admin_program(s, s("workspace/store/program"));
+  admin_bind(s("workspace/store"), s("workspace/ro/tools"));
+}
+
+bool program_overwritten(const FileScene& s) {
+  const Fd fd(open(s("workspace/store/program").c_str(), O_RDONLY | O_CLOEXEC));
+  char text[11] = {};
+  return fd && read(fd.get(), text, sizeof text) == 11 && std::memcmp(text, "overwritten", 11) == 0;
 }
 
 void admin_read_only_program(const FileScene& s) { admin_program(s, s("workspace/ro/program")); }
@@ -68,4 +86,17 @@ PROGRAM_ATTACK(mapping_of_writable_code_made_executable_is_refused,
 PROGRAM_ATTACK(writable_library_by_dynamic_loader_is_refused,
                {.at = "loader", .programs = Programs::unwritable, .prepare = admin_writable}) {
   run_and_take(ctx, {"/lib64/ld-linux-x86-64.so.2", workspace(ctx, "dir/program"), "stamp"});
+}
+
+PROGRAM_ATTACK(writing_where_a_file_system_is_also_run_is_refused,
+               {.at = "open",
+                .programs = Programs::unwritable,
+                .prepare = admin_mounted_twice,
+                .harmed = program_overwritten}) {
+  overwrite(workspace(ctx, "store/program"));
+}
+
+PROGRAM_ATTACK(program_of_a_file_system_that_is_also_written_is_refused,
+               {.at = "exec", .programs = Programs::unwritable, .prepare = admin_mounted_twice}) {
+  run_and_take(ctx, {workspace(ctx, "ro/tools/program"), "stamp"});
 }

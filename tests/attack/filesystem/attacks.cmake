@@ -16,6 +16,8 @@ set(SBPF_FILESYSTEM_ATTACKS
   races_are_refused
   reads_are_refused
   renames_are_refused
+  single_names_are_refused
+  terminals_are_refused
   uring_requests_are_refused
   what_stays_allowed
   writes_are_refused)

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <fstream>
 #include <sstream>
 
@@ -80,27 +79,6 @@ bool swapping(const FileScene& s) {
   if (text.str().find(s("workspace/ro/swap")) == std::string::npos) return false;
   swapoff(s("workspace/ro/swap").c_str());
   return true;
-}
-
-// A terminal of the outside's, whose input somebody reads; its name is workspace/terminal.
-Fd& terminal() {
-  static Fd controller;
-  return controller;
-}
-
-void open_terminal(const FileScene& s) {
-  terminal() = Fd(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "admin openpt"));
-  must(grantpt(terminal().get()), "admin grantpt");
-  must(unlockpt(terminal().get()), "admin unlockpt");
-  char name[64] = {};
-  if (ptsname_r(terminal().get(), name, sizeof(name)) != 0) throw Failure{errno, "admin ptsname"};
-  admin_symlink(name, s("workspace/terminal"));
-}
-
-bool typed_into(const FileScene& s) {
-  const Fd reader(open(s("workspace/terminal").c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  int count = 0;
-  return reader && ioctl(reader.get(), FIONREAD, &count) == 0 && count > 0;
 }
 
 }  // namespace
@@ -188,15 +166,4 @@ FILE_ATTACK(swapping_to_read_only_file_is_refused, {.at = "swapon",
                                                     .machine_wide = true,
                                                     .lacking = {{ENOSYS}}}) {
   must(swapon(workspace(ctx, "ro/swap").c_str(), 0), "swapon");
-}
-
-// As if the one who sits there had typed it. Reading the terminal is enough to be able to.
-FILE_ATTACK(typing_into_readable_terminal_is_refused, {.at = "ioctl",
-                                                       .or_expected = EPERM,
-                                                       .grant = Grant::none,
-                                                       .prepare = open_terminal,
-                                                       .harmed = typed_into,
-                                                       .root = true}) {
-  const Fd fd = open_file(workspace(ctx, "terminal"), O_RDONLY | O_NOCTTY);
-  for (const char c : {'l', 's', '\n'}) must(ioctl(fd.get(), TIOCSTI, &c), "ioctl");
 }

@@ -12,6 +12,12 @@ using namespace attack;
 
 FILE_ATTACK(read_of_denied_file_is_refused, {.at = "open"}) { steal(ctx, workspace(ctx, "secret/token")); }
 
+// What a first look found is remembered, for each sandbox above the reader.
+FILE_ATTACK(second_read_of_denied_file_is_refused, {.at = "open"}) {
+  const Fd first(open(workspace(ctx, "secret/token").c_str(), O_RDONLY | O_CLOEXEC));
+  steal(ctx, workspace(ctx, "secret/token"));
+}
+
 FILE_ATTACK(read_of_denied_file_by_default_read_is_refused, {.at = "open", .form = Form::carved}) {
   steal(ctx, scene(ctx, "outside/token"));
 }

@@ -54,6 +54,8 @@ enum class Victim {
   early_client_tcp4,  // the same client, connected before the attacker joins its sandbox
   bystander_memory,   // memory of an outside process
   bystander_life,     // an outside process
+  bystander_stop,     // the same, that must not be stopped
+  bystander_resume,   // the same, stopped, that must not go on
   bystander_socket,   // an outside process's connection, to tcp4
   diag_connection,    // an outside process's connection, to be cut
   tracer,             // an outside process becomes the attacker's tracer
@@ -84,6 +86,7 @@ enum class Stdin {
   unix_stream,  // the operator handed over an AF_UNIX stream socket
   unix_dgram,   // or a datagram one
   tcp4,         // a TCP connection to the victim
+  file,         // a file of the victim's
 };
 
 // Policies: what stands below `network:`. {port} is the victim's, {decoy} an endpoint that every policy allows.
@@ -140,6 +143,7 @@ struct Spec {
   const char* modules = "";    // to be loaded before the control, if the kernel has them as modules
   Lacking lacking = {};
   bool gap_before_6_5 = false;      // a known gap of kernels before 6.5: there, attach must refuse the open socket
+  const char* told = "";            // what `sbpf run` must say of the refusal, where another hook gives the same errno
   int or_expected = 0;              // another errno that is just as right, where two hooks see the step
   bool harmless = false;            // no attack: it must get through in all three runs, and do no harm
   const FileSpec* files = nullptr;  // set for the attacks on files and programs

@@ -2,7 +2,8 @@
 // attacker exec NAME KEY=VALUE…  carries one attack out and reports it in one line:
 //                                outcome errno=N pid=P served=ADDRESS,PORT loot=WORD step=TEXT   (errno 0: it got
 //                                through)
-//                                then stays until stdin ends, so that the driver can look at what it did
+//                                then stays until stdin ends, so that the driver can look at what it did;
+//                                with wait=1 it begins when the driver says so, as if the body called join()
 // attacker core PORT TOKEN       what a hijacked core_pattern runs
 // attacker /PORT-TOKEN           what a hijacked release_agent runs
 // attacker stamp                 prints what the driver wrote into this copy of the program
@@ -109,6 +110,7 @@ int run(const Attack& attack, const std::map<std::string, std::string>& argument
     become(arguments);
     Context ctx(arguments);
     try {
+      if (arguments.contains("wait")) ctx.join();
       attack.body(ctx);
     } catch (const Failure& failure) {
       outcome = failure;

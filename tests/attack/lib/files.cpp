@@ -27,8 +27,9 @@ Spec spec_of(const FileSpec& files) {
   spec.expected = files.expected;
   spec.or_expected = files.or_expected;
   spec.at = files.at;
+  spec.told = files.told;
   spec.launch = files.launch;
-  if (files.handed && !files.inherited) spec.input = Stdin::unix_stream;
+  if (files.handed && !files.inherited) spec.input = files.handed_as_stdin ? Stdin::file : Stdin::unix_stream;
   spec.root = files.root;
   spec.machine_wide = files.machine_wide;
   spec.harmless = files.harmless;

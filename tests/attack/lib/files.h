@@ -67,6 +67,7 @@ struct FileSpec {
   const char* at = "";    // the step that must be refused…
   int expected = EACCES;  // …and its errno
   int or_expected = 0;    // another errno that is just as right, where an earlier hook may see the step
+  const char* told = "";  // what `sbpf run` must say of the refusal, where another hook gives the same errno
   Programs programs = Programs::unjudged;
   Form form = Form::listed;
   Ground ground = Ground::disk;
@@ -82,9 +83,11 @@ struct FileSpec {
   // The administrator's doing: before the sandbox is there; and while it runs, when the attacker calls ctx.join().
   void (*prepare)(const FileScene& scene) = nullptr;
   void (*meanwhile)(const FileScene& scene) = nullptr;
-  // A descriptor of the outside's: sent over stdin, or (inherited) left open across exec as ctx.number("inherited_fd").
+  // A descriptor of the outside's: sent over stdin, or (inherited) left open across exec as ctx.number("inherited_fd"), or
+  // stdin itself.
   Fd (*handed)(const FileScene& scene) = nullptr;
   bool inherited = false;
+  bool handed_as_stdin = false;
   // More harm than what is stolen or changed.
   bool (*harmed)(const FileScene& scene) = nullptr;
   Launch launch = Launch::run;

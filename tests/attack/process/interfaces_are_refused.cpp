@@ -2,6 +2,7 @@
 // Interfaces of the kernel that few programs need and many exploits use: perf, keyrings, userfaultfd, io_uring, and the
 // kernel's own loading of modules.
 #include <fcntl.h>
+#include <linux/bpf.h>
 #include <linux/io_uring.h>
 #include <linux/keyctl.h>
 #include <linux/mount.h>
@@ -182,4 +183,23 @@ PROCESS_ATTACK(module_by_root_socket_family_is_refused, {.at = "socket",
                                                      .unload = "af_key",
                                                      .lacking = {{EAFNOSUPPORT}}}) {
   const Fd fd(must(socket(AF_KEY, SOCK_RAW | SOCK_CLOEXEC, 2), "socket"));
+}
+
+// Each command of bpf(2) by its number, and those that a newer kernel may have. No request is complete, so none changes
+// anything. The policy keeps SYS_ADMIN: no capability that is missing stands in for the refusal.
+PROCESS_ATTACK(each_bpf_command_is_refused, {.at = "bpf", .deny = kAdmin, .root = true}) {
+  constexpr int kBeyondTheNewest = 64;
+  int refused = 0;
+  std::string passed;
+  for (int command = 0; command < kBeyondTheNewest; command++) {
+    bpf_attr attributes{};
+    const long result = syscall(SYS_bpf, command, &attributes, sizeof attributes);
+    if (result < 0 && errno == EPERM)
+      refused++;
+    else
+      passed += " " + std::to_string(command);
+    if (result > STDERR_FILENO) close(static_cast<int>(result));  // ENABLE_STATS makes a descriptor
+  }
+  if (refused == kBeyondTheNewest) throw Failure{EPERM, "bpf"};
+  if (refused > 0) throw Failure{EPROTO, "only these commands passed:" + passed};
 }

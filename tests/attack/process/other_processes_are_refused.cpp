@@ -135,6 +135,31 @@ PROCESS_ATTACK(queued_signal_to_outside_is_refused, {.at = "sigqueue", .victim =
   must(sigqueue(bystander(ctx), SIGKILL, sigval{}), "sigqueue");
 }
 
+PROCESS_ATTACK(stop_of_outside_process_is_refused, {.at = "kill", .victim = Victim::bystander_stop}) {
+  must(kill(bystander(ctx), SIGSTOP), "kill");
+}
+
+PROCESS_ATTACK(stop_of_process_in_another_sandbox_is_refused,
+               {.at = "kill", .victim = Victim::bystander_stop, .boxed = true}) {
+  must(kill(bystander(ctx), SIGSTOP), "kill");
+}
+
+PROCESS_ATTACK(stop_of_outside_process_by_pidfd_is_refused,
+               {.at = "pidfd_send_signal", .victim = Victim::bystander_stop}) {
+  const Fd other(static_cast<int>(must(syscall(SYS_pidfd_open, bystander(ctx), 0), "pidfd_open")));
+  must(syscall(SYS_pidfd_send_signal, other.get(), SIGSTOP, nullptr, 0), "pidfd_send_signal");
+}
+
+// The kernel lets SIGCONT through within a session, whoever the processes are.
+PROCESS_ATTACK(resumption_of_outside_process_is_refused, {.at = "kill", .victim = Victim::bystander_resume}) {
+  must(kill(bystander(ctx), SIGCONT), "kill");
+}
+
+PROCESS_ATTACK(resumption_of_process_in_another_sandbox_is_refused,
+               {.at = "kill", .victim = Victim::bystander_resume, .boxed = true}) {
+  must(kill(bystander(ctx), SIGCONT), "kill");
+}
+
 PROCESS_ATTACK(descriptor_signals_to_outside_are_refused, {.at = "setown", .victim = Victim::bystander_life}) {
   Fd a, b;
   make_pair(a, b);
@@ -165,6 +190,25 @@ PROCESS_ATTACK(descriptor_signals_by_ioctl_to_outside_are_refused,
   make_pair(a, b);
   const int owner = bystander(ctx);
   must(ioctl(a.get(), FIOSETOWN, &owner), "ioctl");
+  send_input_signal(a, b);
+}
+
+// Another number of the same request.
+PROCESS_ATTACK(descriptor_signals_by_socket_ioctl_to_outside_are_refused,
+               {.at = "ioctl", .victim = Victim::bystander_life}) {
+  Fd a, b;
+  make_pair(a, b);
+  const int owner = bystander(ctx);
+  must(ioctl(a.get(), SIOCSPGRP, &owner), "ioctl");
+  send_input_signal(a, b);
+}
+
+PROCESS_ATTACK(descriptor_signals_by_socket_ioctl_to_another_sandbox_are_refused,
+               {.at = "ioctl", .victim = Victim::bystander_life, .boxed = true}) {
+  Fd a, b;
+  make_pair(a, b);
+  const int owner = bystander(ctx);
+  must(ioctl(a.get(), SIOCSPGRP, &owner), "ioctl");
   send_input_signal(a, b);
 }
 
