@@ -128,6 +128,16 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((unit.failed, unit.passed), (["unit.A.c: Failed"], 1))
 
 
+class Guests(unittest.TestCase):
+    PLAN = "# a | b\n6.1 | --state loaded --smp 2 | 9 | /opt/sbpf/tests/live/a.sh\n6.1 | --state booted | 9 | /opt/sbpf/tests/b --only x/\n"
+
+    def test_options_are_the_plans(self):
+        self.assertEqual(running.guest_options("live/a.sh", False, self.PLAN), ["--state", "loaded", "--smp", "2"])
+        self.assertEqual(running.guest_options("b --only y", False, self.PLAN), ["--state", "booted"])
+        self.assertEqual(running.guest_options("other", False, self.PLAN), ["--state", "loaded"])
+        self.assertEqual(running.guest_options("live/a.sh", True, self.PLAN), ["--state", "booted", "--smp", "2"])
+
+
 class ExitCode(unittest.TestCase):
     def run_with(self, verdict):
         module = script()

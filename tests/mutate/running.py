@@ -15,6 +15,7 @@ REPO = Path(__file__).resolve().parents[2]
 WORK = REPO / "build" / "mutate"
 SOURCE = WORK / "src"
 BUILD = SOURCE / "build" / "release"
+TESTS = "/opt/sbpf/tests/"
 # A test that takes so many times longer than without a fault hangs.
 PATIENCE, LEAST_SECONDS, FIRST_SECONDS = 5, 120, 2400
 # What sbpf says when it starts nothing: then no test ran, and none has found anything.
@@ -109,13 +110,24 @@ def judge_guest(output, code):
 
 def guest_command(command, number):
     """A test is named as in tests/vm/plan, without its folder."""
-    return f"echo {number} >/run/sbpf-mutant; exec /opt/sbpf/tests/{command}"
+    return f"echo {number} >/run/sbpf-mutant; exec {TESTS}{command}"
+
+
+def guest_options(command, load, plan):
+    """Of scripts/vm, as tests/vm/plan has them for this test; one that is not there runs where the programs are loaded."""
+    options = ["--state", "loaded"]
+    for line in plan.splitlines():
+        parts = [part.strip() for part in line.split("|")]
+        if len(parts) == 4 and not line.startswith("#") and parts[3].removeprefix(TESTS).split()[0] == command.split()[0]:
+            options = shlex.split(parts[1])
+            break
+    return ["booted" if load and option == "loaded" else option for option in options]
 
 
 class Runner:
-    def __init__(self, fingerprint, vm_options=()):
-        self.vm_options = list(vm_options)
+    def __init__(self, fingerprint):
         self.known = WORK / "green" / fingerprint[:16]
+        self.plan = (REPO / "tests" / "vm" / "plan").read_text()
 
     def once(self, by, kernel, number, seconds, load):
         kind, _, what = by.partition(" ")
@@ -125,13 +137,10 @@ class Runner:
             outcome = judge_unit(*run(command, seconds, env={**os.environ, "SBPF_MUTANT": str(number)}))
         else:
             command = [str(REPO / "scripts" / "vm"), kernel, "--build", str(BUILD), "--timeout", str(int(seconds)),
-                       *self.options(load), "--", "bash", "-c", guest_command(what, number)]
+                       *guest_options(what, load, self.plan), "--", "bash", "-c", guest_command(what, number)]
             outcome = judge_guest(*run(command, seconds + 400))
         outcome.seconds = time.monotonic() - begin
         return outcome
-
-    def options(self, load):
-        return [] if load else self.vm_options
 
     def green(self, by, kernel, load):
         """How long the test takes without a fault, in seconds. It must pass, or it proves nothing."""
