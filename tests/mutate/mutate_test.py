@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of scripts/mutate itself: the lists, the rewriting, the verdicts, and the exit code. Nothing is built."""
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
+import sys
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.dont_write_bytecode = True
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import faults as lists  # noqa: E402
+import running  # noqa: E402
+
+TEXT = "int f(int a) {\n  if (a < 3) return 1;\n  g(a);\n  return a < 3;\n}\n"
+
+
+def one(code, **more):
+    fault = lists.parse(f"file f.c\nby unit x\n\nid a/b\n{code}\n", "t.faults")[0]
+    for key, value in more.items():
+        setattr(fault, key, value)
+    return fault
+
+
+def script():
+    loader = importlib.machinery.SourceFileLoader("mutate_script", str(HERE.parents[1] / "scripts" / "mutate"))
+    spec = importlib.util.spec_from_loader("mutate_script", loader)
+    module = importlib.util.module_from_spec(spec)
+    loader.exec_module(module)
+    return module
+
+
+class Lists(unittest.TestCase):
+    def error(self, text):
+        with self.assertRaises(lists.ListError) as caught:
+            lists.parse(text, "t.faults")
+        return str(caught.exception)
+
+    def test_defaults_hold_until_others_are_given(self):
+        text = "file a.c\nby unit x\n\nid a/one\n- x\n+ y\n\nid a/two\n- z;\nby guest live/a.sh\n\nfile b.c\n\nid a/three\n- x\n+ y\n"
+        found = lists.parse(text, "t.faults")
+        self.assertEqual([(f.file, f.by) for f in found],
+                         [("a.c", "unit x"), ("a.c", "guest live/a.sh"), ("b.c", "unit x")])
+
+    def test_what_is_wrong_has_a_place(self):
+        for text, needle in (("id nonsense\n", "t.faults:1"), ("file a\n\nid a/b\nwhat is this\n", "t.faults:4"),
+                             ("id a/b\n- x\n+ y\nby unit x\n", "no file"), ("file a\n\nid a/b\n- x\n+ y\n", "no test"),
+                             ("file a\nby unit x\n\nid a/b\n- x\n", "needs a line with '+'"),
+                             ("file a\nby nobody\n\nid a/b\n- x;\n", "unit PATTERN"), ("by unit x\n\nfile a\n\nid a/b\n", "'-'")):
+            self.assertIn(needle, self.error(text))
+
+    def test_real_lists_fit_the_sources(self):
+        root = HERE.parents[1]
+        by_file = {}
+        for fault in lists.read_lists(HERE):
+            by_file.setdefault(fault.file, []).append(fault)
+        for name, its in by_file.items():
+            lists.mutated((root / name).read_text(), name, its)
+        self.assertGreaterEqual(sum(not f.always for its in by_file.values() for f in its), 200)
+
+
+class Rewriting(unittest.TestCase):
+    def test_an_expression_and_a_statement(self):
+        fault = one("in return a < 3;\n- a < 3\n+ a <= 3")
+        self.assertIn(f"return (SBPF_MUTANT({fault.number}u) ? (a <= 3) : (a < 3));", lists.mutated(TEXT, "f.c", [fault]))
+        fault = one("- g(a);")
+        self.assertIn(f"{{ if (SBPF_MUTANT({fault.number}u)) {{  }} else {{ g(a); }} }}", lists.mutated(TEXT, "f.c", [fault]))
+
+    def test_a_pattern_that_is_not_there_is_an_error(self):
+        with self.assertRaisesRegex(lists.ListError, "a/b: f.c: not found"):
+            lists.mutated(TEXT, "f.c", [one("- a > 3\n+ 0")])
+
+    def test_a_pattern_that_is_there_twice_is_an_error(self):
+        with self.assertRaisesRegex(lists.ListError, "a/b: f.c: found 2 times"):
+            lists.mutated(TEXT, "f.c", [one("- a < 3\n+ 0")])
+        with self.assertRaisesRegex(lists.ListError, "found 2 times"):
+            lists.mutated(TEXT, "f.c", [one("in a < 3\n- a\n+ 0")])
+
+    def test_faults_of_one_place_and_within_another(self):
+        outer, inner = one("- if (a < 3) return 1;", id="a/e"), one("- return 1;", id="a/f")
+        code = lists.mutated(TEXT, "f.c", [inner, outer])
+        self.assertLess(code.index(str(outer.number)), code.index(str(inner.number)))
+        self.assertEqual(lists.mutated(TEXT, "f.c", [outer, inner]), code)
+        twin = one("- return 1;\n+ return 2;", id="a/g")
+        self.assertIn("return 2;", lists.mutated(TEXT, "f.c", [inner, twin]))
+
+    def test_faults_that_overlap_are_an_error(self):
+        with self.assertRaisesRegex(lists.ListError, "overlaps"):
+            lists.mutated(TEXT, "f.c", [one("- (a < 3) return\n+ x"), one("- return 1;", id="a/c")])
+
+    def test_numbers_are_of_the_id_alone(self):
+        self.assertEqual(one("- g(a);").number, one("- return 1;").number)
+        self.assertNotEqual(one("- g(a);").number, one("- g(a);", id="a/c").number)
+
+
+def outcome(failed=(), passed=1, complete=True, hung=False):
+    return running.Outcome(list(failed), passed, complete, hung)
+
+
+class Verdicts(unittest.TestCase):
+    def killed(self, result, **more):
+        return running.verdict_of(one("- g(a);", **more), result)[0]
+
+    def test_a_red_test_kills_and_a_green_one_does_not(self):
+        self.assertTrue(self.killed(outcome(["x: y"])))
+        self.assertFalse(self.killed(outcome()))
+
+    def test_what_could_not_start_kills_only_where_it_is_listed(self):
+        refused = outcome(["x: stderr: isolation could not be verified"])
+        self.assertFalse(self.killed(refused))
+        self.assertTrue(self.killed(refused, refused=True))
+        self.assertFalse(self.killed(outcome(["x: y"], passed=0)))
+
+    def test_no_result_is_no_kill(self):
+        self.assertFalse(self.killed(outcome(complete=False)))
+        self.assertTrue(self.killed(outcome(complete=False, hung=True)))
+
+    def test_reports_are_read(self):
+        guest = running.judge_guest("ok a\nnot ok b: c\nskip d: e\ndone 3\n", 1)
+        self.assertEqual((guest.failed, guest.passed, guest.complete), (["b: c"], 1, True))
+        self.assertFalse(running.judge_guest("ok a\n", 99).complete)
+        unit = running.judge_unit(" 1/2 Test #7: unit.A.b ........   Passed    0.01 sec\n"
+                                  " 2/2 Test #8: unit.A.c ........***Failed    0.01 sec\n", 8)
+        self.assertEqual((unit.failed, unit.passed), (["unit.A.c: Failed"], 1))
+
+
+class Guests(unittest.TestCase):
+    PLAN = "# a | b\n6.1 | --state loaded --smp 2 | 9 | /opt/sbpf/tests/live/a.sh\n6.1 | --state booted | 9 | /opt/sbpf/tests/b --only x/\n"
+
+    def test_options_are_the_plans(self):
+        self.assertEqual(running.guest_options("live/a.sh", False, self.PLAN), ["--state", "loaded", "--smp", "2"])
+        self.assertEqual(running.guest_options("b --only y", False, self.PLAN), ["--state", "booted"])
+        self.assertEqual(running.guest_options("other", False, self.PLAN), ["--state", "loaded"])
+        self.assertEqual(running.guest_options("live/a.sh", True, self.PLAN), ["--state", "booted", "--smp", "2"])
+
+
+class ExitCode(unittest.TestCase):
+    def run_with(self, verdict):
+        module = script()
+        runner = mock.Mock()
+        runner.verdict.return_value = verdict
+        said = io.StringIO()
+        with contextlib.redirect_stdout(said), mock.patch.object(sys, "argv", ["mutate", "--all"]), \
+                mock.patch.object(lists, "read_lists", return_value=[one("- g(a);"), one("- g(a);", id="a/c", equivalent="so")]), \
+                mock.patch.object(running, "copy_sources", return_value="f"), mock.patch.object(running, "build"), \
+                mock.patch.object(running, "Runner", return_value=runner):
+            code = module.main()
+        return code, said.getvalue()
+
+    def test_a_survivor_fails(self):
+        code, said = self.run_with((False, "survived unit x"))
+        self.assertEqual(code, 1)
+        self.assertIn("not ok a/b: survived unit x\n", said)
+        self.assertIn("skip a/c: equivalent: so\n", said)
+        self.assertTrue(said.endswith("done 2\n"))
+
+    def test_all_killed_is_well(self):
+        code, said = self.run_with((True, "killed by x"))
+        self.assertEqual(code, 0)
+        self.assertIn("ok a/b: killed by x\n", said)
+
+    def test_a_list_that_does_not_fit_is_an_error(self):
+        module = script()
+        with contextlib.redirect_stderr(io.StringIO()) as said, mock.patch.object(sys, "argv", ["mutate", "--all"]), \
+                mock.patch.object(lists, "read_lists", side_effect=lists.ListError("t.faults:1: a/b: not found")):
+            self.assertEqual(module.main(), 2)
+        self.assertIn("t.faults:1: a/b: not found", said.getvalue())
+
+
+if __name__ == "__main__":
+    unittest.main()
