@@ -8,9 +8,12 @@ JOB_LIMIT=2400
 
 trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//' <<<"$1"; }
 
-# kernels_of ON TURN: the kernels on which a line of the plan runs now. `one of A,B` names those that take turns.
+# kernels_of ON TURN: the kernels on which a line of the plan runs now. `one of A,B` names those that take turns, `full A,B`
+# those of a full run.
 kernels_of() {
   local on=$1 turn=$2 wanted=() kernel
+  if [[ $on == 'full '* ]] && ((!full)); then return; fi
+  on=${on#full }
   IFS=, read -ra wanted <<<"${on#one of }"
   if [[ $on == 'one of '* ]] && ((! full && ${#kernels[@]} == 0)); then wanted=("${wanted[turn % ${#wanted[@]}]}"); fi
   for kernel in "${wanted[@]}"; do

@@ -73,10 +73,9 @@ within() {
 
 # ---- within a second ----
 # `mark [OUTPUT]` before the deed, `in_time NAME [OUTPUT]` once it was answered. Where the guest's time is its instructions
-# (scripts/vm --icount, --idle-skips) a second is exact. Elsewhere a second is as long as the emulation takes, and what counts is the passes
-# of `sbpf watch --json >OUTPUT`: one may have looked already when the deed was done, the next one sees it. The supervisor of a
+# (scripts/vm --icount, --idle-skips) a second is exact. Elsewhere it is as long as the emulation takes, and what counts is the passes of `sbpf watch --json >OUTPUT`: one may have looked already when the deed was done, the next one sees it. The supervisor of a
 # run tells of no passes: without OUTPUT nothing is said of its time there.
-time_is_counted() { grep -qsE "ICOUNT=1|CLOCK='?(icount|idle-skips)" /opt/sbpf/vm/settings; }
+time_is_counted() { [[ ${SBPF_CLOCK:-host} != host ]]; }
 uptime_ms() {
   local up _
   read -r up _ </proc/uptime
