@@ -72,7 +72,10 @@ class HeldPage {
 TEST(LockedMemory, IsNeitherSwappedNorDumpedNorInherited) {
   const LockedMemory memory = filled();
   const std::string flags = flags_of(memory.data());
-  for (const char* flag : {" lo ", " dd ", " wf "}) EXPECT_NE(flags.find(flag), std::string::npos) << flag << "is not in" << flags;
+  for (const char* flag : {" dd ", " wf "}) EXPECT_NE(flags.find(flag), std::string::npos) << flag << "is not in" << flags;
+#ifndef __SANITIZE_ADDRESS__  // its mlock does nothing: there it is tests/live/secrets.sh that sees the locked memory
+  EXPECT_NE(flags.find(" lo "), std::string::npos) << flags;
+#endif
 }
 
 TEST(LockedMemory, IsEmptyInAChild) {
