@@ -56,6 +56,11 @@ enum class Victim {
   bystander_life,     // an outside process
   bystander_stop,     // the same, that must not be stopped
   bystander_resume,   // the same, stopped, that must not go on
+  bystander_settings,    // its priorities, scheduling and limits
+  bystander_trace,       // it must get no tracer
+  bystander_namespaces,  // it has namespaces of its own, which the attacker must not join
+  bystander_memory_secret,  // a secret is in its memory, and in the name and contents of its root directory
+  bystander_program_secret,  // a secret is in its program, arguments, environment and open files
   bystander_socket,   // an outside process's connection, to tcp4
   diag_connection,    // an outside process's connection, to be cut
   tracer,             // an outside process becomes the attacker's tracer

@@ -67,7 +67,8 @@ PROCESS_ATTACK(perf_event_of_outside_process_is_refused, {.at = "perf_event_open
                                                           .or_expected = EACCES,
                                                           .allow = kAdminAndPerf,
                                                           .deny = "kernel: {allow: [perf]}",
-                                                          .victim = Victim::bystander_life, .claims = true,
+                                                          .victim = Victim::bystander_life,
+                                                          .claims = "the event counts, and changes nothing of whom it counts",
                                                           .root = true}) {
   open_perf(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, static_cast<pid_t>(ctx.number("bystander")), -1);
 }

@@ -24,6 +24,7 @@ FILE_TO_WRITE(kernel_pointers_setting_is_refused, "/proc/sys/kernel/kptr_restric
 FILE_TO_WRITE(power_state_is_refused, "/sys/power/state")
 FILE_TO_WRITE(device_event_is_refused, "/sys/devices/virtual/mem/null/uevent")
 FILE_TO_WRITE(kernel_probes_are_refused, "/sys/kernel/tracing/kprobe_events")
+FILE_TO_WRITE(lockdown_of_the_kernel_is_refused, "/sys/kernel/security/lockdown")
 FILE_TO_WRITE(debugging_files_are_refused, "/sys/kernel/debug/clear_warn_once")
 FILE_TO_WRITE(huge_pages_setting_is_refused, "/sys/kernel/mm/transparent_hugepage/enabled")
 FILE_TO_WRITE(interrupt_affinity_is_refused, "/proc/irq/default_smp_affinity")

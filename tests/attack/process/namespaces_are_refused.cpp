@@ -92,13 +92,13 @@ PROCESS_ATTACK(namespace_by_old_descriptor_is_refused,
 }
 
 PROCESS_ATTACK(namespaces_by_pidfd_are_refused,
-               {.at = "setns", .victim = Victim::bystander_life, .claims = true, .root = true}) {
+               {.at = "setns", .victim = Victim::bystander_namespaces, .root = true}) {
   const Fd other(static_cast<int>(must(syscall(SYS_pidfd_open, ctx.number("bystander"), 0), "pidfd_open")));
   must(setns(other.get(), CLONE_NEWUTS | CLONE_NEWIPC), "setns");
 }
 
 PROCESS_ATTACK(namespaces_by_pidfd_in_another_sandbox_are_refused,
-               {.at = "setns", .deny = kAdmin, .victim = Victim::bystander_life, .claims = true, .boxed = true, .root = true}) {
+               {.at = "setns", .deny = kAdmin, .victim = Victim::bystander_namespaces, .boxed = true, .root = true}) {
   const Fd other(static_cast<int>(must(syscall(SYS_pidfd_open, ctx.number("bystander"), 0), "pidfd_open")));
   must(setns(other.get(), CLONE_NEWUTS | CLONE_NEWIPC), "setns");
 }
