@@ -96,8 +96,9 @@ def run(command, seconds, **more):
 
 
 def judge_unit(output, code):
-    failed = re.findall(r"^\s*\d+/\d+ Test +#\d+: (\S+) .*\*\*\*(.*?)(?: +[\d.]+ sec)?$", output, re.M)
-    passed = len(re.findall(r"^\s*\d+/\d+ Test +#\d+: \S+ \.+ +Passed", output, re.M))
+    # After the name may come the parameter, in bytes.
+    failed = re.findall(r"^\s*\d+/\d+ Test +#\d+: (\S+).*\*\*\*(.*?)(?: +[\d.]+ sec)?$", output, re.M)
+    passed = len(re.findall(r"^\s*\d+/\d+ Test +#\d+: .* Passed +[\d.]+ sec", output, re.M))
     return Outcome([f"{name}: {why.strip()}" for name, why in failed], passed, code is not None, code is None, tail=output[-1500:],
                    guest=False)
 

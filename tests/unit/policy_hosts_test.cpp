@@ -2,6 +2,7 @@
 // Host names in policies: patterns, their text, where names may lead.
 #include <gtest/gtest.h>
 
+#include "policy/filesystem.h"
 #include "policy/image.h"
 #include "policy/policy.h"
 
