@@ -367,10 +367,10 @@ TEST(FilesystemImage, all_that_is_above_a_protected_name_is_held) {
   Host host;
   host.make("/a/b/c");
   const Image image = compiled(policy, host.view(policy));
-  EXPECT_EQ(inode(image, host, "/"), "1 rw named holds ruled by 1");
-  EXPECT_EQ(inode(image, host, "/a"), "2 rw named holds by 1");
-  EXPECT_EQ(inode(image, host, "/a/b"), "3 rw named holds by 1");
-  EXPECT_EQ(inode(image, host, "/a/b/c"), "4 r ruled by 0");
+  EXPECT_EQ(inode(image, host, "/"), "1 rw named holds ruled by 0");
+  EXPECT_EQ(inode(image, host, "/a"), "2 rw named holds by 0");
+  EXPECT_EQ(inode(image, host, "/a/b"), "3 rw named holds by 0");
+  EXPECT_EQ(inode(image, host, "/a/b/c"), "4 r ruled by 1");
 }
 
 TEST(FilesystemImage, one_directory_by_two_paths_holds_what_is_below_either) {
