@@ -7,9 +7,9 @@
 #ifdef __bpf__
 #pragma clang diagnostic ignored "-Wlogical-op-parentheses"
 #pragma clang diagnostic ignored "-Wextra"
-/* In .bss: each sbpf command writes its own number there, so programs that are loaded already change with it. */
-extern volatile unsigned int sbpf_mutant;
-#define SBPF_MUTANT(number) (sbpf_mutant == (number))
+/* Beside what the programs read first: each sbpf command writes its own number there, so programs that are loaded already
+ * change with it. */
+#define SBPF_MUTANT(number) (*(volatile unsigned long long *)&sbpf_gate.mutant == (number))
 #else
 #pragma GCC diagnostic ignored "-Wextra"
 #pragma GCC diagnostic ignored "-Wconversion"

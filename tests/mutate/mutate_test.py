@@ -124,8 +124,9 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((guest.failed, guest.passed, guest.complete), (["b: c"], 1, True))
         self.assertFalse(running.judge_guest("ok a\n", 99).complete)
         unit = running.judge_unit(" 1/2 Test #7: unit.A.b ........   Passed    0.01 sec\n"
-                                  " 2/2 Test #8: unit.A.c ........***Failed    0.01 sec\n", 8)
-        self.assertEqual((unit.failed, unit.passed), (["unit.A.c: Failed"], 1))
+                                  " 2/2 Test #8: unit.A.c ........***Failed    0.01 sec\n"
+                                  " 3/3 Test #9: unit.p/A.d  # GetParam() = 4-byte object <03-9E> ....   Passed    0.02 sec\n", 8)
+        self.assertEqual((unit.failed, unit.passed), (["unit.A.c: Failed"], 2))
 
 
 class Guests(unittest.TestCase):

@@ -30,6 +30,7 @@ class Outcome:
     hung: bool = False
     seconds: float = 0.0
     tail: str = ""
+    guest: bool = True
 
     @property
     def green(self):
@@ -38,7 +39,7 @@ class Outcome:
     @property
     def refused(self):
         """Nothing could start: no case passed, or what failed did because sbpf refused to run anything."""
-        return bool(self.failed) and (self.passed == 0 or all(REFUSED.search(case) for case in self.failed))
+        return self.guest and bool(self.failed) and (self.passed == 0 or all(REFUSED.search(case) for case in self.failed))
 
 
 def copy_sources(faults, repo=REPO, to=SOURCE):
@@ -95,9 +96,11 @@ def run(command, seconds, **more):
 
 
 def judge_unit(output, code):
-    failed = re.findall(r"^\s*\d+/\d+ Test +#\d+: (\S+) .*\*\*\*(.*?)(?: +[\d.]+ sec)?$", output, re.M)
-    passed = len(re.findall(r"^\s*\d+/\d+ Test +#\d+: \S+ \.+ +Passed", output, re.M))
-    return Outcome([f"{name}: {why.strip()}" for name, why in failed], passed, code is not None, code is None, tail=output[-1500:])
+    # After the name may come the parameter, in bytes.
+    failed = re.findall(r"^\s*\d+/\d+ Test +#\d+: (\S+).*\*\*\*(.*?)(?: +[\d.]+ sec)?$", output, re.M)
+    passed = len(re.findall(r"^\s*\d+/\d+ Test +#\d+: .* Passed +[\d.]+ sec", output, re.M))
+    return Outcome([f"{name}: {why.strip()}" for name, why in failed], passed, code is not None, code is None, tail=output[-1500:],
+                   guest=False)
 
 
 def judge_guest(output, code):

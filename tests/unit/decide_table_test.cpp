@@ -88,6 +88,9 @@ TEST(DecideCanary, is_denied_whatever_the_policy) {
     ASSERT_TRUE(image);
     EXPECT_FALSE(allows(*image, query)) << text;
     EXPECT_EQ(explain(*policy, *image, query).suggestion, "") << "nothing can allow it";
+    query.address.back() ^= 1;
+    EXPECT_TRUE(allows(*image, query)) << "the neighbour of " << text;
+    query.address.back() ^= 1;
     query.port++;
     EXPECT_TRUE(allows(*image, query)) << text;
   }

@@ -52,6 +52,8 @@ TEST(ExecParse, canonical_text) {
       << listed;
   const std::string named = canonical(policy_of("process: {exec: {deny: [/usr]}}"));
   EXPECT_NE(named.find("  exec:\n    deny:\n      - /usr\n    deny_writable: false\n"), std::string::npos) << named;
+  const Policy unwritable = policy_of("filesystem: {}\nprocess: {exec: {deny_writable: true}}");
+  EXPECT_NE(canonical(unwritable).find("    deny_writable: true\n"), std::string::npos) << canonical(unwritable);
 }
 
 const std::string kDigest(64, 'a');
@@ -229,6 +231,14 @@ TEST(ExecImage, mounts_have_the_least_rights_of_their_places) {
   const Policy p = policy_of("filesystem: {read: [/a], write: [/b]}\nprocess: {exec: {allow: [/b]}}");
   const Image image = compiled(p, host);
   EXPECT_EQ(inode(image, host, "/a/mnt").substr(2, 2), "r ");
+}
+
+// What is written would be run by way of a file that has no place.
+TEST(ExecImage, without_writable_programs_only_places_count) {
+  Host host;
+  host.make("/w");
+  EXPECT_EQ(compiled(policy_of("filesystem: {write: [/w]}\nprocess: {exec: {deny_writable: true}}"), host).header().exec_places_only, 1);
+  EXPECT_EQ(compiled(policy_of("filesystem: {write: [/w]}\nprocess: {exec: {deny: [/w]}}"), host).header().exec_places_only, 0);
 }
 
 struct Row {

@@ -347,6 +347,43 @@ TEST(FilesystemImage, a_root_that_is_mounted_to_be_run_and_to_be_written_is_only
   }
 }
 
+TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights_in_either_order) {
+  const Policy policy = policy_of("  write: [/a]\n  read: [/b]\n  deny: [/c]\n");
+  Host host;
+  for (const char* path : {"/a/m", "/b/m"}) {
+    host.make(path);
+    host.inodes[path] = {9000, 3, 0};
+    host.mounts.insert(path);
+  }
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/a/m").substr(1, 3), " r ");
+  host.make("/c/m");
+  host.inodes["/c/m"] = {9000, 3, 0};
+  host.mounts.insert("/c/m");
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/a/m").substr(1, 3), " - ");
+}
+
+TEST(FilesystemImage, all_that_is_above_a_protected_name_is_held) {
+  const Policy policy = policy_of("  write: [/]\n  protect: [/a/b/c]\n");
+  Host host;
+  host.make("/a/b/c");
+  const Image image = compiled(policy, host.view(policy));
+  EXPECT_EQ(inode(image, host, "/"), "1 rw named holds ruled by 0");
+  EXPECT_EQ(inode(image, host, "/a"), "2 rw named holds by 0");
+  EXPECT_EQ(inode(image, host, "/a/b"), "3 rw named holds by 0");
+  EXPECT_EQ(inode(image, host, "/a/b/c"), "4 r ruled by 1");
+}
+
+TEST(FilesystemImage, one_directory_by_two_paths_holds_what_is_below_either) {
+  const Policy policy = policy_of("  write: [/a, /b]\n  protect: [/b/tests]\n");
+  Host host;
+  host.make("/a");
+  host.make("/b");
+  host.inodes["/b"] = host.inodes["/a"];  // a bind mount
+  const Image image = compiled(policy, host.view(policy));
+  EXPECT_EQ(inode(image, host, "/a"), "2 rw named holds ruled by 0");
+  EXPECT_EQ(name(image, 1, "a"), "2 rw named holds ruled by 0");
+}
+
 TEST(FilesystemRefused, more_names_than_can_be_watched) {
   const Policy policy = policy_of("  write: [/w]\n  deny: [/w/1/2/3/4/5]\n");
   Host host;

@@ -108,6 +108,23 @@ TEST(Image, ranges_of_several_rules_do_not_overlap) {
   }
 }
 
+TEST(Image, a_port_that_two_ranges_end_and_begin_with_is_of_the_first) {
+  const Policy policy = policy_of(
+      "network:\n  connect:\n"
+      "    - {address: 127.0.0.1, ports: [100-200], protocol: tcp}\n"
+      "    - {address: 127.0.0.1, ports: [200-300], protocol: tcp}\n"
+      "    - {address: 127.0.0.1, ports: [300-400], protocol: tcp}\n");
+  const auto image = compile(policy, 1).value();
+  const auto rule_at = [&](int port) {
+    std::uint32_t rule = kNoRule;
+    allows(image, {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(), static_cast<std::uint16_t>(port)}, &rule);
+    return rule;
+  };
+  EXPECT_EQ(rule_at(200), 0u);
+  EXPECT_EQ(rule_at(300), 1u);
+  EXPECT_EQ(rule_at(400), 2u);
+}
+
 TEST(Image, prefixes_are_listed_longest_first) {
   const auto image = compile(policy_of("network:\n  connect:\n"
                                        "    - {cidr: 10.0.0.0/8, ports: [1], protocol: tcp}\n"
@@ -140,6 +157,21 @@ TEST(Image, added_rules_stand_beside_its_own) {
   for (const int port : {100, 199, 300}) EXPECT_FALSE(allows_port("1.1.1.1", port)) << port;
   EXPECT_FALSE(allows_port("3.3.3.3", 1));
   EXPECT_FALSE(allows_port("2.2.2.2", 443));
+}
+
+// Ranges at a length that the policy itself has none of are found through its list of lengths.
+TEST(Image, an_added_range_is_found_by_its_length) {
+  auto image = compile(policy_of("network: {connect: [{cidr: 10.0.0.0/8, ports: [443]}]}\n"), 1).value();
+  const HostRule host{"a.example", {{200, 299}}, Protocol::tcp, {}, {}};
+  const Entries opened = opened_entries(host, 2, *parse_address("3.3.3.3")).value();
+  for (const auto& [key, rule] : opened) add_rule(image, key, rule);
+  const auto allows_tcp = [&](const char* address, std::uint16_t port) {
+    return allows(image, {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, *parse_address(address), port});
+  };
+  EXPECT_EQ(image.header().n_connect_prefixes, 2);
+  EXPECT_EQ(slot_of<sbpf_prefixes>(image, SBPF_SLOT_CONNECT_PREFIXES).len[0], 128);
+  EXPECT_TRUE(allows_tcp("3.3.3.3", 250));
+  EXPECT_TRUE(allows_tcp("10.1.2.3", 443)) << "what was there before";
 }
 
 TEST(Image, header_slots_say_what_the_policy_says) {
@@ -212,6 +244,31 @@ TEST(ImageLimits, touching_ranges_of_many_rules_are_joined_when_they_must) {
   EXPECT_EQ(why.where->line, 5 + 15);
 }
 
+// Joined is what touches, and goes to the same place: no port between two ranges, and none that leads elsewhere.
+TEST(ImageLimits, joined_ranges_take_in_no_other_port_and_no_other_place) {
+  std::string body = "network:\n  connect:\n";
+  const auto add = [&body](int first, int last, const char* via) {
+    body += "    - {address: 127.0.0.1, ports: [" + std::to_string(first) + "-" + std::to_string(last) + "], protocol: tcp" + via + "}\n";
+  };
+  for (int i = 0; i < SBPF_MAX_RANGES; ++i) add(1000 + 20 * i, 1019 + 20 * i, "");
+  const int end = 1000 + 20 * SBPF_MAX_RANGES;
+  add(end, end + 19, ", via: {address: 127.0.0.2, port: 3128}");
+  add(end + 21, end + 40, ", via: {address: 127.0.0.2, port: 3128}");
+  const auto image = compile(policy_of(body), 1);
+  ASSERT_TRUE(image) << image.error().message;
+  const auto proxy_of = [&](int port) -> std::optional<std::uint16_t> {
+    std::uint32_t rule = kNoRule;
+    if (!allows(*image, {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(), static_cast<std::uint16_t>(port)}, &rule))
+      return std::nullopt;
+    const auto via = via_of(*image, rule);
+    return via ? via->port : std::uint16_t{0};
+  };
+  EXPECT_EQ(proxy_of(end - 1), 0);
+  EXPECT_EQ(proxy_of(end), 3128);
+  EXPECT_EQ(proxy_of(end + 20), std::nullopt) << "between two ranges";
+  EXPECT_EQ(proxy_of(end + 21), 3128);
+}
+
 TEST(ImageLimits, prefix_lengths) {
   std::string body = "network:\n  connect:\n";
   for (int length = 33; length < 33 + SBPF_MAX_PREFIXES; ++length)
@@ -239,6 +296,7 @@ TEST(ImageLimits, rules) {
   const auto image = compile(policy, 1);
   ASSERT_FALSE(image);
   EXPECT_EQ(image.error().code, "too_many_rules");
+  EXPECT_NE(image.error().message.find("10.0.0.5"), std::string::npos) << image.error().message;
 }
 
 TEST(Explain, names_the_rule_and_its_place) {

@@ -2,6 +2,7 @@
 // Host names in policies: patterns, their text, where names may lead.
 #include <gtest/gtest.h>
 
+#include "policy/filesystem.h"
 #include "policy/image.h"
 #include "policy/policy.h"
 
@@ -97,6 +98,37 @@ TEST(Names, lead_to_public_addresses_only) {
         "::ffff:10.1.2.3", "::7f00:1", "64:ff9b::a00:1", "64:ff9b::7f00:1", "64:ff9b:1::1", "100::1", "2001::1", "2001:db8::1",
         "2002:a00:1::", "fc00::1", "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "3fff::1", "5f00::1", "4000::1"})
     EXPECT_FALSE(is_public(*parse_address(address))) << address;
+}
+
+TEST(Names, lead_to_listed_networks_too) {
+  Network network;
+  EXPECT_FALSE(may_lead_to(network, *parse_address("10.1.2.3")));
+  Endpoint entry;
+  entry.address = *parse_address("10.1.0.0");
+  entry.prefix = 96 + 15;
+  network.connect.push_back(entry);
+  for (const char* address : {"10.0.0.1", "10.1.255.255"}) EXPECT_TRUE(may_lead_to(network, *parse_address(address))) << address;
+  for (const char* address : {"10.2.0.0", "192.168.1.1", "::1"}) EXPECT_FALSE(may_lead_to(network, *parse_address(address))) << address;
+}
+
+// What was opened under other names counts no more: by the number of all that decides what they open.
+TEST(Names, have_another_number_where_they_open_anything_else) {
+  const auto number = [](const std::string& network, const std::string& more = "") {
+    const auto policy = parse("version: 1\nname: x\n" + more + "network: {" + network + "}\n", "p.yaml", nullptr);
+    EXPECT_TRUE(policy) << (policy ? "" : format(policy.error()));
+    return compile(*policy, 1, empty_view(*policy)).value().header().names;
+  };
+  const std::string host = "connect: [{host: a.example, ports: [443], protocol: tcp}]";
+  const std::uint32_t first = number(host);
+  EXPECT_NE(first, 0u);
+  EXPECT_EQ(number(host), first);
+  EXPECT_EQ(number("connect: [{address: 1.1.1.1, ports: [443]}]"), 0u);
+  EXPECT_NE(number("connect: [{host: b.example, ports: [443], protocol: tcp}]"), first);
+  EXPECT_NE(number("connect: [{host: a.example, ports: [444], protocol: tcp}]"), first);
+  EXPECT_NE(number("connect: [{host: a.example, ports: [443], protocol: udp}]"), first);
+  EXPECT_NE(number("connect: [{host: a.example, ports: [443], protocol: tcp}, {cidr: 10.0.0.0/8, ports: [1]}]"), first);
+  EXPECT_NE(number(host + ", dns: {resolver: 1.1.1.1}"), first);
+  EXPECT_NE(number(host, "mode: audit\n"), first);
 }
 
 }  // namespace

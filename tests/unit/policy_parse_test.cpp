@@ -109,6 +109,12 @@ TEST(Parse, ports_are_sorted_and_joined) {
   const Policy p =
       policy_of("network: {bind: [{address: \"::\", ports: [80, 0, \"70-79\", 81-90, 75, 443, 443], protocol: any}]}");
   EXPECT_EQ(p.network.bind[0].ports, (std::vector<PortRange>{{0, 0}, {70, 90}, {443, 443}}));
+  const Policy apart = policy_of("network: {bind: [{address: \"::\", ports: [80, 82, 84-90, 92-99]}]}");
+  EXPECT_EQ(apart.network.bind[0].ports, (std::vector<PortRange>{{80, 80}, {82, 82}, {84, 90}, {92, 99}}));
+}
+
+TEST(Parse, only_sbpfs_own_sockets_are_refused) {
+  EXPECT_EQ(policy_of("network: {unix: [/run/sbpf-other/x.sock, /var/run/sbpfd.sock]}").network.unix_peers.size(), 2u);
 }
 
 TEST(Parse, mapped_spellings_are_v4) {
