@@ -105,7 +105,8 @@ started() {
   shift
   rm -f "$tmp/$name.status"
   mkfifo "$tmp/$name.status"
-  ${started_by:-sbpf} run --name "$name" --status-fd 3 "$@" 3>"$tmp/$name.status" &
+  # <&0: what runs in the background would read from /dev/null.
+  ${started_by:-sbpf} run --name "$name" --status-fd 3 "$@" <&0 3>"$tmp/$name.status" &
   started=$!
   servers+=($started)
   exec {started_fd}<"$tmp/$name.status"

@@ -77,6 +77,9 @@ put_back() {
 link_id() { bpftool -j link show pinned "$pins/sandboxes/box/$1" | jq .id; }
 at_link() { [[ $("$tamper" "$1" "$2") == 0 ]]; }
 
+# For what comes later: where a window was used, nothing starts any more.
+started donor -q --policy "$full" -- sleep infinity </dev/null >/dev/null 2>&1; is elsewhere/donor 0 $?
+
 # ---- each sandbox's own hooks ----
 for manner in detached replaced pin-removed; do
   open_glass
@@ -94,7 +97,6 @@ done
 
 # ---- a pin that leads elsewhere: to the same hook, with the same program, of another sandbox ----
 manner=elsewhere
-started donor -q --policy "$full" -- sleep infinity </dev/null >/dev/null 2>&1; is elsewhere/donor 0 $?
 open_glass
 taken connect4 mv "$pins/sandboxes/donor/connect4" "$pins/sandboxes/box/connect4"
 stands elsewhere/connect4

@@ -40,7 +40,7 @@ name: files
 filesystem: {default: read, deny: [$tmp/hidden]}
 P
 is files/control hidden "$(user cat "$tmp/hidden")"
-is files/denied "cat: $tmp/hidden: Permission denied" "$(user sbpf run -q --policy "$tmp/files.yaml" -- cat "$tmp/hidden" 2>&1)"
+has files/denied "cat: $tmp/hidden: Permission denied" "$(user sbpf run -q --policy "$tmp/files.yaml" -- cat "$tmp/hidden" 2>&1)"
 is files/others out "$(user sbpf run -q --policy "$tmp/files.yaml" -- echo out 2>/dev/null)"
 mkdir $cgroots/few
 echo +pids >$cgroots/cgroup.subtree_control
