@@ -8,7 +8,7 @@
 # that it waits for the next line, so that it can be saved with what the first job left (scripts/states.sh).
 
 # A guest boots in 3-10 s on an idle machine; ten times that means that it hangs.
-BOOT_LIMIT=120
+BOOT_LIMIT=180
 # The disk of the job has one size, as a restored guest believes in the size that it saw before.
 JOB_MIB=1024
 
