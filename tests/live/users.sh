@@ -41,6 +41,7 @@ filesystem: {default: read, deny: [$tmp/hidden]}
 P
 is files/control hidden "$(user cat "$tmp/hidden")"
 has files/denied "cat: $tmp/hidden: Permission denied" "$(user sbpf run -q --policy "$tmp/files.yaml" -- cat "$tmp/hidden" 2>&1)"
+is files/denied-prints-nothing "exit 1" "$(user sbpf run -q --policy "$tmp/files.yaml" -- cat "$tmp/hidden" 2>/dev/null; echo "exit $?")"
 is files/others out "$(user sbpf run -q --policy "$tmp/files.yaml" -- echo out 2>/dev/null)"
 mkdir $cgroots/few
 echo +pids >$cgroots/cgroup.subtree_control
