@@ -22,7 +22,8 @@ kernels_of() {
   done
 }
 
-# The plan, one line per job: KERNEL<tab>OPTIONS<tab>SECONDS<tab>COMMAND, filtered by what was asked for.
+# The plan, one line per job: KERNEL|OPTIONS|SECONDS|COMMAND, filtered by what was asked for. Not with tabs: `read` takes two of
+# them for one, and options may be empty.
 plan() {
   local line on options seconds command kernel turn
   # A clone that is not a repository of git always takes the same turn.
@@ -35,7 +36,7 @@ plan() {
     [[ -n $command && $seconds =~ ^[0-9]+$ ]] || die "tests/vm/plan: KERNELS | OPTIONS | SECONDS | COMMAND, not: $line"
     turn=$((turn + 1))
     selected "$command" || continue
-    for kernel in $(kernels_of "$on" "$turn"); do printf '%s\t%s\t%s\t%s\n' "$kernel" "$options" "$seconds" "$command"; done
+    for kernel in $(kernels_of "$on" "$turn"); do printf '%s|%s|%s|%s\n' "$kernel" "$options" "$seconds" "$command"; done
   done <tests/vm/plan
 }
 
@@ -105,7 +106,7 @@ job() {
 make_states() {
   local kernel options number=0
   local -a words=()
-  while IFS=$'\t' read -r kernel options <&3; do
+  while IFS='|' read -r kernel options <&3; do
     number=$((number + 1))
     (
       eval "words=($options)"
@@ -119,7 +120,7 @@ make_states() {
       step "guest $kernel $options: saved and restored ($(cut -f2 "$file.cpu") s)"
     ) &
     wait_for_room
-  done 3< <(awk -F '\t' -v OFS='\t' '$2 ~ /--state/ && !seen[$1, $2]++ { print $1, $2 }' "$work/plan" | sort -t $'\t' -k2,2)
+  done 3< <(awk -F '|' -v OFS='|' '$2 ~ /--state/ && !seen[$1, $2]++ { print $1, $2 }' "$work/plan" | sort -t '|' -k2,2)
   wait
 }
 
@@ -131,7 +132,7 @@ wait_for_room() {
 
 guest_tests() {
   local number=0 kernel options seconds command room
-  plan | sort -t $'\t' -k3,3nr >"$work/plan"
+  plan | sort -t '|' -k3,3nr >"$work/plan"
   [[ -s $work/plan ]] || return 0
   build_preset release guest_programs || return 0
   if grep -q 'build/sbpf\.deb:' "$work/plan"; then prepare package scripts/package || return 0; fi
@@ -140,7 +141,7 @@ guest_tests() {
   while read -r kernel <&3; do
     # One that cannot be had makes its jobs fail, each by name; the others still run.
     quiet "kernel $kernel" scripts/kernels "$kernel" || true
-  done 3< <(cut -f1 "$work/plan" | sort -uV)
+  done 3< <(cut -d '|' -f1 "$work/plan" | sort -uV)
   quiet rootfs scripts/rootfs || true
   if grep -q 'userspace trixie' "$work/plan"; then quiet "rootfs trixie" scripts/rootfs trixie || true; fi
   at_once=$(($(nproc) + 1))
@@ -148,7 +149,7 @@ guest_tests() {
   if ((room < at_once)); then at_once=$((room > 0 ? room : 1)); fi
   make_states
   step "guests: $(wc -l <"$work/plan") jobs, $at_once at once"
-  while IFS=$'\t' read -r kernel options seconds command <&3; do
+  while IFS='|' read -r kernel options seconds command <&3; do
     number=$((number + 1))
     job "$number" "$kernel" "$options" "$seconds" "$command" 3<&- &
     wait_for_room

@@ -122,14 +122,17 @@ class Files : public VictimState {
   Seen look(const Outcome& outcome, milliseconds patience) override {
     const auto deadline = std::chrono::steady_clock::now() + patience;
     // As the host has it, and as the attacker does: mounts in a sandbox are the sandbox's own.
+    const std::string attacker_root = "/proc/" + std::to_string(outcome.pid) + "/root";
     FileScene inside = scene_;
-    if (outcome.pid > 0) inside.root = "/proc/" + std::to_string(outcome.pid) + "/root" + scene_.root;
+    inside.root = attacker_root + scene_.root;
+    const auto attacker_lives = [&] { return outcome.pid > 0 && access(attacker_root.c_str(), F_OK) == 0; };
     do {
       if (outcome.loot.find(scene_.secret) != std::string::npos) details_ = "the secret was read";
-      for (const FileScene* scene : {&scene_, &inside}) {
-        if (scene == &inside && access(inside.root.c_str(), F_OK) != 0) continue;  // it has ended
-        if (details_.empty()) details_ = difference(*scene);
-        if (details_.empty() && spec_.harmed && spec_.harmed(*scene)) details_ = "harmed";
+      if (details_.empty()) details_ = harm_in(scene_);
+      if (details_.empty() && attacker_lives()) {
+        details_ = harm_in(inside);
+        // An attacker that ends meanwhile takes its mounts along: what is missing then was not removed.
+        if (!attacker_lives()) details_.clear();
       }
       if (!details_.empty()) return Seen::harm;
       usleep(20000);
@@ -227,6 +230,13 @@ class Files : public VictimState {
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(scene(name), ignored))
       add(scene, all, name + "/" + entry.path().filename().string());
+  }
+
+  // What has changed that must not, or "".
+  std::string harm_in(const FileScene& scene) const {
+    const std::string found = difference(scene);
+    if (!found.empty()) return found;
+    return spec_.harmed && spec_.harmed(scene) ? "harmed" : "";
   }
 
   std::string difference(const FileScene& scene) const {
