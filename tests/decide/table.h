@@ -82,6 +82,13 @@ network:
     - {cidr: "fe80::/10", ports: [80], protocol: tcp}
     - {cidr: "64:ff9b::/96", ports: [80], protocol: tcp}
 )";
+inline constexpr char kBesideMetadata[] = R"(version: 1
+name: beside
+network:
+  connect:
+    - {address: "::169.254.1.1", ports: [80], protocol: tcp}
+    - {cidr: 169.254.0.0/15, ports: [80], protocol: tcp}
+)";
 inline constexpr char kMetadata[] = R"(version: 1
 name: metadata
 network:
@@ -209,6 +216,9 @@ inline constexpr Row kRows[] = {
     {"v6_internet_allows_v6", kEverywhere, kConnect, kUdp, "2001:db8::9", 123, true},
     {"v6_internet_denies_tcp", kEverywhere, kConnect, kTcp, "2001:db8::9", 123, false},
 
+    {"metadata_in_a_wider_network_is_denied", kBesideMetadata, kConnect, kTcp, "169.254.1.1", 80, false},
+    {"neighbour_in_the_wider_network_is_allowed", kBesideMetadata, kConnect, kTcp, "169.255.1.1", 80, true},
+    {"v4_compatible_spelling_is_no_metadata", kBesideMetadata, kConnect, kTcp, "::169.254.1.1", 80, true},
     {"wide_denies_metadata", kWide, kConnect, kTcp, "169.254.169.254", 80, false},
     {"wide_denies_mapped_metadata", kWide, kConnect, kTcp, "::ffff:169.254.169.254", 80, false},
     {"wide_denies_metadata_of_containers", kWide, kConnect, kTcp, "169.254.170.2", 80, false},

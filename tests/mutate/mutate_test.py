@@ -129,6 +129,20 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((unit.failed, unit.passed), (["unit.A.c: Failed"], 2))
 
 
+class Runs(unittest.TestCase):
+    def test_the_first_failure_is_enough(self):
+        text = "echo ok a; echo 'not ok b: refused to load'; echo 'not ok c: d'; exec sleep 60"
+        said, code = running.run(["sh", "-c", text], 50, running.FirstFailure())
+        self.assertEqual((said.splitlines()[-1], code), ("not ok c: d", 0))
+
+    def test_a_failure_before_anything_passed_is_not_enough(self):
+        said, code = running.run(["sh", "-c", "echo 'not ok c: d'; echo ok e; exit 1"], 50, running.FirstFailure())
+        self.assertEqual((said.splitlines()[-1], code), ("ok e", 1))
+
+    def test_what_takes_too_long_has_no_code(self):
+        self.assertEqual(running.run(["sh", "-c", "echo a; exec sleep 60"], 1), ("a\n", None))
+
+
 class Guests(unittest.TestCase):
     PLAN = "# a | b\n6.1 | --state loaded --smp 2 | 9 | /opt/sbpf/tests/live/a.sh\n6.1 | --state booted | 9 | /opt/sbpf/tests/b --only x/\n"
 

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Builds the copy with all faults, runs the test of one, and judges what came of it."""
+import collections
+import contextlib
 import hashlib
 import os
 import re
 import shlex
+import signal
 import subprocess
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,21 +82,42 @@ def build(targets):
         raise lists.ListError("the copy with all faults does not build:\n" + done.stdout[-6000:])
 
 
-def run(command, seconds, **more):
-    """Its output and exit code; None: it took too long. All of its processes end with it."""
+def end(process, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)  # a group of its own: nobody else's processes
+
+
+def run(command, seconds, enough=lambda line: False, **more):
+    """Its output and exit code; None: it took too long. It is ended at the first line that is `enough`, with exit code 0. All of
+    its processes end with it."""
+    late = threading.Event()
+    lines = []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                           text=True, errors="replace", start_new_session=True, **more) as process:
-        try:
-            output, _ = process.communicate(timeout=seconds)
-            return output, process.returncode
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 15)  # a group of its own: nobody else's processes
-            try:
-                output, _ = process.communicate(timeout=20)
-            except subprocess.TimeoutExpired:
-                os.killpg(process.pid, 9)
-                output, _ = process.communicate()
-            return output, None
+        timers = [threading.Timer(seconds, lambda: (late.set(), end(process, signal.SIGTERM))),
+                  threading.Timer(seconds + 20, lambda: end(process, signal.SIGKILL))]
+        for timer in timers:
+            timer.start()
+        stopped = False
+        for line in process.stdout:
+            lines.append(line)
+            if not stopped and enough(line):
+                stopped = True
+                end(process, signal.SIGTERM)
+        for timer in timers:
+            timer.cancel()
+    return "".join(lines), None if late.is_set() else 0 if stopped else process.returncode
+
+
+class FirstFailure:
+    """Tells the line that kills a fault: a case that failed for another reason than that nothing could start."""
+
+    def __init__(self):
+        self.passed = False
+
+    def __call__(self, line):
+        self.passed = self.passed or line.startswith("ok ")
+        return self.passed and line.startswith("not ok ") and not REFUSED.search(line)
 
 
 def judge_unit(output, code):
@@ -130,6 +155,7 @@ def guest_options(command, load, plan):
 class Runner:
     def __init__(self, fingerprint):
         self.known = WORK / "green" / fingerprint[:16]
+        self.locks = collections.defaultdict(threading.Lock)
         self.plan = (REPO / "tests" / "vm" / "plan").read_text()
 
     def once(self, by, kernel, number, seconds, load):
@@ -141,15 +167,17 @@ class Runner:
         else:
             command = [str(REPO / "scripts" / "vm"), kernel, "--build", str(BUILD), "--timeout", str(int(seconds)),
                        *guest_options(what, load, self.plan), "--", "bash", "-c", guest_command(what, number)]
-            outcome = judge_guest(*run(command, seconds + 400))
+            outcome = judge_guest(*run(command, seconds + 400, FirstFailure() if number else lambda line: False))
         outcome.seconds = time.monotonic() - begin
         return outcome
 
     def green(self, by, kernel, load):
         """How long the test takes without a fault, in seconds. It must pass, or it proves nothing."""
         record = self.known / hashlib.sha256(f"{by}|{kernel}|{load}".encode()).hexdigest()[:24]
-        if record.exists():
-            return float(record.read_text())
+        with self.locks[record]:  # one of those that run side by side finds out
+            return float(record.read_text()) if record.exists() else self.measure(record, by, kernel, load)
+
+    def measure(self, record, by, kernel, load):
         outcome = self.once(by, kernel, 0, FIRST_SECONDS, load)
         if not outcome.green:
             why = outcome.failed[:3] or [f"no end, or no case:\n{outcome.tail}"]

@@ -121,6 +121,16 @@ TEST(DecideSocket, other_needs_allow_all_and_impossible_classes_are_denied) {
   Image some = image_of("{dangerously_allow_sockets: [raw, packet]}");
   for (const int c : {static_cast<int>(SBPF_SOCKET_OTHER), static_cast<int>(SBPF_SOCKET_CLASS_MAX), 33, -1})
     EXPECT_EQ(sbpf_decide_socket(&some, c), SBPF_DENY) << c;
+  // Whatever bits there are: no name stands for them.
+  for (auto& [key, value] : some.entries) {
+    if (key.kind != SBPF_RULE_HEADER || key.port != SBPF_SLOT_HEADER) continue;
+    sbpf_policy_header header;
+    std::memcpy(&header, &value, sizeof header);
+    header.sockets = ~0u;
+    std::memcpy(&value, &header, sizeof header);
+  }
+  EXPECT_EQ(sbpf_decide_socket(&some, SBPF_SOCKET_VSOCK), SBPF_ALLOW);
+  EXPECT_EQ(sbpf_decide_socket(&some, SBPF_SOCKET_OTHER), SBPF_DENY);
   Image missing;
   EXPECT_EQ(sbpf_decide_socket(&missing, SBPF_SOCKET_RAW), SBPF_DENY);
 }

@@ -69,6 +69,9 @@ TEST(DnsQuestion, that_is_none_is_told) {
   EXPECT_EQ(read_question({}).error(), Code::ok);
   EXPECT_EQ(read_question(Bytes(11, 0)).error(), Code::ok);
   EXPECT_EQ(read_question(Bytes(12, 0)).error(), Code::bad_format);  // asks nothing
+  const Packet two = query_for("a.example.");
+  ldns_pkt_push_rr(two.get(), LDNS_SECTION_QUESTION, ldns_rr_clone(ldns_rr_list_rr(ldns_pkt_question(two.get()), 0)));
+  EXPECT_EQ(read_question(wire_of(*two)).error(), Code::bad_format);
   Bytes cut = wire_of(*query_for("a.example."));
   cut.resize(cut.size() - 3);
   EXPECT_EQ(read_question(cut).error(), Code::bad_format);

@@ -269,6 +269,20 @@ TEST(ImageLimits, joined_ranges_take_in_no_other_port_and_no_other_place) {
   EXPECT_EQ(proxy_of(end + 21), 3128);
 }
 
+TEST(ImageLimits, joined_ranges_leave_out_a_single_port_between_them) {
+  std::string body = "network:\n  connect:\n";
+  for (int i = 0; i < SBPF_MAX_RANGES; ++i)
+    body += "    - {address: 127.0.0.1, ports: [" + std::to_string(1000 + 20 * i) + "-" + std::to_string(1019 + 20 * i) + "]}\n";
+  const int gap = 1000 + 20 * SBPF_MAX_RANGES;
+  body += "    - {address: 127.0.0.1, ports: [" + std::to_string(gap + 1) + "-" + std::to_string(gap + 20) + "]}\n";
+  const auto image = compile(policy_of(body), 1);
+  ASSERT_TRUE(image) << image.error().message;
+  for (const int port : {gap - 1, gap, gap + 1})
+    EXPECT_EQ(allows(*image, {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(), static_cast<std::uint16_t>(port)}),
+              port != gap)
+        << port;
+}
+
 TEST(ImageLimits, prefix_lengths) {
   std::string body = "network:\n  connect:\n";
   for (int length = 33; length < 33 + SBPF_MAX_PREFIXES; ++length)

@@ -25,6 +25,7 @@ TEST(Mounts, octal_in_paths) {
   ASSERT_EQ(mounts.size(), 1u);
   EXPECT_EQ(mounts[0].root, "/a b");
   EXPECT_EQ(mounts[0].point, "/c\td\\e\\12");
+  EXPECT_EQ(parse_mounts("1 2 8:1 / /c\\040 rw - ext4 /dev/x rw\n").at(0).point, "/c ") << "at the very end";
 }
 
 TEST(Mounts, lines_that_are_not_whole_are_left_out) {

@@ -67,6 +67,16 @@ TEST(Requests, Routes) {
   EXPECT_EQ(code(route("PATCH", "/v1/sandboxes")), "wrong_method");
 }
 
+TEST(Requests, WhatTheyWant) {
+  for (const Asks asks : {Asks::attach, Asks::swap, Asks::detach}) EXPECT_EQ(wants(asks), Wants::change) << static_cast<int>(asks);
+  for (const Asks asks : {Asks::sandboxes, Asks::sandbox, Asks::events}) EXPECT_EQ(wants(asks), Wants::read) << static_cast<int>(asks);
+}
+
+TEST(Requests, Names) {
+  EXPECT_TRUE(is_name(std::string(63, 'a')));
+  EXPECT_FALSE(is_name(std::string(64, 'a')));
+}
+
 TEST(Requests, BodiesAreStrict) {
   EXPECT_TRUE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p"})", Asks::attach));
   EXPECT_TRUE(parse_change(R"({"policy_text": "version: 1"})", Asks::swap));
@@ -100,6 +110,8 @@ TEST(Requests, BodiesOfRunsAreStrict) {
                                  std::string(R"({"pid": 1, "policy": "p", "name": ""})"),
                                  std::string(R"({"pid": 1, "policy": "p", "cgroup": "/x"})"), R"({"pid": 1, "policy": "p", "name": ")" + longest + "a\"}"})
     EXPECT_EQ(parse_change(body, Asks::run).error().code, "bad_body") << body;
+  EXPECT_EQ(parse_change(R"({"pid": 0, "policy": "p"})", Asks::run).error().message, "\"pid\" must be the number of a process");
+  EXPECT_EQ(parse_change(R"({"policy": "p"})", Asks::run).error().message, "\"pid\" is missing");
   EXPECT_FALSE(parse_change(R"({"pid": 1, "policy": "p"})", Asks::swap));
   EXPECT_EQ(route("POST", "/v1/runs")->asks, Asks::run);
   EXPECT_EQ(code(route("GET", "/v1/runs")), "wrong_method");
@@ -127,6 +139,24 @@ TEST_F(StateFile, RunsOutliveTheService) {
   EXPECT_EQ(after.runs().at("u1-a").uid, 1u);
   EXPECT_EQ(after.runs().at("u1-a").cgroup_id, 9u);
   EXPECT_EQ(after.all().at("web").cgroup_id, 7u);
+}
+
+TEST_F(StateFile, ARunIsWrittenAtOnce) {
+  Assignments before(file);
+  ASSERT_TRUE(before.set_run("u1-a", {1, 9}));
+  Assignments after(file);
+  ASSERT_TRUE(after.load());
+  EXPECT_EQ(after.runs().size(), 1u);
+}
+
+TEST_F(StateFile, OfAnotherVersionIsRefused) {
+  for (const char* version : {"0", "2"}) {
+    write(std::string(R"({"version": )") + version + R"(, "sandboxes": {}})");
+    Assignments state(file);
+    const auto loaded = state.load();
+    ASSERT_FALSE(loaded) << version;
+    EXPECT_EQ(loaded.error().code, "state");
+  }
 }
 
 TEST_F(StateFile, OfAServiceThatHadNoRunsIsRead) {
@@ -205,6 +235,10 @@ TEST(World, CountsWhatWasAddedAndForgetsWhatIsGone) {
   ASSERT_TRUE(world.take(pass, now));
   EXPECT_TRUE(world.sandboxes().empty());
   EXPECT_EQ(recorder.told, std::vector<std::string>{"gone a"});
+  ASSERT_TRUE(world.take(box(1), now));
+  const std::string gone = R"({"gone":{"name":"a"}})";
+  for (int i = 0; i < 2; i++) ASSERT_TRUE(world.take(gone, now));  // the second time it is not there
+  EXPECT_EQ(recorder.told, (std::vector<std::string>{"gone a", "gone a"}));
   for (const char* line : {"", "nonsense", "[]", "{}", R"({"new":{}})", R"({"sandbox":{"name":"x"}})"}) EXPECT_FALSE(world.take(line, now)) << line;
 }
 

@@ -130,10 +130,10 @@ TEST_F(Stage, holes_stay_holes) {
 
 TEST_F(Stage, long_names_and_deep_directories_are_copied_and_too_deep_ones_are_not) {
   const std::string name(255, 'n');
-  const auto dig = [&](const char* top, int levels) {
+  const auto dig = [&](const char* top, std::size_t levels) {
     fs::create_directories(root_ / top);
     Fd dir(::open((root_ / top).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    for (int i = 0; i < levels; i++) {
+    for (std::size_t i = 0; i < levels; i++) {
       ASSERT_EQ(::mkdirat(dir.get(), name.c_str(), 0700), 0);
       dir = Fd(::openat(dir.get(), name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     }
@@ -142,7 +142,13 @@ TEST_F(Stage, long_names_and_deep_directories_are_copied_and_too_deep_ones_are_n
   const auto staged = stage(options("deep"));
   ASSERT_TRUE(staged) << staged.error().code;
   EXPECT_EQ(staged->directories, 201U);
-  dig("deeper", 300);
+  dig("deepest", kStageMaxDepth - 1);
+  StageOptions deepest = options("deepest");
+  deepest.destination = out_ / "deepest";
+  const auto most = stage(deepest);
+  ASSERT_TRUE(most) << most.error().code;
+  EXPECT_EQ(most->directories, kStageMaxDepth);
+  dig("deeper", kStageMaxDepth);
   StageOptions deeper = options("deeper");
   deeper.destination = out_ / "deeper";
   refused(deeper, "too_large");
