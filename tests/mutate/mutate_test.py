@@ -13,6 +13,7 @@ from unittest import mock
 sys.dont_write_bytecode = True
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+import batches  # noqa: E402
 import faults as lists  # noqa: E402
 import running  # noqa: E402
 
@@ -141,6 +142,36 @@ class Runs(unittest.TestCase):
 
     def test_what_takes_too_long_has_no_code(self):
         self.assertEqual(running.run(["sh", "-c", "echo a; exec sleep 60"], 1), ("a\n", None))
+
+
+class Batches(unittest.TestCase):
+    def setUp(self):
+        self.faults = [one("- g(a);", id=f"a/{name}", by="guest attack_test --only x") for name in "bcd"]
+
+    def test_attacks_share_a_guest_and_others_do_not(self):
+        alone = [one("- g(a);", id="a/l", by="guest live/a.sh"), one("- g(a);", id="a/m", by="guest attack_test --only x", load=True)]
+        self.assertEqual([len(group) for group in batches.split(self.faults + alone)], [3, 1, 1])
+        self.assertEqual([len(group) for group in batches.split(self.faults * 5)], [12, 3])
+
+    def test_a_test_passes_once_without_a_fault(self):
+        self.assertEqual([number != 0 for number, _ in batches.steps_of(self.faults)], [False, True, True, True])
+
+    def verdicts(self, output):
+        runner = mock.Mock()
+        runner.guest.return_value = (output, 0)
+        runner.verdict.return_value = (True, "alone")
+        return batches.verdicts(runner, self.faults)
+
+    def test_each_has_its_own_verdict(self):
+        said = ("begin 0\nok x\ndone 1\nend 0 0\nbegin 1\nok y\nnot ok x: open\ndone 2\nend 1 1\n"
+                "begin 2\nok x\ndone 1\nend 2 0\nunsound\n")
+        self.assertEqual(self.verdicts(said), [(True, "killed by x: open"), (False, "survived guest attack_test --only x"),
+                                               (True, "alone")])
+
+    def test_what_does_not_pass_without_a_fault_kills_nothing(self):
+        said = "begin 0\nnot ok x: y\ndone 1\nend 0 1\n" + "".join(
+            f"begin {n}\nok y\nnot ok x: y\ndone 2\nend {n} 1\n" for n in (1, 2, 3))
+        self.assertEqual([killed for killed, _ in self.verdicts(said)], [False] * 3)
 
 
 class Guests(unittest.TestCase):

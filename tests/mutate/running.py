@@ -165,11 +165,16 @@ class Runner:
             command = ["ctest", "--test-dir", str(BUILD), "-R", what, "--timeout", str(int(seconds)), "--stop-on-failure"]
             outcome = judge_unit(*run(command, seconds, env={**os.environ, "SBPF_MUTANT": str(number)}))
         else:
-            command = [str(REPO / "scripts" / "vm"), kernel, "--build", str(BUILD), "--timeout", str(int(seconds)),
-                       *guest_options(what, load, self.plan), "--", "bash", "-c", guest_command(what, number)]
-            outcome = judge_guest(*run(command, seconds + 400, FirstFailure() if number else lambda line: False))
+            outcome = judge_guest(*self.guest(guest_command(what, number), kernel, what, seconds, load,
+                                              FirstFailure() if number else lambda line: False))
         outcome.seconds = time.monotonic() - begin
         return outcome
+
+    def guest(self, script, kernel, test, seconds, load=False, enough=lambda line: False):
+        """The output and exit code of a script in a guest as TEST wants it."""
+        command = [str(REPO / "scripts" / "vm"), kernel, "--build", str(BUILD), "--timeout", str(int(seconds)),
+                   *guest_options(test, load, self.plan), "--", "bash", "-c", script]
+        return run(command, seconds + 400, enough)
 
     def green(self, by, kernel, load):
         """How long the test takes without a fault, in seconds. It must pass, or it proves nothing."""
