@@ -7,7 +7,6 @@
 
 mapfile -t hooks < <(sbpf run -q --name table --policy no-network --status-fd 3 -- true 3>&1 >/dev/null 2>&1 | head -1 |
   json '"\n".join(h["name"] for e in d["effective"].values() for h in e["hooks"])')
-clean
 is control/hook-table "$hooks_here" "${#hooks[@]}"
 
 # refused NAME NEEDLE [ENV…] -- : `sbpf run` with a fault must end with 125, run nothing and leave nothing.
@@ -33,7 +32,8 @@ rm -f "$marker"
 LD_PRELOAD=$shim sbpf run -q --policy no-network -- touch "$marker"
 is control/shim-without-fault yes "$([[ -e $marker ]] && echo yes)"
 
-# ---- the canary judges by the answer that it gets: a program of an ancestor cgroup runs after ours and may replace it ----
+# ---- with the programs that are loaded already: a load takes longer than all of these ----
+# The canary judges by the answer that it gets: a program of an ancestor cgroup runs after ours and may replace it ----
 open=$(policy open <<'P'
 version: 1
 name: open
