@@ -132,7 +132,7 @@ std::string derive_name(const std::string& path) {
 // Frozen from construction to destruction, if it was not frozen by its owner.
 class Freeze {
  public:
-  Freeze(const Kernel& kernel, const Cgroup& cgroup, const std::string& name)
+  Freeze(Kernel& kernel, const Cgroup& cgroup, const std::string& name)
       : kernel_(kernel), cgroup_(cgroup), name_(name), was_frozen_(cgroup.frozen()) {}
   Freeze(const Freeze&) = delete;
   Freeze& operator=(const Freeze&) = delete;
@@ -150,7 +150,7 @@ class Freeze {
   }
 
  private:
-  const Kernel& kernel_;
+  Kernel& kernel_;
   const Cgroup& cgroup_;
   const std::string& name_;
   bool was_frozen_;
@@ -234,7 +234,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
     auto record = find_record(*kernel, cgroup->id());
     freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
     Status status = record ? read_status(*kernel, *record, true) : Status{};
-    if (status.isolation == Isolation::inactive) {
+    if (status.isolation == Isolation::inactive || !is_clear(status)) {
       take_down(*kernel, cgroup->id(), name);
       const std::string reason = status.degraded.empty() ? "unknown" : status.degraded.front().reason;
       return tl::unexpected<Error>(explain_failure(

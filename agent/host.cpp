@@ -218,6 +218,11 @@ bool bpf_lsm_active() {
   return false;
 }
 
+Seen bpf_lsm_seen() {
+  if (bpf_lsm_active()) return Seen::there;
+  return read_file("/sys/kernel/security/lsm").empty() ? Seen::unknown : Seen::absent;
+}
+
 std::vector<Check> check_host() {
   return {check_cgroup2(), check_bpffs(),      check_btf(),        check_lsm(),
           check_lockdown(), check_capabilities(), check_namespaces(), check_seccomp()};

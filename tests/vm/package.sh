@@ -184,27 +184,26 @@ if ((with_service)); then
   # A unit that breaks what it starts is not ready, and says why. Where it is ready, it works.
   drop=/run/systemd/system/sbpfd.service.d
   mkdir -p $drop
-  broken() { # broken NAME LINE
+  broken() { # broken NAME LINE [WHAT-IT-SAYS]
     local since
     since=$(date '+%F %T')
     printf '[Service]\n%s\n' "$2" >$drop/test.conf
     systemctl daemon-reload
     systemctl --no-block restart sbpfd.service
-    why() { journalctl -q -u sbpfd.service --since "$since" -o cat | grep -F 'not ready: no canary of a sandbox of its own passed'; }
-    answered() { systemctl -q is-active sbpfd.service || why >/dev/null; }
+    answered() { systemctl -q is-active sbpfd.service || journalctl -q -u sbpfd.service --since "$since" -o cat | grep -qE 'not ready: no canary|Failed with result'; }
     sleep 1
     within 100 answered
     if systemctl -q is-active sbpfd.service; then
       is "broken/$1/ready-and-works" "out 0" "$(job 'echo out >/workspace/out && cat /workspace/out')"
     else
-      has "broken/$1/says-why" "not ready" "$(why)"
+      has "broken/$1/says-why" "${3:-not ready: no canary}" "$(journalctl -q -u sbpfd.service --since "$since" -o cat | tail -40)"
     fi
     systemctl stop sbpfd.service 2>/dev/null
     systemctl reset-failed sbpfd.service 2>/dev/null
   }
   broken other-calls SystemCallArchitectures=native
   broken no-openat2 RestrictSUIDSGID=yes
-  broken no-cgroups InaccessiblePaths=/sys/fs/cgroup
+  broken no-cgroups InaccessiblePaths=/sys/fs/cgroup cgroup
   is broken/box-stands 0 "$(code sbpf status box --require active)"
   rm -r $drop
   systemctl daemon-reload
