@@ -16,6 +16,7 @@
 #include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
+#include "agent/guardian.h"
 #include "agent/host.h"
 #include "agent/open_files.h"
 #include "agent/secrets.h"
@@ -197,6 +198,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
     const auto others = collect_some_garbage(*kernel, name);
     if (auto placed = check_place(*cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
     if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+    const Guardian guardian(*kernel);  // whose parent has begun no change yet
     const Change change(*kernel, Change::set_up, cgroup->id(), name);
     Freeze freeze(*kernel, *cgroup, name);
     if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
