@@ -34,13 +34,14 @@ TEST(Config, SaysNothingIsDefaults) {
 TEST(Config, ReadsEveryKey) {
   auto config = parse_config(
       "socket: /run/a.sock\ngroup: ops\nsbpf: /usr/bin/sbpf\npolicies: /p\nlog_level: debug\nmetrics: false\n"
-      "limits: {connections: 2, body_bytes: 1024, receive_seconds: 3, request_seconds: 4, watch_seconds: 5, runs: 6, runs_per_user: 0}\n", "f.yaml");
+      "limits: {connections: 2, connections_per_user: 1, body_bytes: 1024, receive_seconds: 3, request_seconds: 4, watch_seconds: 5, runs: 6, runs_per_user: 0}\n", "f.yaml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->group, "ops");
   EXPECT_EQ(config->log_level, LogLevel::debug);
   EXPECT_FALSE(config->metrics);
   EXPECT_EQ(config->limits.watch, std::chrono::seconds(5));
   EXPECT_EQ(config->limits.runs, 6u);
+  EXPECT_EQ(config->limits.connections_per_user, 1u);
   EXPECT_EQ(config->limits.runs_per_user, 0u);
 }
 
