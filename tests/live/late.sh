@@ -57,10 +57,10 @@ sleep 5
 is busy/control-not-late 0 "$(late_told)"
 for _ in $(seq 40); do chrt -o 0 nice -n -20 sh -c 'while :; do :; done' & busy+=($!); done
 sleep 2
-mark "$out"
+passes_before=$(passes_in "$out")
 from=$(wc -l <"$out") # this shell goes before the watch, too, and has been busy
 sleep 20
-passes=$(($(passes_in "$out") - marked_passes))
+passes=$(($(passes_in "$out") - passes_before))
 is busy/passes yes "$( ((passes >= 20)) && echo yes || echo "$passes in 20 s")"
 is busy/not-starved yes "$( (($(longest_late "$from") < 1000000)) && echo yes || longest_late "$from")"
 sbpf break-glass --reason late --for 5m 2>/dev/null
