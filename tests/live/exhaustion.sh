@@ -87,8 +87,9 @@ is read-only/status-again "0 0" "$(sbpf status box >/dev/null; echo $?) $(sbpf s
 
 # ---- a loss is one still ----
 sbpf break-glass --reason exhaustion --for 5m 2>/dev/null
+id=$(bpftool -j link show pinned "$pins/sandboxes/att/connect4" | jq .id)
 mark "$out"
-"$tests/tamper" link-detach "$(bpftool -j link show pinned "$pins/sandboxes/att/connect4" | jq .id)" >/dev/null
+"$tests/tamper" link-detach "$id" >/dev/null
 within 20 grep -q 'frozen 1' "$runtime/att/cgroup.events"; is loss/frozen 0 $?
 in_time loss "$out"
 is loss/told att "$(jq -r 'select(.loss) | .loss.sandbox' "$out" | sort -u | paste -sd' ')"
