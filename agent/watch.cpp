@@ -119,7 +119,8 @@ void Watch::note_unclear(Entry& entry, const std::string& name, std::vector<Lost
     entry.unclear_at = 0;
     return;
   }
-  if (entry.unclear_at == 0) entry.unclear_at = now_ns();
+  if (entry.unclear_at != 0) return;  // told when it began
+  entry.unclear_at = now_ns();
   const Lost& first = entry.unclear.front();
   complain({"cannot_tell", "sandbox " + name + ": it cannot be told how it stands (" + first.what + ": " + first.reason + ")",
             "it is looked at again twice a second; nothing is taken for lost meanwhile", 0, "", true});
