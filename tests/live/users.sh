@@ -163,7 +163,8 @@ within 40 grep -q 3 "$tmp/held5"; is connections/of-all-users-are-limited 0 $?
 is connections/root 200 "$(curl -s -m 20 -o /dev/null -w '%{http_code}' --unix-socket $socket $url/healthz)"
 python3 -IS "$tmp/hold.py" $socket 8 >"$tmp/held0" & holds0=$!
 within 40 sh -c "[ \$(wc -l <$tmp/held0) = 8 ]"; is connections/root-has-its-own 0 "$(tail -1 "$tmp/held0")"
-kill $holds $holds3 $holds5 $holds0; wait $holds $holds3 $holds5 $holds0 2>/dev/null
+pkill -f hold.py
+wait $holds $holds3 $holds5 $holds0 2>/dev/null
 free_again() { [[ $(ask 4242 $url/healthz) == 200 ]]; }
 within 20 free_again; is connections/free-again 0 $?
 printf 'limits: {receive_seconds: 3, request_seconds: 240, watch_seconds: 20, runs_per_user: 2}\n' >"$tmp/sbpfd.yaml"
