@@ -71,6 +71,7 @@ struct HookStatus {
   bool attached = false;      // link read back: right target, right program, right cgroup
   std::string canary;         // "denied", "not denied", "not run"
   std::string reason;         // why attached is false; empty otherwise
+  bool unclear = false;       // not attached, because it cannot be told: `reason` is why
 };
 
 struct Degradation {
@@ -229,8 +230,12 @@ struct Origin {
 // Errors: "not_loaded", "no_such_connection".
 Result<Origin> origin_of(const policy::Address& client, std::uint16_t port);
 
-// Names of the sandboxes that are pinned; removes what is empty and unowned first.
-Result<std::vector<std::string>> list();
+// Names of the sandboxes that have not ended. Changes nothing. Errors: "not_permitted", "cannot_tell", those of opening.
+struct Listed {
+  std::vector<std::string> names;
+  std::string unclear;  // why of some of them it cannot be told whether they have ended; empty: all are there
+};
+Result<Listed> list();
 
 // How all of them stand, without canaries. Errors: those of list().
 Result<std::vector<Status>> statuses();

@@ -16,6 +16,7 @@
 #include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
+#include "agent/guardian.h"
 #include "agent/host.h"
 #include "agent/open_files.h"
 #include "agent/secrets.h"
@@ -132,7 +133,7 @@ std::string derive_name(const std::string& path) {
 // Frozen from construction to destruction, if it was not frozen by its owner.
 class Freeze {
  public:
-  Freeze(const Kernel& kernel, const Cgroup& cgroup, const std::string& name)
+  Freeze(Kernel& kernel, const Cgroup& cgroup, const std::string& name)
       : kernel_(kernel), cgroup_(cgroup), name_(name), was_frozen_(cgroup.frozen()) {}
   Freeze(const Freeze&) = delete;
   Freeze& operator=(const Freeze&) = delete;
@@ -150,7 +151,7 @@ class Freeze {
   }
 
  private:
-  const Kernel& kernel_;
+  Kernel& kernel_;
   const Cgroup& cgroup_;
   const std::string& name_;
   bool was_frozen_;
@@ -197,6 +198,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
     const auto others = collect_some_garbage(*kernel, name);
     if (auto placed = check_place(*cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
     if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+    const Guardian guardian(*kernel);  // whose parent has begun no change yet
     const Change change(*kernel, Change::set_up, cgroup->id(), name);
     Freeze freeze(*kernel, *cgroup, name);
     if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
@@ -234,7 +236,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
     auto record = find_record(*kernel, cgroup->id());
     freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
     Status status = record ? read_status(*kernel, *record, true) : Status{};
-    if (status.isolation == Isolation::inactive) {
+    if (status.isolation == Isolation::inactive || !is_clear(status)) {
       take_down(*kernel, cgroup->id(), name);
       const std::string reason = status.degraded.empty() ? "unknown" : status.degraded.front().reason;
       return tl::unexpected<Error>(explain_failure(

@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
@@ -24,8 +25,10 @@
 #include <sys/wait.h>
 #include <sys/xattr.h>
 
+#include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 namespace sbpf::agent::canary {
 namespace {
@@ -185,12 +188,30 @@ int try_set_scheduler() {
   return result(::sched_setscheduler(0, SCHED_OTHER, &parameter));
 }
 
+// Those that killed commands left.
+void remove_stale_scenes() {
+  constexpr std::time_t kMoment = 10;  // a new one is locked within it
+  std::error_code ec;
+  std::vector<std::string> stale;
+  for (const auto& entry : std::filesystem::directory_iterator("/run", ec))
+    if (entry.path().filename().string().starts_with("sbpf-canary.")) stale.push_back(entry.path());
+  for (const std::string& one : stale) {
+    const Fd directory(::open(one.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    struct stat info {};
+    if (!directory || ::fstat(directory.get(), &info) != 0 || std::time(nullptr) - info.st_ctime < kMoment) continue;
+    if (::flock(directory.get(), LOCK_EX | LOCK_NB) == 0) std::filesystem::remove_all(one, ec);
+  }
+}
+
 }  // namespace
 
 Scene::Scene() {
+  remove_stale_scenes();
   std::string pattern = "/run/sbpf-canary.XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) return;
   path = pattern;
+  held = Fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  (void)::flock(held.get(), LOCK_EX | LOCK_NB);
   file = Fd(::open((path + "/file").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   (void)!::ftruncate(file.get(), 1);
   ::mkdir((path + "/dir").c_str(), 0700);

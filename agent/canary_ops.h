@@ -23,6 +23,7 @@ constexpr std::uint16_t kPolicyProbePort = 9;
 // `path` is empty if it could not be made. Removed with it.
 struct Scene {
   std::string path;
+  Fd held;  // the directory, locked: whoever can lock one that is older than a moment removes it
   Fd file;
   int key = -1;            // a key that the canary may see; -1: this kernel has none
   bool asks_for_modules = false;  // this kernel has a program that loads them

@@ -42,6 +42,36 @@ bool wait_for(Condition&& condition) {
   return false;
 }
 
+// A kernfs file handle is the node's 64-bit id. -1 inside with errno.
+Fd open_handle(const Fd& mount, std::uint64_t id) {
+  struct {
+    file_handle head;
+    std::uint64_t id;
+  } handle{};
+  handle.head.handle_bytes = sizeof handle.id;
+  handle.head.handle_type = 0xfe;  // FILEID_KERNFS
+  std::memcpy(handle.head.f_handle, &id, sizeof id);
+  return Fd(::open_by_handle_at(mount.get(), &handle.head, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+// Does a handle that must lead somewhere do so here: that of the mounted directory itself? Then this process may open cgroups
+// by their ids, and one of no cgroup is one that is gone: a kernel has one hierarchy of version 2, and looks ids up in all
+// of it, whatever part is mounted where.
+bool handles_work(const Fd& mount) {
+  struct stat known {}, opened {};
+  if (::fstat(mount.get(), &known) != 0) return false;
+  const Fd again = open_handle(mount, known.st_ino);
+  return again && on_cgroup2(again.get()) && ::fstat(again.get(), &opened) == 0 && opened.st_ino == known.st_ino && opened.st_dev == known.st_dev;
+}
+
+Error hidden(const std::string& what, int error) {
+  const bool place = error == 0 || error == ESTALE || error == EOPNOTSUPP;
+  return Error{"cgroup_hidden", what + " cannot be looked at" + (error == 0 ? "" : ": " + errno_text(error)),
+               place ? "run sbpf where the host's cgroup2 hierarchy is visible" : hint_for(error), error, "", true};
+}
+
+Error gone(const std::string& who) { return Error{"cgroup_gone", "no cgroup has " + who, "", ENOENT, "", false}; }
+
 std::uint32_t level_of(const std::string& path, const std::string& mount) {
   const std::string below = path.size() > mount.size() ? path.substr(mount.size()) : "";
   std::uint32_t level = 0;
@@ -80,11 +110,14 @@ bool has_swap() {
 
 Result<std::string> cgroup2_mount() {
   bool seen = false;
-  for (const Mount& mount : own_mounts()) {
+  errno = 0;
+  const std::vector<Mount> mounts = own_mounts();
+  if (mounts.empty()) return tl::unexpected<Error>(hidden("the host's cgroup2 hierarchy (/proc/thread-self/mountinfo)", errno));
+  for (const Mount& mount : mounts) {
     if (mount.type != "cgroup2") continue;
     seen = true;
     // Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
-    if (mount.root == "/" && !fs::exists(mount.point + "/cgroup.events")) return mount.point;
+    if (mount.root == "/" && ::access((mount.point + "/cgroup.events").c_str(), F_OK) != 0) return mount.point;
   }
   if (seen)
     return fail("cgroup_namespace", "the cgroup2 mount does not show the host's root cgroup",
@@ -126,19 +159,20 @@ Result<Cgroup> Cgroup::open_by_id(std::uint64_t id) {
 }
 
 Result<Cgroup> Cgroup::open_by_id(std::uint64_t id, const std::string& mount) {
-  Fd mount_fd(::open(mount.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // A kernfs file handle is the node's 64-bit id.
-  struct {
-    file_handle head;
-    std::uint64_t id;
-  } handle{};
-  handle.head.handle_bytes = sizeof handle.id;
-  handle.head.handle_type = 0xfe;  // FILEID_KERNFS
-  std::memcpy(handle.head.f_handle, &id, sizeof id);
-  Fd fd(::open_by_handle_at(mount_fd.get(), &handle.head, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const std::string who = "id " + std::to_string(id);
-  if (!fd) return fail("cgroup_not_found", "no cgroup has " + who, "", errno);
-  return adopt(std::move(fd), who, mount);
+  const Fd mount_fd(::open(mount.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!mount_fd) return tl::unexpected<Error>(hidden("the cgroup of " + who, errno));
+  if (!on_cgroup2(mount_fd.get())) {
+    Error error = hidden("the cgroup of " + who, 0);
+    error.message += ": something else is mounted over " + mount;
+    return tl::unexpected<Error>(std::move(error));
+  }
+  Fd fd = open_handle(mount_fd, id);
+  if (fd) return adopt(std::move(fd), who, mount);
+  const int error = errno;
+  // What no cgroup has any more is stale.
+  if ((error == ESTALE || error == ENOENT) && handles_work(mount_fd)) return tl::unexpected<Error>(gone(who));
+  return tl::unexpected<Error>(hidden("the cgroup of " + who, error));
 }
 
 Result<Cgroup> Cgroup::create(const std::string& path) {
@@ -156,8 +190,10 @@ Result<std::string> Cgroup::read(const char* file) const {
   if (!fd) return fail("cgroup_io", path_ + "/" + file + ": " + errno_text(errno), "", errno);
   std::string text;
   std::array<char, 4096> buffer{};
-  for (ssize_t n; (n = ::read(fd.get(), buffer.data(), buffer.size())) > 0;)
-    text.append(buffer.data(), static_cast<std::size_t>(n));
+  ssize_t n = 0;
+  while ((n = ::read(fd.get(), buffer.data(), buffer.size())) > 0 || (n < 0 && errno == EINTR))
+    text.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  if (n < 0) return fail("cgroup_io", path_ + "/" + file + ": " + errno_text(errno), "", errno);
   return text;
 }
 
@@ -176,12 +212,19 @@ Result<std::vector<pid_t>> Cgroup::processes() const {
 
 bool Cgroup::populated() const {
   auto events = read("cgroup.events");
-  return events && events->find("populated 1") != std::string::npos;
+  if (!events) return seen() != Seen::absent;
+  return events->find("populated 0") == std::string::npos;
 }
 
 bool Cgroup::frozen() const {
   auto events = read("cgroup.events");
   return events && events->find("frozen 1") != std::string::npos;
+}
+
+Seen Cgroup::seen() const {
+  // Of a removed directory the kernel keeps the object, and has no names any more.
+  if (::faccessat(fd_.get(), "cgroup.events", F_OK, 0) == 0) return Seen::there;
+  return errno == ENODEV ? Seen::absent : seen_by_error(errno);
 }
 
 Result<void> Cgroup::freeze(bool on) const {
@@ -202,9 +245,25 @@ Result<void> Cgroup::kill() const {
   return {};
 }
 
+bool is_gone(const Error& error) { return error.code == "cgroup_gone"; }
+
+Result<std::uint64_t> root_cgroup_id() {
+  auto mount = cgroup2_mount();
+  if (!mount) return tl::unexpected<Error>(mount.error());
+  const std::string path = *mount + "/" + std::string(kRootCgroupName);
+  struct statfs filesystem {};
+  struct stat info {};
+  if (::statfs(mount->c_str(), &filesystem) != 0 || filesystem.f_type != CGROUP2_SUPER_MAGIC)
+    return tl::unexpected<Error>(hidden("the hierarchy at " + *mount, 0));
+  if (::stat(path.c_str(), &info) == 0) return info.st_ino;
+  return tl::unexpected<Error>(errno == ENOENT ? gone("the path " + path) : hidden(path, errno));
+}
+
 Result<Cgroup> root_cgroup() {
   auto mount = cgroup2_mount();
   if (!mount) return fail(std::move(mount.error()), "cannot make sbpf's root cgroup");
+  if (struct statfs info {}; ::statfs(mount->c_str(), &info) != 0 || info.f_type != CGROUP2_SUPER_MAGIC)
+    return tl::unexpected<Error>(hidden("the hierarchy at " + *mount, 0));
   const std::string path = *mount + "/" + std::string(kRootCgroupName);
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
     return fail("cgroup_create", "cannot make cgroup " + path + ": " + errno_text(errno),

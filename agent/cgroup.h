@@ -10,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/seen.h"
 #include "policy/policy.h"
 
 namespace sbpf::agent {
@@ -17,9 +18,10 @@ namespace sbpf::agent {
 // A directory of the cgroup2 filesystem, held open: a later cgroup of the same path is another one.
 class Cgroup {
  public:
-  // Opens an existing cgroup. Errors: "cgroup_not_found", "not_a_cgroup" (a v1 or plain directory).
+  // Opens an existing cgroup. Errors: "cgroup_not_found" with errno, "not_a_cgroup" (a v1 or plain directory).
   static Result<Cgroup> open(const std::string& path);
-  // Opens the cgroup of this id. Errors: "cgroup_not_found".
+  // Opens the cgroup of this id. Errors: "cgroup_gone": the kernel says that there is none (is_gone()); "cgroup_hidden":
+  // it cannot be told, and nobody may act as if it were gone.
   static Result<Cgroup> open_by_id(std::uint64_t id);
   // The same for who asks for many: `mount` is cgroup2_mount().
   static Result<Cgroup> open_by_id(std::uint64_t id, const std::string& mount);
@@ -38,8 +40,10 @@ class Cgroup {
 
   // Pids of this cgroup and all below it.
   Result<std::vector<pid_t>> processes() const;
-  bool populated() const;
+  bool populated() const;  // also where it cannot be told
   bool frozen() const;
+  // Is it there still? Needs no descriptor where none is free to tell that it is gone.
+  Seen seen() const;
   // Freezes or thaws; returns when the kernel reports it done. Errors: "cgroup_freeze" after 10 s.
   Result<void> freeze(bool frozen) const;
   // Kills all processes and waits until they are gone. Errors: "cgroup_kill" after 10 s.
@@ -54,8 +58,14 @@ class Cgroup {
   std::string path_;
 };
 
+// Is this error of Cgroup::open_by_id() the kernel's word that there is no such cgroup?
+bool is_gone(const Error& error);
+
 // Mount point of the cgroup2 hierarchy (on hybrid hosts too). Errors: "no_cgroup2", "cgroup_namespace".
 Result<std::string> cgroup2_mount();
+
+// The id of sbpf's root cgroup, which is not made. Errors: "cgroup_gone", "cgroup_hidden"; those of cgroup2_mount().
+Result<std::uint64_t> root_cgroup_id();
 
 // sbpf's own root cgroup, made if it is not there, with pids, memory and cpu handed down.
 Result<Cgroup> root_cgroup();

@@ -95,7 +95,8 @@ class LookUp {
       }
       // ENOTDIR: a file stands where the rule wants a directory; it may be replaced one day.
       if ((errno != ENOENT && errno != ENOTDIR) || names.empty())
-        return fail("fs_view", path + " cannot be looked up: " + std::strerror(errno), "", errno);
+        return fail("fs_view", path + " cannot be looked up: " + std::strerror(errno),
+                    errno == ENOSYS ? "a seccomp filter refuses openat2(2): under systemd RestrictSUIDSGID= does" : "", errno);
       missing.push_back(names.back());
       names.pop_back();
     }

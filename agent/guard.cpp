@@ -26,6 +26,7 @@ namespace sbpf::agent {
 namespace {
 
 constexpr std::uint64_t kNsPerSecond = 1000000000;
+constexpr std::size_t kExecutablesAtOnce = 256;  // descriptors
 constexpr unsigned kMinorBits = 20;  // of the kernel's dev_t
 
 std::string reason_of(const sbpf_guard& guard) {
@@ -83,19 +84,29 @@ Result<std::string> carried_layout(const Fd& file) {
 // Frees the places of executables that no process runs any more: no supervisor of theirs is left, and this one is not among
 // them. False if it could not be told.
 bool give_up_unused(const Kernel& kernel) {
+  sbpf_guard& guard = kernel.globals().guard;
+  std::array<bool, SBPF_AGENTS> runs{};
   std::vector<Fd> executables;
+  const auto look = [&] {
+    auto inodes = open_inodes(kernel);
+    for (std::size_t i = 0; inodes && i < SBPF_AGENTS; i++)
+      runs[i] = runs[i] || std::ranges::any_of(*inodes, [&agent = guard.agents[i]](const auto& open) {
+        return open.second.ino == agent.ino && open.second.dev == agent.dev && open.second.generation == agent.generation;
+      });
+    executables.clear();
+    return inodes.has_value();
+  };
   std::error_code ec;
-  for (const auto& process : std::filesystem::directory_iterator("/proc", ec))
-    if (Fd file(::open((process.path() / "exe").c_str(), O_PATH | O_CLOEXEC)); file) executables.push_back(std::move(file));
-  auto inodes = open_inodes(kernel);
-  if (ec || !inodes) return false;
-  for (sbpf_fs_inode& agent : kernel.globals().guard.agents) {
-    const bool runs = std::ranges::any_of(*inodes, [&](const auto& open) {
-      return open.second.ino == agent.ino && open.second.dev == agent.dev && open.second.generation == agent.generation;
-    });
-    // The first one is never empty: that would mean that nothing is guarded.
-    if (!runs && &agent != kernel.globals().guard.agents) put(agent, {});
+  for (std::filesystem::directory_iterator process("/proc", ec), end; !ec && process != end; process.increment(ec)) {
+    Fd file(::open((process->path() / "exe").c_str(), O_PATH | O_CLOEXEC));
+    if (!file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) return false;  // it may be the one that runs it
+    if (file) executables.push_back(std::move(file));
+    if (executables.size() == kExecutablesAtOnce && !look()) return false;
   }
+  if (ec || !look()) return false;
+  // The first one is never empty: that would mean that nothing is guarded.
+  for (std::size_t i = 1; i < SBPF_AGENTS; i++)
+    if (!runs[i]) put(guard.agents[i], {});
   return true;
 }
 

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "agent/canary.h"
+#include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
@@ -129,6 +130,19 @@ Check check_seccomp() {
   return c;
 }
 
+// As for any policy that has rules for files: openat2(2), and the kernel's own word for what was found.
+Result<void> try_paths(const Kernel& kernel) {
+  policy::Policy files;
+  files.filesystem.requested = true;
+  files.filesystem.rules.push_back({});
+  files.filesystem.rules.back().path = "/usr";
+  auto seat = own_seat();
+  if (!seat) return tl::unexpected<Error>(seat.error());
+  auto view = look_up(kernel, files, *seat);
+  if (view) return {};
+  return fail(std::move(view.error()), "the paths of a policy");
+}
+
 // Loads, attaches, and has a canary denied, in a cgroup that is removed again.
 void check_by_doing(std::vector<Check>& checks) {
   Check programs = check("programs", "all", "load and attach every hook, unpinned");
@@ -147,6 +161,11 @@ void check_by_doing(std::vector<Check>& checks) {
   if (!root) return give_up(programs, root.error());
   auto cgroup = Cgroup::create(root->path() + "/preflight-" + std::to_string(::getpid()));
   if (!cgroup) return give_up(programs, cgroup.error());
+  if (auto looked_up = try_paths(*kernel); !looked_up) {
+    (void)remove_cgroup(cgroup->path());
+    if (!Kernel::is_pinned()) Kernel::remove_all();
+    return give_up(programs, looked_up.error());
+  }
   policy::Policy nothing;
   nothing.name = "preflight";
   auto image = policy::compile(nothing, 1, policy::empty_view(nothing));
@@ -197,6 +216,11 @@ bool bpf_lsm_active() {
   for (std::string name; std::getline(list, name, ',');)
     if (name == "bpf") return true;
   return false;
+}
+
+Seen bpf_lsm_seen() {
+  if (bpf_lsm_active()) return Seen::there;
+  return read_file("/sys/kernel/security/lsm").empty() ? Seen::unknown : Seen::absent;
 }
 
 std::vector<Check> check_host() {

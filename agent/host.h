@@ -7,6 +7,7 @@
 
 #include "agent/agent.h"
 #include "agent/kernel.h"
+#include "base/seen.h"
 
 namespace sbpf::agent {
 
@@ -22,5 +23,7 @@ Result<Kernel> ready_kernel();
 
 // Is `bpf` in the kernel's active LSM list? Without it LSM programs attach and never run.
 bool bpf_lsm_active();
+// The same, where a list that cannot be read says nothing.
+Seen bpf_lsm_seen();
 
 }  // namespace sbpf::agent

@@ -65,6 +65,8 @@ Result<Fd> open_pin(const std::string& path) {
                 "use that executable (the `exe` of a running `sbpf run` in /proc is it, also when it was replaced; an upgrade "
                 "keeps it in /usr/lib/sbpf/agents), or its `sbpf hand-over`",
                 EPERM);
+  if (!fd && seen_by_error(errno) == Seen::unknown)
+    return fail("cannot_tell", "cannot open pin " + path + ": " + std::strerror(errno), hint_for(errno), errno);
   if (!fd)
     return fail("pins_broken", "cannot open pin " + path + ": " + std::strerror(errno),
                 "a pin of sbpf was removed; end the sandboxes and run `sbpf unload`", errno);
@@ -296,6 +298,10 @@ Result<void> Kernel::pin_programs(const std::string& root) const {
 Result<Kernel> Kernel::open() {
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
   libbpf_set_print(keep_libbpf_log);
+  if (pinned() == Seen::unknown)
+    return fail("cannot_tell", "it cannot be told whether sbpf's programs are loaded: " + kRoot + " cannot be looked at" +
+                                   (errno == 0 ? "" : std::string(": ") + std::strerror(errno)),
+                errno == 0 ? "mount the host's BPF filesystem at /sys/fs/bpf, or run sbpf where it is visible" : hint_for(errno), errno);
   if (!is_pinned())
     return fail("not_loaded", "sbpf's programs are not loaded on this host", "start a sandbox with `sbpf run`");
   Kernel kernel;
@@ -311,19 +317,28 @@ Result<Kernel> Kernel::open() {
   std::array<std::uint32_t, SBPF_HOOK_COUNT> keys{};
   std::uint32_t next = 0, count = SBPF_HOOK_COUNT;
   LIBBPF_OPTS(bpf_map_batch_opts, options);
+  errno = 0;
   if ((bpf_map_lookup_batch(kernel.meta_map_.get(), nullptr, &next, keys.data(), kernel.meta_.data(), &count, &options) != 0 &&
        errno != ENOENT) ||  // ENOENT: that was all of it
-      count != SBPF_HOOK_COUNT)
+      count != SBPF_HOOK_COUNT) {
+    if (errno != 0 && errno != ENOENT && errno != EINVAL)
+      return fail("cannot_tell", std::string("what was recorded of the programs cannot be read: ") + std::strerror(errno), hint_for(errno), errno);
     return fail("stale_programs", "the pinned programs are of another version of sbpf",
                 "end the sandboxes and run `sbpf unload`");
+  }
   set_hooks_present([&kernel](const Hook& hook) { return kernel.meta_[hook.id].prog_id != 0; });
-  for (std::size_t i = 0; i < kAsked.size(); i++) kernel.asked_[i] = Fd(bpf_obj_get((kRoot + "/programs/" + kAsked[i]).c_str()));
+  for (std::size_t i = 0; i < kAsked.size(); i++) {
+    kernel.asked_[i] = Fd(bpf_obj_get((kRoot + "/programs/" + kAsked[i]).c_str()));
+    if (!kernel.asked_[i] && seen_by_error(errno) == Seen::unknown) return tl::unexpected<Error>(open_pin(kRoot + "/programs/" + kAsked[i]).error());
+  }
   // A missing program or link is for status to report, not a reason to be blind. Programs only of hooks that each sandbox
   // attaches anew: what the others run is asked of their links.
   for (const Hook& hook : hooks()) {
     const bool each = hook.per_sandbox();
-    (each ? kernel.programs_ : kernel.links_)[hook.id] =
-        Fd(bpf_obj_get((kRoot + (each ? "/programs/" : "/links/") + hook.name).c_str()));
+    const std::string path = kRoot + (each ? "/programs/" : "/links/") + hook.name;
+    Fd& fd = (each ? kernel.programs_ : kernel.links_)[hook.id];
+    fd = Fd(bpf_obj_get(path.c_str()));
+    if (!fd && seen_by_pin_error(errno) == Seen::unknown) return tl::unexpected<Error>(open_pin(path).error());
   }
   if (std::memcmp(kernel.meta_[0].layout_sha256, sbpf_layout_sha256, sizeof sbpf_layout_sha256) != 0)
     return fail("stale_programs", "the pinned programs are of another version of sbpf",
@@ -360,54 +375,6 @@ Result<Kernel> Kernel::ensure() {
   }
   remove_all();
   return kernel;
-}
-
-std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id) const {
-  const sbpf_meta& meta = meta_[hook.id];
-  if (prog_id != meta.prog_id) return "another program runs at this link (id " + std::to_string(prog_id) + ")";
-  Fd program(bpf_prog_get_fd_by_id(prog_id));
-  if (!program) return std::string("program cannot be read back: ") + std::strerror(errno);
-  std::vector<std::uint32_t> map_ids(64);
-  auto info = program_info(program.get(), &map_ids);
-  if (!info) return info.error().message;
-  if (std::memcmp(info->tag, meta.tag, sizeof meta.tag) != 0) return "program tag is not the one recorded at load";
-  if (map_ids_.empty())
-    for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), names_.get(), cgroup_refs_.get(), bss_.get()})
-      if (auto map = map_info(fd)) map_ids_.insert(map->id);
-  std::size_t known = 0;
-  for (std::uint32_t id : map_ids) known += map_ids_.count(id);
-  // All programs use the gate or the storage; none uses fewer than two of these maps.
-  return known >= 2 ? "" : "program does not use sbpf's maps";
-}
-
-HookStatus Kernel::host_status(const Hook& hook, bool program) const {
-  HookStatus status;
-  status.hook = &all_hooks()[hook.id];
-  status.canary = "not run";
-  if (!links_[hook.id]) {
-    status.reason = "link pin is missing";
-    return status;
-  }
-  auto link = link_info(links_[hook.id].get());
-  if (!link) {
-    status.reason = link.error().message;
-    return status;
-  }
-  const sbpf_meta& meta = meta_[hook.id];
-  status.link_id = link->id;
-  status.prog_id = link->prog_id;
-  status.prog_tag = tag_text(meta.tag);
-  const bool lsm = hook.kind == HookKind::lsm;  // a tracepoint's link has no target but its program's
-  if (link->type != (lsm ? BPF_LINK_TYPE_TRACING : BPF_LINK_TYPE_RAW_TRACEPOINT))
-    status.reason = "pin is a link of another kind";
-  else if (lsm && link->tracing.attach_type != BPF_LSM_MAC)
-    status.reason = "pin is not an LSM link";
-  else if (lsm && link->tracing.target_btf_id != meta.target_btf_id)
-    status.reason = "link is attached to another kernel function";
-  else if (program)
-    status.reason = program_mismatch(hook, link->prog_id);
-  status.attached = status.reason.empty();
-  return status;
 }
 
 }  // namespace sbpf::agent

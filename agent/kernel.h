@@ -13,6 +13,7 @@
 #include "agent/agent.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "base/seen.h"
 
 struct sbpf_bpf;  // the skeleton that bpftool makes of the BPF object
 
@@ -40,7 +41,8 @@ class Kernel {
   // is pinned. On failure nothing that was made stays. The caller holds the lock.
   // Errors: "stale_programs" (pins of another version with live sandboxes), and those of load().
   static Result<Kernel> ensure();
-  // Opens what is pinned. Errors: "not_loaded", "pins_broken", "not_the_agent" (another executable loaded it).
+  // Opens what is pinned. Errors: "not_loaded", "pins_broken", "not_the_agent" (another executable loaded it), "cannot_tell"
+  // (what is pinned cannot be looked at).
   static Result<Kernel> open();
   // Loads and attaches without pinning: everything is gone with the object.
   // Errors: "program_load", "program_attach" (naming the hook), "no_btf", "no_permission".
@@ -62,6 +64,8 @@ class Kernel {
   // Removes all pins and sbpf's root cgroup. The caller has made sure that no sandbox is left.
   static void remove_all();
   static bool is_pinned();
+  // The same for who must not take what is hidden for nothing: is anything pinned on the host's BPF filesystem?
+  static Seen pinned();
 
   Kernel(Kernel&&) noexcept;
   Kernel& operator=(Kernel&&) noexcept;
@@ -83,11 +87,13 @@ class Kernel {
   // The kernel's answer for a hook that is attached once per host, now: its link, read back. `link` is -1 if the pin is gone.
   // Without `program` only the link is read, not what it runs.
   HookStatus host_status(const Hook& hook, bool program = true) const;
-  // Is the program behind `prog_id` the one recorded at load, using this object's maps? Empty if so, else what differs.
-  std::string program_mismatch(const Hook& hook, std::uint32_t prog_id) const;
+  // Is the program behind `prog_id` the one recorded at load, using this object's maps? Empty if so, else what differs;
+  // `unclear` is set where the kernel does not say.
+  std::string program_mismatch(const Hook& hook, std::uint32_t prog_id, bool& unclear) const;
 
   // Which pins of kernel-wide objects are gone or are pins of something else, with the reason; costs a few hundred calls.
-  std::vector<Degradation> broken_pins() const;
+  // Those of which that cannot be told are not among them; `unclear`, if given, receives why of the first.
+  std::vector<Degradation> broken_pins(std::string* unclear = nullptr) const;
   // Pins what broken_pins() names again; a link that is gone is attached anew from its pinned program.
   // Errors: "pin", "program_attach" for the first that cannot be repaired.
   Result<void> repair_pins();

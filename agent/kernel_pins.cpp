@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pins of kernel-wide objects: are they there, and how they come back.
+// The pins of kernel-wide objects: are they there, how they come back, and what the links behind them run.
 #include <bpf/bpf.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -36,8 +38,10 @@ Identity identity(int fd, char kind) {
 // By the directory that it is in: maps, programs, links. What was recorded of the programs lies with them.
 char kind_of(const std::string& name) { return name == "programs/meta" ? 'm' : name.front(); }
 
-std::string why_broken(const std::string& path, int fd, char kind) {
+// `unclear`: set where that cannot be told.
+std::string why_broken(const std::string& path, int fd, char kind, bool& unclear) {
   const Fd pinned(bpf_obj_get(path.c_str()));
+  unclear = !pinned && seen_by_pin_error(errno) == Seen::unknown;
   if (!pinned) return errno == ENOENT ? "the pin is missing" : std::string("the pin cannot be opened: ") + std::strerror(errno);
   if (fd < 0) return "";
   return identity(pinned.get(), kind) == identity(fd, kind) ? "" : "the pin is one of another object";
@@ -56,10 +60,13 @@ std::vector<Kernel::Pin> Kernel::pins() const {
   return all;
 }
 
-std::vector<Degradation> Kernel::broken_pins() const {
+std::vector<Degradation> Kernel::broken_pins(std::string* why_unclear) const {
   std::vector<Degradation> broken;
   for (const Pin& pin : pins()) {
-    const std::string why = why_broken(std::string(kPinRoot) + "/" + pin.name, pin.fd, kind_of(pin.name));
+    bool unclear = false;
+    const std::string why = why_broken(std::string(kPinRoot) + "/" + pin.name, pin.fd, kind_of(pin.name), unclear);
+    if (unclear && why_unclear && why_unclear->empty()) *why_unclear = "pin " + pin.name + ": " + why;
+    if (unclear) continue;
     if (!why.empty()) broken.push_back({pin.hook ? pin.hook->name : "pin " + pin.name, "pinned", "missing", why});
   }
   return broken;
@@ -68,7 +75,8 @@ std::vector<Degradation> Kernel::broken_pins() const {
 Result<void> Kernel::repair_pins() {
   for (const Pin& pin : pins()) {
     const std::string path = std::string(kPinRoot) + "/" + pin.name;
-    if (why_broken(path, pin.fd, kind_of(pin.name)).empty()) continue;
+    bool unclear = false;
+    if (why_broken(path, pin.fd, kind_of(pin.name), unclear).empty() || unclear) continue;
     int fd = pin.fd;
     if (fd < 0 && pin.hook != nullptr) {
       const Fd program(bpf_obj_get((std::string(kPinRoot) + "/programs/" + pin.hook->name).c_str()));
@@ -87,6 +95,70 @@ Result<void> Kernel::repair_pins() {
                   "end the sandboxes and run `sbpf unload`, then start again", errno);
   }
   return {};
+}
+
+Seen Kernel::pinned() {
+  const std::string root{kPinRoot};
+  constexpr long kBpfFsMagic = 0xcafe4a11;
+  struct statfs filesystem {};
+  struct stat info {};
+  const std::string mount = root.substr(0, root.rfind('/'));
+  if (::stat(root.c_str(), &info) == 0) return Seen::there;
+  if (errno != ENOENT) return Seen::unknown;
+  errno = 0;
+  return ::statfs(mount.c_str(), &filesystem) == 0 && filesystem.f_type == kBpfFsMagic ? Seen::absent : Seen::unknown;
+}
+
+std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id, bool& unclear) const {
+  const sbpf_meta& meta = meta_[hook.id];
+  if (prog_id != meta.prog_id) return "another program runs at this link (id " + std::to_string(prog_id) + ")";
+  Fd program(bpf_prog_get_fd_by_id(prog_id));
+  if (!program) {
+    unclear = seen_by_error(errno) == Seen::unknown;
+    return std::string("program cannot be read back: ") + std::strerror(errno);
+  }
+  std::vector<std::uint32_t> map_ids(64);
+  auto info = program_info(program.get(), &map_ids);
+  if (!info) return info.error().message;
+  if (std::memcmp(info->tag, meta.tag, sizeof meta.tag) != 0) return "program tag is not the one recorded at load";
+  if (map_ids_.empty())
+    for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), names_.get(), cgroup_refs_.get(), bss_.get()})
+      if (auto map = map_info(fd)) map_ids_.insert(map->id);
+  std::size_t known = 0;
+  for (std::uint32_t id : map_ids) known += map_ids_.count(id);
+  // All programs use the gate or the storage; none uses fewer than two of these maps.
+  return known >= 2 ? "" : "program does not use sbpf's maps";
+}
+
+HookStatus Kernel::host_status(const Hook& hook, bool program) const {
+  HookStatus status;
+  status.hook = &all_hooks()[hook.id];
+  status.canary = "not run";
+  if (!links_[hook.id]) {
+    status.reason = "link pin is missing";
+    return status;
+  }
+  auto link = link_info(links_[hook.id].get());
+  if (!link) {
+    status.reason = link.error().message;
+    status.unclear = true;
+    return status;
+  }
+  const sbpf_meta& meta = meta_[hook.id];
+  status.link_id = link->id;
+  status.prog_id = link->prog_id;
+  status.prog_tag = tag_text(meta.tag);
+  const bool lsm = hook.kind == HookKind::lsm;  // a tracepoint's link has no target but its program's
+  if (link->type != (lsm ? BPF_LINK_TYPE_TRACING : BPF_LINK_TYPE_RAW_TRACEPOINT))
+    status.reason = "pin is a link of another kind";
+  else if (lsm && link->tracing.attach_type != BPF_LSM_MAC)
+    status.reason = "pin is not an LSM link";
+  else if (lsm && link->tracing.target_btf_id != meta.target_btf_id)
+    status.reason = "link is attached to another kernel function";
+  else if (program)
+    status.reason = program_mismatch(hook, link->prog_id, status.unclear);
+  status.attached = status.reason.empty();
+  return status;
 }
 
 }  // namespace sbpf::agent

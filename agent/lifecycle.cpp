@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <thread>
 
 #include "agent/agent.h"
 #include "agent/change.h"
+#include "agent/ended.h"
 #include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
@@ -41,11 +43,16 @@ Result<Locked> open_locked() {
 // While an upgrade has links run other programs, some run these and some those. One that was killed is told as it is.
 Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary) {
   using namespace std::chrono_literals;
+  int tries = 3;
   const auto patience = std::chrono::steady_clock::now() + 2s;
   while (true) {
     kernel.renew();
     Status status = read_status(kernel, record, canary);
     const bool between = is_upgrading(kernel) || kernel.outdated();
+    if (!between && !is_clear(status) && tries-- > 0) {  // what is short for a moment
+      std::this_thread::sleep_for(10ms);
+      continue;
+    }
     if (!between || std::chrono::steady_clock::now() > patience) return status;
     std::this_thread::sleep_for(10ms);
   }
@@ -58,9 +65,12 @@ Result<void> end_sandbox(const std::string& name, bool always_kill) {
   if (!record) return tl::unexpected<Error>(record.error());
   const bool ours = !(record->flags & SBPF_SANDBOX_ATTACHED);
   auto cgroup = Cgroup::open_by_id(record->cgroup_id);
+  // Who cannot see what runs in it can neither kill it nor let it go.
+  if (!cgroup && !is_gone(cgroup.error())) return tl::unexpected<Error>(cgroup.error());
   // Dead before unconfined: nothing runs on between the two.
   if (cgroup && (ours || always_kill) && cgroup->populated())
     if (auto killed = cgroup->kill(); !killed) return killed;
+  if (auto marked = mark_ended(*record); !marked) return marked;
   audit("sandbox " + name + (ours || always_kill ? " ended" : " detached: its processes go on, unconfined"));
   take_down(host->kernel, record->cgroup_id, name);
   if (cgroup && ours) return remove_cgroup(cgroup->path());
@@ -129,7 +139,15 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   return status;
 }
 
+namespace {
+Result<void> check_root() {
+  if (::geteuid() == 0) return {};
+  return fail("not_permitted", "only root sees the sandboxes", "run sbpf as root, or ask sbpfd for yours: GET /v1/sandboxes", EPERM);
+}
+}  // namespace
+
 Result<Status> status(const std::string& name, bool canary) {
+  if (auto root = check_root(); !root) return tl::unexpected<Error>(root.error());
   // A canary needs the lock; a plain status must answer while others hold it.
   Fd lock;
   if (canary) {
@@ -143,32 +161,33 @@ Result<Status> status(const std::string& name, bool canary) {
       return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
     return tl::unexpected<Error>(kernel.error());
   }
-  if (canary) mend(*kernel);
   auto record = find_record(*kernel, name);
   if (!record) return tl::unexpected<Error>(record.error());
   return settled_status(*kernel, *record, canary);
 }
 
-Result<std::vector<std::string>> list() {
-  std::vector<std::string> names;
-  if (::geteuid() != 0) return fail("not_permitted", "only root sees the sandboxes", "run sbpf as root", EPERM);
-  if (!Kernel::is_pinned()) return names;
-  auto host = open_locked();
-  if (!host) return tl::unexpected<Error>(host.error());
-  collect_garbage(host->kernel);
-  for (const sbpf_sandbox& record : records(host->kernel)) names.emplace_back(record.name);
-  return names;
+Result<Listed> list() {
+  if (auto root = check_root(); !root) return tl::unexpected<Error>(root.error());
+  Listed listed;
+  auto kernel = Kernel::open();
+  if (!kernel && kernel.error().code == "not_loaded") return listed;
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  Standing found = standing(*kernel);
+  for (const sbpf_sandbox& record : found.sandboxes) listed.names.emplace_back(record.name);
+  listed.unclear = std::move(found.unclear);
+  return listed;
 }
 
 Result<std::vector<Status>> statuses() {
-  // As list() does, what has ended is collected first; the reading itself needs no lock.
-  auto names = list();
-  if (!names) return tl::unexpected<Error>(names.error());
+  if (auto root = check_root(); !root) return tl::unexpected<Error>(root.error());
   std::vector<Status> all;
-  if (names->empty()) return all;
   auto kernel = Kernel::open();
+  if (!kernel && kernel.error().code == "not_loaded") return all;
   if (!kernel) return tl::unexpected<Error>(kernel.error());
-  for (const sbpf_sandbox& record : records(*kernel)) all.push_back(settled_status(*kernel, record, false));
+  const Standing found = standing(*kernel);
+  // Whoever requires all to be active is not told of some.
+  if (found.sandboxes.empty() && !found.unclear.empty()) return fail("cannot_tell", found.unclear, "try again; nothing was changed");
+  for (const sbpf_sandbox& record : found.sandboxes) all.push_back(settled_status(*kernel, record, false));
   return all;
 }
 
@@ -177,14 +196,17 @@ Result<void> unload() {
   if (!lock) return tl::unexpected<Error>(lock.error());
   if (auto kernel = Kernel::open(); kernel) {
     collect_garbage(*kernel);
-    if (const auto left = records(*kernel); !left.empty())
+    bool whole = true;
+    const auto left = records(*kernel, &whole);
+    if (!whole) return fail("cannot_tell", std::string("the sandboxes cannot all be read: ") + std::strerror(errno), hint_for(errno), errno);
+    if (!left.empty())
       return fail("busy", std::to_string(left.size()) + " sandboxes are left, " + left.front().name + " among them",
                   "end them with `sbpf kill NAME` or `sbpf detach NAME`");
   } else if (kernel.error().code == "stale_programs") {
     auto root = root_cgroup();
     if (root && root->populated())
       return fail("busy", "processes still run in sandboxes of another version of sbpf", "end them first");
-  } else if (kernel.error().code == "not_the_agent") {
+  } else if (kernel.error().code == "not_the_agent" || kernel.error().code == "cannot_tell") {
     return tl::unexpected<Error>(kernel.error());
   }
   if (Kernel::is_pinned()) audit("programs unloaded");

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <optional>
 
 #include "agent/bpf_info.h"
@@ -50,17 +51,20 @@ void look_at_links(const Kernel& kernel, const CgroupLinks& links, const sbpf_sa
   timespec time{};
   ::clock_gettime(CLOCK_REALTIME, &time);
   const auto opened_ns = static_cast<std::int64_t>(boottime_ns());
+  bool all_opened = true;
   for (const Hook& hook : hooks_of(record.flags)) {
     if (!hook.per_sandbox()) continue;
     HookStatus status = cgroup_hook(kernel, hook, record);
+    all_opened = all_opened && !status.unclear;
+    // A pin that cannot be opened hides nothing of a link that is known.
     if (status.attached)
       sound.links[hook.id] = status.link_id;
-    else
-      lost.push_back({hook.name, std::move(status.reason)});
+    else if (!status.unclear || !links.has({record.cgroup_id, sound.links[hook.id], kernel.meta(hook.id).prog_id}))
+      lost.push_back({hook.name, std::move(status.reason), status.unclear});
   }
   sound.pins = {};
   // The kernel's clock for files goes by ticks: what changes twice in one looks as if it changed once.
-  if (!pins || !lost.empty() || nanoseconds(time) - pins->changed_ns < kSecond) return;
+  if (!pins || !all_opened || !lost.empty() || nanoseconds(time) - pins->changed_ns < kSecond) return;
   sound.pins = *pins;
   sound.pins.opened_ns = opened_ns;
 }
@@ -69,6 +73,7 @@ void look_at_links(const Kernel& kernel, const CgroupLinks& links, const sbpf_sa
 void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, std::uint32_t published, Sound& sound, std::vector<Lost>& lost) {
   std::uint32_t id = 0;
   if (bpf_map_lookup_elem(kernel.policies(), &cgroup_id, &id) != 0) {
+    if (errno != ENOENT) return lost.push_back({"policy", std::string("the policy cannot be looked up: ") + std::strerror(errno), true});
     sound.policy_gone = true;
     lost.push_back({"policy", "the sandbox has no policy in the kernel: everything is denied"});
     return;
@@ -76,9 +81,9 @@ void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, std::uint32_t
   // Its map is frozen, and held open here: what has the same number has the same contents.
   if (id == sound.policy_id && !sound.policy_gone && sound.generation >= published) return;
   Fd map(bpf_map_get_fd_by_id(id));
-  auto image = map ? read_policy_map(map.get()) : Result<policy::Image>(fail("no_policy", std::strerror(errno)));
+  auto image = map ? read_policy_map(map.get()) : Result<policy::Image>(fail("no_policy", std::strerror(errno), "", errno));
   if (!image) {
-    lost.push_back({"policy", image.error().message});
+    lost.push_back({"policy", image.error().message, seen_by_error(image.error().sys_errno) == Seen::unknown});
     return;
   }
   const sbpf_policy_header header = image->header();
@@ -141,17 +146,27 @@ Result<void> repair_policy(const Kernel& kernel, const Sound& sound) {
 
 }  // namespace
 
+std::vector<Lost> take_unclear(std::vector<Lost>& lost) {
+  std::vector<Lost> unclear;
+  std::ranges::copy_if(lost, std::back_inserter(unclear), &Lost::unclear);
+  std::erase_if(lost, [](const Lost& one) { return one.unclear; });
+  return unclear;
+}
+
 std::vector<Lost> look_at_host(const Kernel& kernel) {
   std::vector<Lost> lost;
-  if (!bpf_lsm_active()) lost.push_back({"lsm", "bpf is not in the kernel's LSM list: LSM programs never run"});
-  for (Degradation& pin : kernel.broken_pins()) lost.push_back({std::move(pin.what), std::move(pin.reason)});
+  const Seen lsm = bpf_lsm_seen();
+  if (lsm == Seen::absent) lost.push_back({"lsm", "bpf is not in the kernel's LSM list: LSM programs never run"});
+  if (lsm == Seen::unknown) lost.push_back({"lsm", "/sys/kernel/security/lsm cannot be read", true});
+  std::string unclear;
+  for (Degradation& pin : kernel.broken_pins(&unclear)) lost.push_back({std::move(pin.what), std::move(pin.reason)});
+  if (!unclear.empty()) lost.push_back({"pins", unclear, true});
   // Looked up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
-  static const auto mount = cgroup2_mount();
-  struct stat root {};
+  const auto root = root_cgroup_id();
   const sbpf_gate& gate = kernel.globals().gate;
-  if (mount && ::stat((*mount + "/" + std::string(kRootCgroupName)).c_str(), &root) == 0 &&
-      (gate.root_id != root.st_ino || gate.root_level != kRootLevel))
+  if (root && (gate.root_id != *root || gate.root_level != kRootLevel))
     lost.push_back({"gate", "sbpf's root cgroup is not the one that the programs know"});
+  if (!root && !is_gone(root.error())) lost.push_back({"gate", root.error().message, true});
   return lost;
 }
 
@@ -175,7 +190,7 @@ std::vector<Lost> look_at(const Kernel& kernel, const CgroupLinks& links, const 
   if (ref)
     sound.ref = *ref;
   else
-    lost.push_back({"storage", "the cgroup programs do not know their sandbox"});
+    lost.push_back({"storage", "the cgroup programs do not know their sandbox", seen_by_error(errno) == Seen::unknown});
   look_at_policy(kernel, record.cgroup_id, ref ? ref->generation : 0, sound, lost);
   sound.record = record;
   return lost;
@@ -184,6 +199,7 @@ std::vector<Lost> look_at(const Kernel& kernel, const CgroupLinks& links, const 
 Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const std::vector<Lost>& lost) {
   const std::uint64_t id = sound.record.cgroup_id;
   for (const Lost& one : lost) {
+    if (one.unclear) continue;
     if (one.what == "record") {
       if (bpf_map_update_elem(kernel.sandboxes(), &id, &sound.record, BPF_NOEXIST) != 0)
         return tl::unexpected<Error>(not_repaired("the sandbox's record", errno));

@@ -18,6 +18,7 @@ namespace sbpf::agent {
 struct Lost {
   std::string what;    // a hook's name, "gate", "storage", "policy", "record", "lsm", "canary", "pin maps/…"
   std::string reason;  // one clause for a person
+  bool unclear = false;  // not lost: it cannot be told
 };
 
 // A sandbox as it was last seen sound: what a look compares with, and what a repair puts back.
@@ -49,6 +50,9 @@ class CgroupLinks {
  private:
   std::vector<sbpf_cgroup_link> links_;  // by id
 };
+
+// Takes those that cannot be told out of a list, and gives them.
+std::vector<Lost> take_unclear(std::vector<Lost>& lost);
 
 // What every sandbox of the host lacks: LSM list, links and pins. Needs no lock.
 std::vector<Lost> look_at_host(const Kernel& kernel);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <memory>
 #include <set>
 
@@ -21,13 +22,21 @@ constexpr std::uint32_t kBatch = 64;
 // Looked at when a sandbox starts: each start adds one, so what is left behind cannot add up.
 constexpr std::size_t kLooks = 16;
 
-// Takes it down if nobody owns it; true if it did.
-bool collect(const Kernel& kernel, const sbpf_sandbox& record, const std::string& mount) {
+// Is there a cgroup that this sandbox confines? One of run's that is empty has ended.
+Seen cgroup_of(const sbpf_sandbox& record, const std::string& mount, std::optional<Cgroup>& ended) {
   auto cgroup = Cgroup::open_by_id(record.cgroup_id, mount);
-  const bool made_by_run = !(record.flags & SBPF_SANDBOX_ATTACHED);
-  if (cgroup && (!made_by_run || cgroup->populated())) return false;
+  if (!cgroup) return is_gone(cgroup.error()) ? Seen::absent : Seen::unknown;
+  if ((record.flags & SBPF_SANDBOX_ATTACHED) != 0 || cgroup->populated()) return Seen::there;
+  ended.emplace(std::move(*cgroup));
+  return Seen::absent;
+}
+
+// Takes it down if it is proven that nobody owns it; true if it did.
+bool collect(const Kernel& kernel, const sbpf_sandbox& record, const std::string& mount) {
+  std::optional<Cgroup> ended;
+  if (cgroup_of(record, mount, ended) != Seen::absent) return false;
   take_down(kernel, record.cgroup_id, record.name);
-  if (cgroup) (void)remove_cgroup(cgroup->path());
+  if (ended) (void)remove_cgroup(ended->path());
   return true;
 }
 
@@ -44,7 +53,7 @@ void collect_orphans(const Kernel& kernel, const std::vector<sbpf_sandbox>& all)
     const std::string name = entry->d_name;
     if (entry->d_type != DT_DIR || name == "." || name == ".." || known.count(entry->d_ino) != 0) continue;
     auto cgroup = Cgroup::open(root->path() + "/" + name);
-    if (!cgroup || cgroup->populated() || find_record(kernel, cgroup->id())) continue;
+    if (!cgroup || cgroup->populated() || record_seen(kernel, cgroup->id()) != Seen::absent) continue;
     forget_cgroup(kernel, cgroup->id());
     orphans.push_back(cgroup->path());
   }
@@ -56,11 +65,13 @@ Hook first_of_each() { return *std::ranges::find_if(all_hooks(), &Hook::per_sand
 
 }  // namespace
 
-std::vector<sbpf_sandbox> records(const Kernel& kernel) {
+std::vector<sbpf_sandbox> records(const Kernel& kernel, bool* whole) {
   std::vector<sbpf_sandbox> all, some(kBatch);
   std::vector<std::uint64_t> keys(kBatch);
   all.reserve(SBPF_MAX_SANDBOXES);  // what is not filled takes no memory, and what is filled is not copied
   std::uint32_t from = 0, next = 0;
+  int tries = 3;
+  if (whole) *whole = true;
   LIBBPF_OPTS(bpf_map_batch_opts, options);
   for (void* start = nullptr;; start = &from, from = next) {
     auto count = static_cast<std::uint32_t>(keys.size());
@@ -71,10 +82,22 @@ std::vector<sbpf_sandbox> records(const Kernel& kernel) {
       some.resize(keys.size());
       continue;
     }
-    if (!more && errno != ENOENT) return all;
+    if (!more && errno != ENOENT) {
+      if ((errno == EINTR || errno == EAGAIN || errno == ENOMEM) && tries-- > 0) {
+        next = from;  // the same batch again
+        continue;
+      }
+      if (whole) *whole = false;
+      return all;
+    }
     all.insert(all.end(), some.begin(), some.begin() + count);
     if (!more) return all;
   }
+}
+
+Seen record_seen(const Kernel& kernel, std::uint64_t cgroup_id) {
+  sbpf_sandbox record{};
+  return bpf_map_lookup_elem(kernel.sandboxes(), &cgroup_id, &record) == 0 ? Seen::there : seen_by_error(errno);
 }
 
 std::optional<sbpf_sandbox> find_record(const Kernel& kernel, std::uint64_t cgroup_id) {
@@ -88,8 +111,12 @@ Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name) 
   const Fd pin(bpf_obj_get(link_pin(name, first_of_each()).c_str()));
   if (auto link = pin ? link_info(pin.get()) : Result<bpf_link_info>(fail("bpf_info", "")); link && link->type == BPF_LINK_TYPE_CGROUP)
     if (auto record = find_record(kernel, link->cgroup.cgroup_id); record && name == record->name) return *record;
-  for (const sbpf_sandbox& record : records(kernel))
+  bool whole = true;
+  for (const sbpf_sandbox& record : records(kernel, &whole))
     if (name == record.name) return record;
+  if (!whole)
+    return fail("cannot_tell", "the sandboxes of this host cannot all be read: " + std::string(std::strerror(errno)),
+                "memory or descriptors are short: try again", errno);
   return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
 }
 
@@ -101,6 +128,24 @@ Result<void> check_new_name(const std::vector<sbpf_sandbox>& others, const std::
   if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return name == other.name; }))
     return fail("sandbox_exists", "a sandbox named " + name + " exists", "choose another --name, or `sbpf kill " + name + "`");
   return {};
+}
+
+Standing standing(const Kernel& kernel) {
+  Standing found;
+  bool whole = true;
+  const auto all = records(kernel, &whole);
+  if (!whole) found.unclear = std::string("the records cannot all be read: ") + std::strerror(errno);
+  const auto mount = cgroup2_mount();
+  for (const sbpf_sandbox& record : all) {
+    std::optional<Cgroup> ended;
+    const Seen seen = mount ? cgroup_of(record, *mount, ended) : Seen::unknown;
+    if (seen == Seen::absent) continue;
+    found.sandboxes.push_back(record);
+    if (seen == Seen::there || !found.unclear.empty()) continue;
+    auto again = Cgroup::open_by_id(record.cgroup_id);
+    found.unclear = again ? "" : again.error().message;
+  }
+  return found;
 }
 
 void collect_garbage(Kernel& kernel) {

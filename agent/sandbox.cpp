@@ -13,6 +13,7 @@
 
 #include "agent/bpf_info.h"
 #include "agent/change.h"
+#include "agent/ended.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -30,9 +31,13 @@ tl::unexpected<Error> publish_error(const char* what, int error) {
 
 // A run that ends late finds its name with another sandbox, if someone took its own down meanwhile.
 bool is_name_of_another(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
-  return std::ranges::any_of(records(kernel), [&](const sbpf_sandbox& record) {
-    return name == record.name && record.cgroup_id != cgroup_id;
-  });
+  bool whole = true;
+  const auto all = records(kernel, &whole);
+  // Where not all can be read, the pins know whose they are.
+  const auto first = std::ranges::find_if(all_hooks(), &Hook::per_sandbox);
+  const Fd pin(whole ? -1 : bpf_obj_get(link_pin(name, *first).c_str()));
+  if (auto link = pin ? link_info(pin.get()) : Result<bpf_link_info>(fail("bpf_info", "")); link && link->cgroup.cgroup_id != cgroup_id) return true;
+  return std::ranges::any_of(all, [&](const sbpf_sandbox& record) { return name == record.name && record.cgroup_id != cgroup_id; });
 }
 
 std::uint32_t flags_of(const SandboxSpec& spec, const policy::Image& image) {
@@ -237,12 +242,15 @@ void forget_cgroup(const Kernel& kernel, std::uint64_t cgroup_id) {
 
 std::optional<sbpf_cgroup_ref> read_ref(const Kernel& kernel, std::uint64_t cgroup_id) {
   sbpf_cgroup_ref ref{};
-  if (bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) != 0 || ref.cgroup_id != cgroup_id) return std::nullopt;
+  if (bpf_map_lookup_elem(kernel.cgroup_refs(), &cgroup_id, &ref) != 0) return std::nullopt;
+  errno = ENOENT;  // one of another sandbox is none
+  if (ref.cgroup_id != cgroup_id) return std::nullopt;
   return ref;
 }
 
 Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id) {
   Fd map = inner_map(kernel.policies(), cgroup_id);
+  if (!map && errno == ENOENT) map = inner_map(kernel.policies(), cgroup_id);  // replaced between the look-up and the opening
   if (!map) return fail("no_policy", "the sandbox has no policy in the kernel", "", errno);
   return read_entries(map.get());
 }
@@ -304,6 +312,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
 
 void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
   const Change changing(kernel, Change::take_down, cgroup_id, name);
+  if (const auto record = find_record(kernel, cgroup_id)) (void)mark_ended(*record);
   std::error_code ec;
   if (!is_name_of_another(kernel, cgroup_id, name))
     for (const std::string& dir : {pin_directory(name), building_dir(name)}) {
@@ -318,8 +327,10 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
 // The gate looks only at levels that carry a sandbox outside our own root.
 void refresh_levels(const Kernel& kernel) {
   std::uint32_t levels = 0;
-  for (const sbpf_sandbox& record : records(kernel))
+  bool whole = true;
+  for (const sbpf_sandbox& record : records(kernel, &whole))
     if (record.flags & SBPF_SANDBOX_ATTACHED) levels |= 1u << record.level;
+  if (!whole) levels |= kernel.globals().gate.other_levels;  // of those that could not be read
   __atomic_store_n(&kernel.globals().gate.other_levels, levels, __ATOMIC_SEQ_CST);
 }
 

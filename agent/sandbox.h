@@ -45,7 +45,8 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
 // Errors: "publish_failed" with errno.
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
 
-// The cgroup's storage, by which the cgroup programs know the sandbox; nothing if it is not set, or another's. A policy in force
+// The cgroup's storage, by which the cgroup programs know the sandbox; nothing if it is not set, or another's (errno is then
+// ENOENT), or cannot be read (errno says why). A policy in force
 // that is older than the generation noted there was put there by others. Read it before the policy: what is noted is in
 // force by then.
 std::optional<sbpf_cgroup_ref> read_ref(const Kernel& kernel, std::uint64_t cgroup_id);
@@ -68,9 +69,20 @@ void refresh_levels(const Kernel& kernel);
 
 // Records, as the kernel has them now. Need no lock. All of them take a call of the kernel for each 64, and grow with
 // the host's sandboxes: where the cgroup is known, find_record() by its id is one lookup.
-std::vector<sbpf_sandbox> records(const Kernel& kernel);
+// `whole`: whether these are all; false where the kernel gave an error, and nothing follows from what is missing.
+std::vector<sbpf_sandbox> records(const Kernel& kernel, bool* whole = nullptr);
 std::optional<sbpf_sandbox> find_record(const Kernel& kernel, std::uint64_t cgroup_id);
-Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name);  // "no_such_sandbox"
+// Errors: "no_such_sandbox"; "cannot_tell" where the kernel gave no answer.
+Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name);
+// Is there a record of this cgroup?
+Seen record_seen(const Kernel& kernel, std::uint64_t cgroup_id);
+// For who only reads: the sandboxes that have not ended. One of which that cannot be told is among them, and `unclear` says
+// why. Changes nothing, and needs no lock.
+struct Standing {
+  std::vector<sbpf_sandbox> sandboxes;
+  std::string unclear;
+};
+Standing standing(const Kernel& kernel);
 
 // The sandbox's ring of events; -1 inside if there is none.
 Fd open_ring(const Kernel& kernel, std::uint64_t cgroup_id);
@@ -89,8 +101,8 @@ void drop_unfinished();
 // Takes a cgroup that is no sandbox any more, or never became one, out of every map.
 void forget_cgroup(const Kernel& kernel, std::uint64_t cgroup_id);
 
-// Mends what a killed sbpf left (agent/change.h), and removes what no one owns any more: sandboxes whose cgroup is gone, and
-// those made by run whose cgroup is empty. The caller holds the host lock.
+// Mends what a killed sbpf left (agent/change.h), and removes what no one owns any more: sandboxes whose cgroup is proven to be
+// gone, and those made by run whose cgroup is proven to be empty. For commands that change something. The caller holds the host lock.
 void collect_garbage(Kernel& kernel);
 
 // The same before a sandbox named `name` is made, without a look at the cgroup of every sandbox of the host: at those of

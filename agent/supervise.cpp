@@ -15,10 +15,12 @@
 #include "agent/events.h"
 #include "agent/strays.h"
 #include "agent/verify.h"
+#include "base/poll.h"
 
 namespace sbpf::agent {
 namespace {
 
+constexpr int kTellUnclear = 10;  // passes
 constexpr auto kWatchPeriod = std::chrono::milliseconds(500);  // a loss is answered within a second
 
 // Sent to us and meant for the program. SIGINT and SIGQUIT from a terminal reach the program by itself: it is in the same
@@ -116,11 +118,21 @@ void Supervisor::answer_loss() {
   if (options_.on_loss) options_.on_loss(status);
 }
 
+void Supervisor::note_unclear(const std::string& why) {
+  unclear_passes_ = why.empty() ? 0 : unclear_passes_ + 1;
+  if (unclear_passes_ != kTellUnclear || !options_.on_warning) return;
+  options_.on_warning("degraded: for " + std::to_string(kTellUnclear / 2) + " s it cannot be told how the isolation of " + std::string(record_.name) +
+                      " stands: " + why + "; nothing is taken for lost meanwhile");
+}
+
 void Supervisor::watch() {
   std::uint64_t ticks = 0;
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
   kernel_.renew();
-  const bool attached = all_attached(kernel_, record_);
+  std::string unclear;
+  const Seen seen = all_attached(kernel_, record_, unclear);
+  note_unclear(seen == Seen::unknown ? unclear : "");
+  const bool attached = seen != Seen::absent;
   if (!attached && (is_upgrading(kernel_) || kernel_.outdated())) {
     mend_killed(kernel_);
     return;
@@ -130,7 +142,7 @@ void Supervisor::watch() {
     learn(read_status(kernel_, record_, false));
   // Each is answered once; a loss that was mended and comes back is answered again.
   const bool loss = (!attached && !lost_) || record_.moved_out != moved_out_;
-  lost_ = !attached;
+  if (seen != Seen::unknown) lost_ = !attached;
   moved_out_ = record_.moved_out;
   if (loss) answer_loss();
 }
@@ -162,7 +174,7 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
                                  {resolver_ ? resolver_->pidfd.get() : -1, POLLIN, 0}}};
   int status = 0;
   while (true) {
-    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
+    if (poll_all(waiting.data(), waiting.size()) < 0 && errno != EINTR) break;
     if (waiting[1].revents != 0) signals_.forward(pid);
     if (waiting[2].revents != 0) watch();
     if (waiting[3].revents != 0) {

@@ -69,6 +69,8 @@ class Supervisor {
 
  private:
   void watch();
+  // Why it cannot be told how the sandbox stands; "": it can. Says so when it lasts.
+  void note_unclear(const std::string& why);
   // Carries out on_loss, as the policy that was published last says, and tells. An audit policy only tells.
   void answer_loss();
   // Keeps what a whole policy says of that: one that is missing, or was put in by others, says nothing.
@@ -85,6 +87,7 @@ class Supervisor {
   std::function<void()> mounts_changed_;
   const ResolverProcess* resolver_ = nullptr;
   bool lost_ = false;
+  int unclear_passes_ = 0;
   std::uint64_t moved_out_ = 0;
   std::uint32_t generation_ = 0;  // of the policy that said these
   policy::Mode mode_ = policy::Mode::enforce;

@@ -3,6 +3,8 @@
 
 #include <bpf/bpf.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "agent/bpf_info.h"
@@ -15,17 +17,23 @@
 namespace sbpf::agent {
 namespace {
 
+std::string cannot_tell(const char* what, int error) {
+  return std::string(what) + ": " + std::strerror(error) + " (" + hint_for(error) + ")";
+}
+
 HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, bool program) {
   HookStatus status;
   status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
   Fd fd(bpf_obj_get(link_pin(record.name, hook).c_str()));
   if (!fd) {
-    status.reason = "link pin is missing";
+    status.unclear = seen_by_pin_error(errno) == Seen::unknown;
+    status.reason = status.unclear ? cannot_tell("link pin cannot be opened", errno) : "link pin is missing";
     return status;
   }
   auto link = link_info(fd.get());
   if (!link) {
+    status.unclear = true;
     status.reason = link.error().message;
     return status;
   }
@@ -42,12 +50,15 @@ HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_s
   else if (static_cast<int>(link->cgroup.attach_type) != cgroup_attach_type(hook))
     status.reason = "link is attached to another hook";
   else if (program)
-    status.reason = kernel.program_mismatch(hook, link->prog_id);
+    status.reason = kernel.program_mismatch(hook, link->prog_id, status.unclear);
   else if (link->prog_id != kernel.meta(hook.id).prog_id)
     status.reason = "another program runs at this link (id " + std::to_string(link->prog_id) + ")";
   status.attached = status.reason.empty();
   return status;
 }
+
+constexpr std::uint32_t kRootLevel = 1;  // of sbpf's root cgroup: right beneath the mount
+constexpr const char* kLsmUnclear = "/sys/kernel/security/lsm cannot be read: mount securityfs there, or raise the limit of descriptors";
 
 HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
   return read_cgroup_hook(kernel, hook, record, true);
@@ -68,11 +79,15 @@ void add_strays(Status& status, const Kernel& kernel, const sbpf_sandbox& record
 
 // Is the policy that the kernel has the one that was published, of this generation at least: complete, frozen contents under
 // their own hash?
-bool read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& record, std::uint32_t published, policy::Image& image) {
+Seen read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& record, std::uint32_t published, policy::Image& image) {
   auto read = read_policy(kernel, record.cgroup_id);
+  if (!read && seen_by_error(read.error().sys_errno) == Seen::unknown) {
+    add_degradation(status, "policy", "published", "not known", cannot_tell("the policy cannot be read", read.error().sys_errno));
+    return Seen::unknown;
+  }
   if (!read) {
     add_degradation(status, "policy", "published", "missing: everything is denied", read.error().message);
-    return false;
+    return Seen::absent;
   }
   image = std::move(*read);
   const sbpf_policy_header header = image.header();
@@ -100,21 +115,26 @@ bool read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& 
   const auto contents = policy::image_sha256(image.entries);
   if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0) {
     add_degradation(status, "policy", "as published", "changed", "the kernel's policy map does not have its own hash");
-    return false;
+    return Seen::absent;
   }
   if (header.generation < published) {
     add_degradation(status, "policy", "generation " + std::to_string(published), "generation " + std::to_string(header.generation),
                     "an older policy is in force than was published last");
-    return false;
+    return Seen::absent;
   }
-  return true;
+  return Seen::there;
 }
 
-bool gate_is_set(const Kernel& kernel, const sbpf_sandbox& record) {
+// `unclear` receives why it cannot be told.
+Seen gate_seen(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear) {
+  const auto seen = [](bool there) { return there ? Seen::there : Seen::absent; };
   const sbpf_gate& gate = kernel.globals().gate;
-  if (record.flags & SBPF_SANDBOX_ATTACHED) return (gate.other_levels >> record.level & 1) != 0;
-  auto root = root_cgroup();
-  return root && gate.root_id == root->id() && gate.root_level == root->level();
+  if (record.flags & SBPF_SANDBOX_ATTACHED) return seen((gate.other_levels >> record.level & 1) != 0);
+  auto root = root_cgroup_id();
+  if (root) return seen(gate.root_id == *root && gate.root_level == kRootLevel);
+  if (is_gone(root.error())) return Seen::absent;
+  unclear = root.error().message + " (" + root.error().hint + ")";
+  return Seen::unknown;
 }
 
 bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image) {
@@ -130,18 +150,35 @@ bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, co
 
 }  // namespace
 
+bool is_clear(const Status& status) {
+  return std::ranges::none_of(status.degraded, [](const Degradation& d) { return d.effective == "not known"; });
+}
+
 HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
   return read_cgroup_hook(kernel, hook, record, false);
 }
 
 // What the host's links run was read when the sandbox began: the kernel can put no other program under such a link.
-bool all_attached(const Kernel& kernel, const sbpf_sandbox& record) {
+Seen all_attached(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear) {
+  Seen all = Seen::there;
   for (const Hook& hook : hooks_of(record.flags)) {
-    const bool attached = !hook.per_sandbox() ? kernel.host_status(hook, false).attached
-                                              : cgroup_status(kernel, hook, record).attached;
-    if (!attached) return false;
+    HookStatus status = !hook.per_sandbox() ? kernel.host_status(hook, false) : cgroup_status(kernel, hook, record);
+    if (status.attached) continue;
+    if (!status.unclear) return Seen::absent;
+    all = Seen::unknown;
+    if (unclear.empty()) unclear = std::string(hook.name) + ": " + status.reason;
   }
-  return gate_is_set(kernel, record) && read_ref(kernel, record.cgroup_id) && bpf_lsm_active();
+  std::string why;
+  all = both(all, gate_seen(kernel, record, why));
+  if (!read_ref(kernel, record.cgroup_id)) {
+    all = both(all, seen_by_error(errno));
+    why += cannot_tell("the cgroup's storage cannot be read", errno);
+  }
+  const Seen lsm = bpf_lsm_seen();
+  all = both(all, lsm);
+  if (lsm == Seen::unknown) why += kLsmUnclear;
+  if (unclear.empty()) unclear = std::move(why);
+  return all;
 }
 
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary) {
@@ -157,24 +194,26 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   bool sound = true;
   for (const Hook& hook : hooks_of(status.flags)) {
     status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : cgroup_status(kernel, hook, record));
-    sound = sound && status.hooks.back().attached;
+    sound = sound && (status.hooks.back().attached || status.hooks.back().unclear);
   }
-  if (!bpf_lsm_active()) {
-    sound = false;
-    add_degradation(status, "lsm", "bpf in the LSM list", "not there", "LSM programs attach but never run");
-  }
-  if (!gate_is_set(kernel, record)) {
-    sound = false;
-    add_degradation(status, "gate", "set", "not set", "tasks of the sandbox are not recognised");
-  }
+  // What is missing, as far as that can be told.
+  const auto part = [&](Seen seen, const char* what, const char* wanted, const char* absent, const char* meaning, const std::string& unclear) {
+    if (seen == Seen::there) return;
+    sound = sound && seen == Seen::unknown;
+    add_degradation(status, what, wanted, seen == Seen::unknown ? "not known" : absent, seen == Seen::unknown ? unclear : meaning);
+  };
+  part(bpf_lsm_seen(), "lsm", "bpf in the LSM list", "not there", "LSM programs attach but never run", kLsmUnclear);
+  std::string unclear;
+  const Seen gate = gate_seen(kernel, record, unclear);
+  part(gate, "gate", "set", "not set", "tasks of the sandbox are not recognised", unclear);
   const auto ref = read_ref(kernel, record.cgroup_id);
-  if (!ref) {
-    sound = false;
-    add_degradation(status, "storage", "set", "not set", "the cgroup programs do not know their sandbox");
-  }
+  if (!ref)
+    part(seen_by_error(errno), "storage", "set", "not set", "the cgroup programs do not know their sandbox",
+         cannot_tell("the cgroup's storage cannot be read", errno));
   policy::Image image;
-  const bool have_policy = read_policy_into(status, kernel, record, ref ? ref->generation : 0, image);
-  sound = sound && have_policy;
+  const Seen policy = read_policy_into(status, kernel, record, ref ? ref->generation : 0, image);
+  const bool have_policy = policy == Seen::there;
+  sound = sound && policy != Seen::absent;
   auto cgroup = Cgroup::open_by_id(record.cgroup_id);
   if (cgroup) {
     status.cgroup = cgroup->path();
@@ -182,11 +221,12 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
     if (auto pids = cgroup->processes()) status.processes = pids->size();
     if (canary && have_policy) sound = apply_canary(status, kernel, *cgroup, image) && sound;
   } else {
-    sound = false;
-    add_degradation(status, "cgroup", "present", "gone", cgroup.error().message);
+    const bool gone = is_gone(cgroup.error());
+    part(gone ? Seen::absent : Seen::unknown, "cgroup", "present", "gone", cgroup.error().message.c_str(),
+         cgroup.error().message + " (" + cgroup.error().hint + ")");
   }
   for (const HookStatus& hook : status.hooks)
-    if (!hook.attached) add_degradation(status, hook.hook->name, "attached", "missing", hook.reason);
+    if (!hook.attached) add_degradation(status, hook.hook->name, "attached", hook.unclear ? "not known" : "missing", hook.reason);
 
   if ((record.flags & SBPF_SANDBOX_NAMES) != 0 && image.header().names != 0 && !resolver_lives(record.cgroup_id))
     add_degradation(status, "names", "resolved", "refused", "the resolver of `sbpf run` is gone: no host name resolves any more");

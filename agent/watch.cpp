@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
@@ -17,11 +18,13 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 
 #include "agent/change.h"
 #include "agent/verify.h"
 #include "agent/watch_state.h"
 #include "base/memory.h"
+#include "base/poll.h"
 
 namespace sbpf::agent {
 
@@ -49,10 +52,12 @@ void Watch::forget_all() {
 
 // The programs that are pinned; those of before are let go of when nothing is left in them and their pins went.
 Result<bool> Watch::have_kernel() {
-  if (kernel_ && records(*kernel_).empty()) {
+  bool whole = true;
+  if (kernel_ && records(*kernel_, &whole).empty() && whole) {
     struct stat root {};
-    const bool same = ::stat(std::string(kPinRoot).c_str(), &root) == 0 && root.st_ino == kernel_->globals().guard.pins_ino;
-    if (!same) {
+    const bool there = ::stat(std::string(kPinRoot).c_str(), &root) == 0;
+    const bool other = there ? root.st_ino != kernel_->globals().guard.pins_ino : Kernel::pinned() == Seen::absent;
+    if (other) {
       forget_all();
       kernel_.reset();
     }
@@ -85,7 +90,7 @@ std::optional<std::vector<Lost>> Watch::confirmed(const sbpf_sandbox& record, En
     if (lost.empty() && host_.empty()) return lost;
     if (is_changing(*kernel_, id) || kernel_->outdated()) return std::nullopt;
   }
-  if (!Cgroup::open_by_id(id)) return std::nullopt;  // its links went with it
+  if (is_there(entry) == Seen::absent) return std::nullopt;  // its links went with it
   return lost;
 }
 
@@ -108,24 +113,47 @@ bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
 }
 }  // namespace
 
+void Watch::note_unclear(Entry& entry, const std::string& name, std::vector<Lost> unclear) {
+  entry.unclear = std::move(unclear);
+  if (entry.unclear.empty()) {
+    entry.unclear_at = 0;
+    return;
+  }
+  if (entry.unclear_at != 0) return;  // told when it began
+  entry.unclear_at = now_ns();
+  const Lost& first = entry.unclear.front();
+  complain({"cannot_tell", "sandbox " + name + ": it cannot be told how it stands (" + first.what + ": " + first.reason + ")",
+            "it is looked at again twice a second; nothing is taken for lost meanwhile", 0, "", true});
+}
+
 // False: the sandbox is over, or not there yet.
 bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const std::int64_t now = now_ns();
+  std::vector<Lost> unclear = host_unclear_;
   if (!entry.cgroup) {
     auto cgroup = Cgroup::open_by_id(record.cgroup_id);
-    if (!cgroup) return false;
-    entry.cgroup.emplace(std::move(*cgroup));
+    if (!cgroup && is_gone(cgroup.error())) return false;
+    if (cgroup)
+      entry.cgroup.emplace(std::move(*cgroup));
+    else
+      unclear.push_back({"cgroup", cgroup.error().message, true});
   }
-  const auto events = entry.cgroup->read("cgroup.events");
-  if (!events) return false;  // the cgroup was removed: nothing is left to confine
-  const bool frozen = events->find("frozen 1") != std::string::npos;
+  const auto events = entry.cgroup ? entry.cgroup->read("cgroup.events") : Result<std::string>("");
+  if (!events && is_there(entry) == Seen::absent) return false;  // the cgroup was removed: nothing is left to confine
+  if (!events) unclear.push_back({"cgroup", events.error().message, true});
+  const bool frozen = events ? events->find("frozen 1") != std::string::npos : entry.status.frozen;
+  if (frozen || entry.first) entry.proven_at = now;  // nothing runs in it, and no canary either
 
   std::vector<Lost> lost = look_at(*kernel_, links_, record, entry.sound);
+  std::vector<Lost> not_told = take_unclear(lost);
   if (!lost.empty() || !host_.empty()) {
     auto sure = confirmed(record, entry);
     if (!sure || !may_open_pins()) return !entry.first;
     lost = std::move(*sure);
+    not_told = take_unclear(lost);
   }
+  std::ranges::move(not_told, std::back_inserter(unclear));
+  note_unclear(entry, record.name, std::move(unclear));
   for (const auto* more : {&host_, &entry.canary_lost})
     for (const Lost& one : *more)
       if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
@@ -133,7 +161,7 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const sbpf_guard& guard = kernel_->globals().guard;
   std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
                       std::to_string(record.moved_out) + (guard.open_until > boottime_ns() ? " o " : " c ") +
-                      (guard.let_through > 0 ? "t" : "-");
+                      (guard.let_through > 0 ? "t" : "-") + (is_unproven(entry) ? "u" : "-") + (is_unclear(entry) ? "?" : "-");
   for (const Lost& one : lost) state += "\n" + one.what + "\t" + one.reason;
   bool changed = entry.first || state != entry.state;
   const bool moved = record.moved_out != entry.moved_out;
@@ -201,6 +229,7 @@ void Watch::read_canary() {
   if (found == entries_.end()) return;
   Entry& entry = found->second;
   if (answer->kind == CanaryAnswer::Kind::not_run) {
+    entry.no_canary = answer->why;
     if (!answer->why.empty())
       complain({"canary", "no canary of sandbox " + entry.status.sandbox + ": " + answer->why,
                 "it is tried again in a minute; the hooks are read back meanwhile", 0, "", true});
@@ -213,8 +242,9 @@ void Watch::read_canary() {
   }
   if (!answer->lost.empty()) {
     std::vector<Lost> missing = look_at(*kernel_, CgroupLinks(), entry.sound.record, entry.sound);
+    (void)take_unclear(missing);
     for (const Lost& one : look_at_host(*kernel_))
-      if (concerns(one, entry.sound.record)) missing.push_back(one);
+      if (!one.unclear && concerns(one, entry.sound.record)) missing.push_back(one);
     missing.insert(missing.end(), entry.lost.begin(), entry.lost.end());  // put back since the canary, maybe, and not told yet
     // What a canary before it had found without such a reason stands until one denies it.
     std::erase_if(answer->lost, [&](const Lost& one) { return follows_from(one, missing) && !names(entry.canary_lost, one.what); });
@@ -225,10 +255,18 @@ void Watch::read_canary() {
     return;  // answered by the pass, which comes at once
   }
   entry.canary_at = day_ns();
+  entry.proven_at = now_ns();
   if (!entry.first) tell(entry);
 }
 
-Result<void> Watch::pass() {
+void Watch::tell_late(std::int64_t after) {
+  if (after <= kInTime || (late_told_at_ != 0 && now_ns() - late_told_at_ < kTellLate)) return;
+  late_told_at_ = now_ns();
+  sink_.error({"late", "the watch is late: a pass ended " + std::to_string(after / 1'000'000) + " ms after it was due, and a loss is answered as late",
+               "something keeps the processors from it: run it as root with CAP_SYS_NICE, or on fewer sandboxes", 0, "", true});
+}
+
+Result<void> Watch::pass(std::int64_t late) {
   const std::uint64_t start = boottime_ns();
   WatchPass told;
   auto open = have_kernel();
@@ -238,9 +276,13 @@ Result<void> Watch::pass() {
                 "start `sbpf watch` of the executable that took over", EPERM);
   if (*open) {
     mend_killed(*kernel_);
-    const auto all = records(*kernel_);
+    bool whole = true;
+    const auto all = records(*kernel_, &whole);
+    if (!whole)
+      complain({"cannot_tell", std::string("the records of the sandboxes cannot all be read: ") + std::strerror(errno), hint_for(errno), errno, "", true});
     links_ = all.empty() ? CgroupLinks() : CgroupLinks(*kernel_);
     host_ = all.empty() && entries_.empty() ? std::vector<Lost>{} : look_at_host(*kernel_);
+    host_unclear_ = take_unclear(host_);
     std::set<std::uint64_t> present;
     for (const sbpf_sandbox& record : all) {
       auto [at, added] = entries_.try_emplace(record.cgroup_id);
@@ -254,16 +296,19 @@ Result<void> Watch::pass() {
       else if (at->second.first)
         entries_.erase(at);
     }
-    lost_records(present);
+    if (whole) lost_records(present);
     repair();
     start_canary();
   }
   for (const auto& [id, entry] : entries_) {
     told.sandboxes++;
+    told.canary_age_s = std::max(told.canary_age_s, static_cast<std::uint64_t>((now_ns() - entry.proven_at) / kSecond));
     (entry.status.isolation == Isolation::active ? told.active : entry.status.isolation == Isolation::degraded ? told.degraded : told.inactive)++;
   }
   told.at = day_ns();
   told.duration_us = (boottime_ns() - start) / 1000;
+  told.late_us = static_cast<std::uint64_t>(late) / 1000;
+  tell_late(late + static_cast<std::int64_t>(told.duration_us) * 1000);
   sink_.pass(told);
   return {};
 }
@@ -281,6 +326,14 @@ void allow_descriptors() {
   (void)::setrlimit(RLIMIT_NOFILE, &most);
 }
 
+// Before all processes of ordinary priority, however many there are and whatever their nice values; it works for some
+// milliseconds twice a second. Without the capability for that it goes on as it is, and says when it is late.
+void run_first() {
+  const sched_param lowest{1};
+  (void)::setpriority(PRIO_PROCESS, 0, -20);
+  (void)::sched_setscheduler(0, SCHED_RR, &lowest);
+}
+
 bool ends_with_stdin() {
   struct stat info {};
   return ::fstat(STDIN_FILENO, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode));
@@ -295,6 +348,7 @@ Result<void> watch(const WatchSink& sink) {
     return fail("watch_exists", lock ? "another `sbpf watch` runs on this host" : "cannot open " + std::string(kWatchLockFile),
                 "one is enough: it watches every sandbox", errno);
   allow_descriptors();
+  run_first();
   keep_memory_small();
   sigset_t mask, old;
   ::sigemptyset(&mask);
@@ -305,12 +359,13 @@ Result<void> watch(const WatchSink& sink) {
   const Fd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
   const itimerspec when{{0, kPeriod}, {0, 1}};
   ::timerfd_settime(timer.get(), 0, &when, nullptr);
+  std::int64_t due = now_ns();
   Watch watch(sink);
   const int end = ends_with_stdin() ? STDIN_FILENO : -1;
   Result<void> result;
   while (true) {
     std::array<pollfd, 4> waiting{{{signals.get(), POLLIN, 0}, {end, POLLIN, 0}, {watch.canary_fd(), POLLIN, 0}, {timer.get(), POLLIN, 0}}};
-    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) break;
+    if (poll_all(waiting.data(), waiting.size()) < 0 && errno != EINTR) break;
     signalfd_siginfo signal{};  // taken, or it would end the process when signals are let in again
     if (waiting[0].revents != 0 && ::read(signals.get(), &signal, sizeof signal) == sizeof signal) break;
     std::array<char, 256> ignored{};
@@ -322,7 +377,10 @@ Result<void> watch(const WatchSink& sink) {
       watch.start_canary();  // one after another: with many sandboxes, one a pass would not be one a minute for each
       continue;
     }
-    result = watch.pass();
+    const std::int64_t late = std::max<std::int64_t>(now_ns() - due, 0);
+    due += static_cast<std::int64_t>(ticks) * kPeriod;
+    if (late > 60 * kSecond) due = now_ns() + kPeriod;  // the host slept, which the timer does not count
+    result = watch.pass(late);
     if (!result) break;
   }
   ::sigprocmask(SIG_SETMASK, &old, nullptr);

@@ -18,7 +18,9 @@ inline constexpr std::string_view kWatchLockFile = "/run/sbpf-watch.lock";
 struct WatchPass {
   std::int64_t at = 0;
   std::size_t sandboxes = 0, active = 0, degraded = 0, inactive = 0;
+  std::uint64_t canary_age_s = 0;  // of the sandbox that waits longest: since its last canary, or since it was first seen
   std::uint64_t duration_us = 0;
+  std::uint64_t late_us = 0;  // it began so long after it was due
 };
 
 struct WatchLoss {

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "agent/change.h"
+#include "agent/ended.h"
 #include "agent/guard.h"
 #include "agent/strays.h"
 #include "agent/verify.h"
@@ -46,6 +47,16 @@ void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
       }
     if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
       status.degraded.push_back({one.what, "in place", "missing", one.reason});
+  }
+  for (const Lost& one : is_unclear(entry) ? entry.unclear : std::vector<Lost>{}) {
+    if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
+    if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
+      status.degraded.push_back({one.what, "read back", "not known", one.reason});
+  }
+  if (is_unproven(entry)) {
+    if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
+    status.degraded.push_back({"canary", "once a minute", "none for " + std::to_string(kCanaryStale / 60 / kSecond) + " minutes",
+                               entry.no_canary.empty() ? "the canaries before it take too long" : entry.no_canary});
   }
   // Of a thousand sandboxes only what is not in order is kept; tell() completes it.
   std::erase_if(status.hooks, [](const HookStatus& hook) { return hook.attached; });
@@ -106,19 +117,23 @@ void Watch::restored(Entry& entry) {
   sink_.restored(back);
 }
 
-// A record that is gone while the sandbox's pins are there was not taken away by sbpf.
+// A record that is gone was not taken away by sbpf while the sandbox's pins are there, or while something runs in its cgroup and
+// nothing says that sbpf let go of it.
+bool Watch::is_record_lost(std::uint64_t id, const Entry& entry) const {
+  if (record_seen(*kernel_, id) != Seen::absent || is_changing(*kernel_, id) || is_there(entry) != Seen::there) return false;
+  if (is_marked_ended(entry.sound.record)) return false;
+  const auto events = entry.cgroup->read("cgroup.events");
+  if (events && events->find("populated 1") != std::string::npos) return true;
+  return ::access(pin_directory(entry.sound.record.name).c_str(), F_OK) == 0 &&
+         std::ranges::none_of(records(*kernel_), [&](const sbpf_sandbox& r) { return std::strcmp(r.name, entry.sound.record.name) == 0; });
+}
+
 void Watch::lost_records(const std::set<std::uint64_t>& present) {
   std::vector<std::uint64_t> over;
   for (auto& [id, entry] : entries_) {
     if (present.count(id) != 0) continue;
-    const std::string directory = pin_directory(entry.sound.record.name);
-    const auto is_there = [&] {
-      const auto all = records(*kernel_);
-      return ::access(directory.c_str(), F_OK) == 0 && !is_changing(*kernel_, id) &&
-             std::ranges::none_of(all, [&](const sbpf_sandbox& r) { return r.cgroup_id == id || std::strcmp(r.name, entry.sound.record.name) == 0; });
-    };
     // Twice, as a sandbox that is taken down and set up anew has pins without a record for no moment of both.
-    if (!(is_there() && is_there() && Cgroup::open_by_id(id))) {
+    if (!(is_record_lost(id, entry) && is_record_lost(id, entry))) {
       over.push_back(id);
       continue;
     }
@@ -143,7 +158,7 @@ void Watch::repair() {
   if (!host_.empty())
     if (auto pinned = kernel_->repair_pins(); !pinned) complain(pinned.error());
   for (auto& [id, entry] : entries_) {
-    if (entry.lost.empty() || !entry.cgroup || !Cgroup::open_by_id(id)) continue;
+    if (entry.lost.empty() || is_there(entry) != Seen::there) continue;
     // Judged anew under the lock: what was seen may have been changed by who held it.
     const bool recorded = find_record(*kernel_, id).has_value();
     if (!recorded && !names(entry.lost, "record")) continue;

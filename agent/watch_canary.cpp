@@ -2,6 +2,7 @@
 #include "agent/watch_canary.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -38,7 +39,7 @@ std::string canary_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
     for (const Degradation& d : status.degraded) {
       if (d.what == "canary" && d.effective == "not run") return "not_run " + d.reason + "\n";
       if (d.what == "canary" && lines.empty()) lines += "lost canary\t" + d.reason + "\n";
-      if (d.what == "policy") lines += "lost policy\t" + d.reason + "\n";
+      if (d.what == "policy" && d.effective != "not known") lines += "lost policy\t" + d.reason + "\n";
     }
     if (lines.empty()) return "denied\n";
   }
@@ -72,6 +73,9 @@ Result<void> CanaryChild::start(const Kernel& kernel, std::uint64_t cgroup_id) {
   }
   if (pid == 0) {
     restore_signals();
+    // What goes into a sandbox has no priority that no other process can take; it keeps the nice value.
+    const sched_param ordinary{0};
+    (void)::sched_setscheduler(0, SCHED_OTHER, &ordinary);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
     const std::string text = canary_lines(kernel, cgroup_id) + "end\n";

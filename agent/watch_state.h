@@ -18,8 +18,12 @@ namespace sbpf::agent {
 
 inline constexpr std::int64_t kSecond = 1'000'000'000;
 inline constexpr std::int64_t kPeriod = kSecond / 2;  // a loss is answered within a second
+inline constexpr std::int64_t kInTime = kSecond;      // of a pass, from when it was due to its end
+inline constexpr std::int64_t kTellLate = 60 * kSecond;
 inline constexpr std::int64_t kTellCounters = 5 * kSecond;
 inline constexpr std::int64_t kCanaryPeriod = 60 * kSecond;
+inline constexpr std::int64_t kUnclear = 10 * kSecond;  // what could not be told for so long makes a sandbox degraded
+inline constexpr std::int64_t kCanaryStale = 300 * kSecond;  // without one for so long a sandbox is degraded
 
 // The time of day, and CLOCK_BOOTTIME.
 std::int64_t day_ns();
@@ -35,10 +39,14 @@ struct Entry {
   Status status;                 // of its hooks those that are not attached
   std::string state;             // what the last full reading was of: another one, and it is read again
   std::vector<Lost> lost;        // that was answered
+  std::vector<Lost> unclear;     // what cannot be told
+  std::int64_t unclear_at = 0;   // CLOCK_BOOTTIME: since when; 0: all can be told
   std::vector<Lost> canary_lost; // of the last canary, but for what follows from other losses
   std::int64_t sound_at = 0;     // time of day
   std::int64_t told_at = 0, read_at = 0, canary_due = 0, restored_at = 0;
   std::int64_t canary_at = 0;    // time of day
+  std::int64_t proven_at = 0;    // CLOCK_BOOTTIME: of the last canary that was denied; before that of the first look
+  std::string no_canary;         // why the last one could not be run
   std::uint64_t moved_out = 0;
   bool first = true;
 };
@@ -47,8 +55,9 @@ class Watch {
  public:
   explicit Watch(const WatchSink& sink) : sink_(sink) {}
 
-  // Looks at every sandbox once, answers, repairs, tells. Errors: "stale_programs", "not_the_agent".
-  Result<void> pass();
+  // Looks at every sandbox once, answers, repairs, tells. It began so long after it was due. Errors: "stale_programs",
+  // "not_the_agent".
+  Result<void> pass(std::int64_t late);
   // Takes the answer of a canary that has one.
   void read_canary();
   // Starts the canary that is due the longest, if none runs.
@@ -64,6 +73,7 @@ class Watch {
   bool look(const sbpf_sandbox& record, Entry& entry);
   // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
   std::optional<std::vector<Lost>> confirmed(const sbpf_sandbox& record, Entry& entry);
+  bool is_record_lost(std::uint64_t id, const Entry& entry) const;
   void lost_records(const std::set<std::uint64_t>& present);
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
   void restored(Entry& entry);
@@ -71,14 +81,22 @@ class Watch {
   void tell(const Entry& entry) const;
   void repair();
   void complain(const Error& error);
+  void tell_late(std::int64_t answered_after);
+  // Notes what of the sandbox cannot be told, and says so.
+  void note_unclear(Entry& entry, const std::string& name, std::vector<Lost> unclear);
+  static bool is_unclear(const Entry& entry) { return entry.unclear_at != 0 && now_ns() - entry.unclear_at > kUnclear; }
+  // Is the sandbox's cgroup there still, by the descriptor that is held of it?
+  static Seen is_there(const Entry& entry) { return entry.cgroup ? entry.cgroup->seen() : Seen::unknown; }
+  static bool is_unproven(const Entry& entry) { return now_ns() - entry.proven_at > kCanaryStale; }
 
   const WatchSink& sink_;
   std::optional<Kernel> kernel_;
-  std::vector<Lost> host_;
+  std::vector<Lost> host_, host_unclear_;
   CgroupLinks links_;
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;
   std::string complaint_;  // told already
+  std::int64_t late_told_at_ = 0;
 };
 
 }  // namespace sbpf::agent

@@ -39,7 +39,7 @@ Result<int> detach_all(bool json) {
   if (!names) return tl::unexpected<Error>(names.error());
   ignore_broken_pipes();
   Result<int> answer = kExitOk;
-  for (const std::string& name : *names) {
+  for (const std::string& name : names->names) {
     auto one = detach_one(name, json);
     if (one) continue;
     if (answer)

@@ -11,8 +11,10 @@ namespace sbpf::cli {
 namespace {
 
 Result<int> list(const Session& session) {
-  auto names = agent::list();
-  if (!names) return tl::unexpected<Error>(names.error());
+  auto listed = agent::list();
+  if (!listed) return tl::unexpected<Error>(listed.error());
+  const std::vector<std::string>* names = &listed->names;
+  if (!listed->unclear.empty()) tell("warning: " + printable(listed->unclear) + "; sandboxes that have ended may be among these");
   std::string text;
   for (const std::string& name : *names) text += printable(name) + "\n";
   if (session.json) text = pretty({{"sandboxes", *names}});

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include "agent/agent.h"
+#include "agent/descriptors.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 
@@ -148,6 +149,7 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     return fail_with(usage_error(app, problem), session);
   }
+  agent::raise_descriptors();
   auto exit_code = session.action();
   return exit_code ? *exit_code : fail_with(exit_code.error(), session);
 }

@@ -55,7 +55,9 @@ agent::WatchSink json_sink(const Session& session) {
            {"active", pass.active},
            {"degraded", pass.degraded},
            {"inactive", pass.inactive},
-           {"duration_us", pass.duration_us}}}});
+           {"canary_age_s", pass.canary_age_s},
+           {"duration_us", pass.duration_us},
+           {"late_us", pass.late_us}}}});
   };
   sink.sandbox = [](const agent::Status& status, std::int64_t canary_at) {
     put({{"sandbox", sandbox_json(status, canary_at)}});

@@ -30,6 +30,12 @@ Result<void> Api::permit(const Peer& peer, Wants what) const {
   return {};
 }
 
+Result<void> Api::permit_events(const Peer& peer, const std::string& sandbox) const {
+  if (peer.uid == 0 || runs_.owned_by(sandbox, peer.uid)) return {};
+  return fail("not_permitted", "the events of " + sandbox + " are for root and for whose run it is, and the caller has uid " + std::to_string(peer.uid),
+              "call as its owner, or as root");
+}
+
 Result<void> Api::known(const std::string& sandbox) const {
   if (core_.world.sandboxes().contains(sandbox)) return {};
   return fail("no_such_sandbox", "no sandbox is named " + sandbox, "GET /v1/sandboxes lists the names");

@@ -20,6 +20,10 @@ class Api {
   // May the peer ask for this, now? Errors: "not_permitted", "peer_sandboxed", "peer_unknown".
   Result<void> permit(const Peer& peer, Wants what) const;
 
+  // Reading takes events out of the ring, and they tell what a program does: they are its owner's and root's. Errors:
+  // "not_permitted".
+  Result<void> permit_events(const Peer& peer, const std::string& sandbox) const;
+
   Runs& runs() { return runs_; }
 
   // Everything but Asks::events and Asks::run.

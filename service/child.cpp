@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,6 +44,7 @@ Result<Pipe> make_pipe() {
   if (command.policy_fd >= 0 && ::dup2(policy, 3) < 0) ::_exit(125);
   if (command.process_fd >= 0 && ::dup2(process, 4) < 0) ::_exit(125);
   if (command.ends_with_us && (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || ::getppid() != parent)) ::_exit(125);
+  if (command.ordinary) (void)::setpriority(PRIO_PROCESS, 0, 0);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -21,6 +21,7 @@ struct Command {
   int policy_fd = -1;                  // appears as descriptor 3; not owned
   int process_fd = -1;                 // appears as descriptor 4; not owned
   bool ends_with_us = true;            // SIGTERM when this process dies, however it does
+  bool ordinary = false;               // with nice value 0, whatever this process has: it is done for a user
 };
 
 // A running program with pipes at its three streams. Destroyed while it runs, it is killed.

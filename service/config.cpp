@@ -68,6 +68,7 @@ void read_limits(Reader& reader, const YamlNode& node, const std::string& key, L
   };
   reader.map(node, key,
              {{"connections", number(1, 1000, [&out](std::size_t n) { out.connections = n; })},
+              {"connections_per_user", number(1, 1000, [&out](std::size_t n) { out.connections_per_user = n; })},
               {"body_bytes", number(1024, 1 << 20, [&out](std::size_t n) { out.body_bytes = n; })},
               {"receive_seconds", number(1, 600, [&out](std::size_t n) { out.receive = std::chrono::seconds(n); })},
               {"request_seconds", number(1, 3600, [&out](std::size_t n) { out.request = std::chrono::seconds(n); })},

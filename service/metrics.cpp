@@ -54,6 +54,8 @@ double added(double now, double before) { return now >= before ? now - before : 
 struct Metrics::Families {
   explicit Families(prometheus::Registry& registry)
       : sandboxes(gauge(registry, "sbpf_sandboxes", "Sandboxes by the state of their isolation")),
+        canary_age(gauge(registry, "sbpf_canary_age_seconds",
+                         "Of the sandbox that waits longest: since a canary was last denied by each hook")),
         age(gauge(registry, "sbpf_last_verified_age_seconds", "Since every sandbox's hooks were last read back")),
         generation(gauge(registry, "sbpf_policy_generation", "Generation of a sandbox's policy")),
         denied(counter(registry, "sbpf_denied_total", "Operations that were denied")),
@@ -66,7 +68,11 @@ struct Metrics::Families {
         passes(prometheus::BuildHistogram()
                    .Name("sbpf_watch_pass_seconds")
                    .Help("Time that one pass over all sandboxes took")
-                   .Register(registry)) {
+                   .Register(registry)),
+        lateness(prometheus::BuildHistogram()
+                     .Name("sbpf_watch_late_seconds")
+                     .Help("Time by which a pass began after it was due")
+                     .Register(registry)) {
     // Said before they happen, so that an alert on an increase sees the first one.
     for (const char* state : {"active", "degraded", "inactive"}) sandboxes.Add({{"state", state}});
     for (const char* what : {"freeze", "kill", "alert"}) losses.Add({{"on_loss", what}});
@@ -75,6 +81,7 @@ struct Metrics::Families {
     policy_errors.Add({});
     restarts.Add({});
     age.Add({});
+    canary_age.Add({});
   }
 
   static Family<Gauge>& gauge(prometheus::Registry& registry, const char* name, const char* help) {
@@ -84,11 +91,12 @@ struct Metrics::Families {
     return prometheus::BuildCounter().Name(name).Help(help).Register(registry);
   }
 
-  Family<Gauge>&sandboxes, &age, &generation;
+  Family<Gauge>&sandboxes, &canary_age, &age, &generation;
   Family<Counter>&denied, &losses, &restored, &lost, &policy_errors, &restarts, &requests;
-  Family<Histogram>& passes;
+  Family<Histogram>&passes, &lateness;
   Histogram& pass =
       passes.Add({}, Histogram::BucketBoundaries{0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5});
+  Histogram& late = lateness.Add({}, Histogram::BucketBoundaries{0.01, 0.1, 0.5, 1, 5, 30});
   std::map<std::string, Gauge*> generations;  // to take them away with their sandboxes
 };
 
@@ -98,6 +106,8 @@ Metrics::~Metrics() = default;
 
 void Metrics::pass(const Json& pass) {
   families_->pass.Observe(number_in(pass, "duration_us") / 1e6);
+  families_->late.Observe(number_in(pass, "late_us") / 1e6);
+  families_->canary_age.Add({}).Set(number_in(pass, "canary_age_s"));
   for (const char* state : {"active", "degraded", "inactive"})
     families_->sandboxes.Add({{"state", state}}).Set(number_in(pass, state));
 }

@@ -2,9 +2,11 @@
 #include "service/runs.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <vector>
 
 #include "service/log.h"
@@ -30,13 +33,22 @@ std::string made_up_name() {
   return digits;
 }
 
-enum class Place { gone, ours, of_another };
+enum class Place { gone, ours, of_another, unknown };
+
+// Is the directory that would hold it sbpf's in the host's hierarchy, and not what hides that?
+bool is_cgroup2(const std::string& path) {
+  struct statfs filesystem {};
+  const auto root = std::filesystem::path(path).parent_path();
+  const bool there = ::statfs(root.c_str(), &filesystem) == 0 || ::statfs(root.parent_path().c_str(), &filesystem) == 0;
+  return there && filesystem.f_type == CGROUP2_SUPER_MAGIC;
+}
 
 // Is it the run's cgroup that is there? Then everything in it is killed, at once.
 Place kill_all(const std::string& path, std::uint64_t cgroup_id) {
   const Fd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   struct stat info {};
-  if (!directory || ::fstat(directory.get(), &info) != 0) return Place::gone;
+  if (!directory) return errno == ENOENT && is_cgroup2(path) ? Place::gone : Place::unknown;
+  if (::fstat(directory.get(), &info) != 0) return Place::unknown;
   if (cgroup_id != 0 && info.st_ino != cgroup_id) return Place::of_another;
   const Fd file(::openat(directory.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
   if (file) (void)!::write(file.get(), "1", 1);
@@ -91,6 +103,7 @@ asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change
   command.arguments.push_back("--parent=" + std::to_string(peer.pid));
   command.policy_fd = file.get();
   command.process_fd = process.get();
+  command.ordinary = true;
   Result<Json> status = co_await ask(core_.context, std::move(command), core_.config.limits.request);
   if (!status) co_return tl::unexpected<Error>(for_caller(status.error()));
   if (less_than_asked(*status))
@@ -141,14 +154,18 @@ asio::awaitable<void> Runs::end(StartedRun run) {
   if (!ours()) co_return;
   const std::string path = core_.cgroup_root + "/sbpf/" + name;
   asio::steady_timer timer(core_.context);
-  for (auto pause = kFirstPause; kill_all(path, cgroup_id) == Place::ours; pause = std::min(2 * pause, kLongestPause)) {
+  const auto is_left = [&] {
+    const Place place = kill_all(path, cgroup_id);
+    return place == Place::ours || place == Place::unknown;
+  };
+  for (auto pause = kFirstPause; is_left(); pause = std::min(2 * pause, kLongestPause)) {
     Command command;
     command.arguments = {core_.sbpf, "kill", "--json", name};
     command.ends_with_us = false;
     Result<Json> done = co_await ask(core_.context, std::move(command), core_.config.limits.request);
     if (done) break;
     // A cgroup without a sandbox: `sbpf` was killed while it made one.
-    if (::rmdir(path.c_str()) == 0 || errno == ENOENT) break;
+    if (::rmdir(path.c_str()) == 0 || (errno == ENOENT && is_cgroup2(path))) break;
     if (done.error().code != "no_such_sandbox")
       log::error("run " + name + " cannot be ended yet", done.error(), {{"SANDBOX", name}});
     timer.expires_after(pause);

@@ -35,6 +35,14 @@ bool less_than_asked(const Json& status) {
          !(status.value("mode", "") == "audit" && status.value("hooks_attached", 0) == status.value("hooks_total", -1));
 }
 
+Error failed_check(const Json& preflight) {
+  if (preflight.value("ok", false)) return {};
+  for (const Json& check : preflight.value("checks", Json::array()))
+    if (check.is_object() && !check.value("ok", false))
+      return Error{"missing_" + text_in(check, "name"), text_in(check, "reason"), text_in(check, "fix"), 0, "", false};
+  return Error{"preflight", "preflight failed without saying why", "run `sbpf preflight` by hand", 0, "", false};
+}
+
 Error error_in(const Json& answer) {
   const auto found = answer.find("error");
   if (found == answer.end() || !found->is_object() || text_in(*found, "code").empty())

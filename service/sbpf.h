@@ -19,6 +19,9 @@ inline constexpr const char* kTextFile = "/proc/self/fd/3";
 // An error of a command that was given such a file, for the caller who sent a text.
 Error for_caller(Error error);
 
+// What `sbpf preflight --json` found missing first; without a code if it found nothing.
+Error failed_check(const Json& preflight);
+
 // Is what came of it less than what was asked for? An audit policy blocks nothing, and is asked for as such.
 bool less_than_asked(const Json& status);
 

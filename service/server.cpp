@@ -28,7 +28,6 @@ using Local = asio::local::stream_protocol;
 using Response = http::response<http::string_body>;
 using Quiet = boost::system::error_code;
 
-constexpr std::size_t kReservedForRoot = 4;   // connections beyond the limit: others cannot keep root out
 constexpr std::size_t kMostTurnedAway = 64;   // at once; beyond, without an answer
 constexpr std::uint32_t kHeaderBytes = 8192;  // of a request
 
@@ -146,30 +145,49 @@ asio::awaitable<void> Server::run() {
       continue;
     }
     auto peer = peer_of(socket.native_handle());
-    const std::size_t limit = core_.config.limits.connections + (peer && peer->uid == 0 ? kReservedForRoot : 0);
+    auto room = room_for(peer);
     Stream stream(std::move(socket));
-    if (peer && served_ < limit)
+    if (room)
       asio::co_spawn(core_.context, serve(std::move(stream), std::move(*peer)), ignore);
-    else if (turned_away_ < kMostTurnedAway)
-      asio::co_spawn(core_.context, turn_away(std::move(stream)), ignore);
+    else if (turned_away_ < kMostTurnedAway || (peer && peer->uid == 0))
+      asio::co_spawn(core_.context, turn_away(std::move(stream), std::move(room.error())), ignore);
   }
 }
 
-asio::awaitable<void> Server::turn_away(Stream stream) {
+void Server::Place::release() {
+  if (!server_) return;
+  const auto found = server_->served_.find(uid_);
+  if (--found->second == 0) server_->served_.erase(found);
+  server_ = nullptr;
+}
+
+Result<void> Server::room_for(const Result<Peer>& peer) const {
+  if (!peer) return tl::unexpected<Error>(peer.error());
+  const Limits& limits = core_.config.limits;
+  const auto found = served_.find(peer->uid);
+  const std::size_t own = found == served_.end() ? 0 : found->second;
+  std::size_t of_users = 0;
+  for (const auto& [uid, count] : served_) of_users += uid == 0 ? 0 : count;
+  const bool root = peer->uid == 0;
+  if (!root && own >= limits.connections_per_user)
+    return fail("too_many", "uid " + std::to_string(peer->uid) + " has " + std::to_string(own) + " connections already",
+                "close one, or raise limits.connections_per_user of sbpfd.yaml");
+  if ((root ? own : of_users) >= limits.connections)
+    return fail("too_many", "too many connections", "try again later, or raise limits.connections of sbpfd.yaml");
+  return {};
+}
+
+asio::awaitable<void> Server::turn_away(Stream stream, Error why) {
   turned_away_++;
   const std::shared_ptr<void> done(nullptr, [this](void*) { turned_away_--; });
-  Response response = response_of(reply_of({"too_many", "too many connections",
-                                            "try again later, or raise limits.connections of sbpfd.yaml", 0, "", true}),
-                                  11, false);
-  core_.metrics.request(429);
+  core_.metrics.request(status_of(why));
+  Response response = response_of(reply_of(std::move(why)), 11, false);
   (void)co_await write(stream, response, std::chrono::seconds(1));
   co_await close_gently(stream);
 }
 
 asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
-  served_++;
-  bool counted = true;
-  const std::shared_ptr<void> done(nullptr, [this, &counted](void*) { served_ -= counted ? 1 : 0; });
+  Place place(*this, peer.uid);
   beast::flat_buffer buffer;
   for (;;) {
     const Limits limits = core_.config.limits;
@@ -207,13 +225,14 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
         asked && asked->asks == Asks::detach && peer.uid != 0 && api_.runs().owned_by(asked->name, peer.uid);
     if (of_owner) what = Wants::run;
     auto allowed = api_.permit(peer, what);
+    if (allowed && asked && asked->asks == Asks::events) allowed = api_.permit_events(peer, asked->name);
     if (!allowed) asked = tl::unexpected<Error>(allowed.error());
     if (asked && asked->asks == Asks::events) {
       co_await stream_events(stream, asked->name);
       co_return;
     }
     if (asked && asked->asks == Asks::run) {
-      if (co_await serve_run(stream, peer, std::move(parser.get().body()), version, keep_alive, counted)) co_return;
+      if (co_await serve_run(stream, peer, std::move(parser.get().body()), version, keep_alive, place)) co_return;
       continue;
     }
     Reply reply;
@@ -236,7 +255,7 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
 }
 
 asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version,
-                                        bool keep_alive, bool& counted) {
+                                        bool keep_alive, Place& place) {
   StartedRun run;
   Reply reply = co_await api_.runs().start(peer, std::move(body), run);
   core_.metrics.request(reply.status);
@@ -246,8 +265,7 @@ asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, std::s
   if (!runs && told && keep_alive) co_return false;
   if (runs && told) {
     // Those of users have a limit of their own.
-    counted = false;
-    served_--;
+    place.release();
     stream.expires_never();
     std::array<char, 1> more;
     Quiet ended;

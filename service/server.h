@@ -3,6 +3,7 @@
 #pragma once
 
 #include <boost/beast/core/basic_stream.hpp>
+#include <map>
 
 #include "base/fd.h"
 #include "service/api.h"
@@ -27,11 +28,28 @@ class Server {
   void close();
 
  private:
+  // One of the connections that are served, from construction to destruction or release(): counted by whose it is.
+  class Place {
+   public:
+    Place(Server& server, uid_t uid) : server_(&server), uid_(uid) { server_->served_[uid_]++; }
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() { release(); }
+    void release();
+
+   private:
+    Server* server_;
+    uid_t uid_;
+  };
+
+  // Is there room for one more? What users hold leaves root's alone, and what one of them holds the others'. Errors:
+  // "too_many".
+  Result<void> room_for(const Result<Peer>& peer) const;
   asio::awaitable<void> serve(Stream stream, Peer peer);
-  asio::awaitable<void> turn_away(Stream stream);
+  asio::awaitable<void> turn_away(Stream stream, Error why);
   // Until the client says anything more, or goes away. False: nothing runs, and the connection goes on.
   asio::awaitable<bool> serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version, bool keep_alive,
-                                  bool& counted);
+                                  Place& place);
   asio::awaitable<void> stream_events(Stream& stream, std::string sandbox);
 
   Core& core_;
@@ -39,7 +57,8 @@ class Server {
   asio::local::stream_protocol::acceptor acceptor_;
   Fd lock_;
   std::string path_;
-  std::size_t served_ = 0, turned_away_ = 0;
+  std::map<uid_t, std::size_t> served_;
+  std::size_t turned_away_ = 0;
 };
 
 }  // namespace sbpf::service

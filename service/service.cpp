@@ -14,6 +14,7 @@
 #include <iterator>
 
 #include "service/log.h"
+#include "service/sbpf.h"
 
 namespace sbpf::service {
 namespace {
@@ -29,6 +30,8 @@ std::string count_in(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->dump() : "?";
 }
+
+constexpr std::chrono::seconds kProofLimit(120), kProofPause(5);  // it may have to load the programs
 
 std::string state_file(const Config& config) {
   return (std::filesystem::path(config.socket).parent_path() / "service.json").string();
@@ -88,6 +91,7 @@ void Service::policies_changed() { asio::co_spawn(core_.context, api_.follow_pol
 void Service::run() {
   handle_signals();
   asio::co_spawn(core_.context, watch_.run(), [this](std::exception_ptr) { core_.context.stop(); });
+  asio::co_spawn(core_.context, prove(), ignore);
   asio::co_spawn(core_.context, api_.runs().end_lost(), ignore);
   asio::co_spawn(core_.context, server_.run(), ignore);
   asio::co_spawn(core_.context, core_.directory->run(), ignore);
@@ -132,11 +136,29 @@ void Service::reload() {
     if (auto set = server_.set_group(); !set) log::error("socket", set.error());
     log::info("the configuration was read again");
   }
-  (void)::sd_notify(0, "READY=1");
+  if (ready_) (void)::sd_notify(0, "READY=1");
+}
+
+asio::awaitable<void> Service::prove() {
+  asio::steady_timer timer(core_.context);
+  std::string told;
+  for (;;) {
+    Command command;
+    command.arguments = {core_.sbpf, "preflight", "--json"};
+    Result<Json> answer = co_await ask(core_.context, std::move(command), kProofLimit);
+    const Error why = answer ? failed_check(*answer) : answer.error();
+    proven_ = answer && why.code.empty();
+    if (proven_) co_return;
+    if (std::exchange(told, why.message) != why.message) log::error("not ready: no canary of a sandbox of its own passed", why);
+    (void)::sd_notifyf(0, "STATUS=Not ready: %s", why.message.c_str());
+    timer.expires_after(kProofPause);
+    co_await timer.async_wait(asio::use_awaitable);
+  }
 }
 
 void Service::pass(const Json& pass) {
   core_.metrics.pass(pass);
+  if (!proven_) return;
   const auto now = Clock::now();
   if (ready_ && now - told_ < std::chrono::seconds(1)) return;
   told_ = now;
@@ -144,7 +166,10 @@ void Service::pass(const Json& pass) {
   const std::string status = count_in(pass, "sandboxes") + " sandboxes: " + count_in(pass, "active") + " active, " +
                              count_in(pass, "degraded") + " degraded, " + count_in(pass, "inactive") + " inactive";
   (void)::sd_notifyf(0, "%sWATCHDOG=1\nSTATUS=%s", ready_ ? "" : "READY=1\n", status.c_str());
-  if (std::exchange(ready_, true)) return;
+  if (!std::exchange(ready_, true)) become_ready(status);
+}
+
+void Service::become_ready(const std::string& status) {
   log::info("ready: " + status);
   // Policies may have changed, and sandboxes gone, while no service ran.
   const auto assigned = core_.assignments.all();

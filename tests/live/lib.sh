@@ -84,7 +84,7 @@ uptime_ms() {
 passes_in() { grep -c '^{"pass"' "$1"; }
 mark() {
   marked_ms=$(uptime_ms)
-  marked_passes=$([[ -z ${1:-} ]] || passes_in "$1")
+  marked_lines=$([[ -z ${1:-} ]] || wc -l <"$1")
 }
 in_time() {
   local took passes
@@ -92,7 +92,8 @@ in_time() {
     took=$(($(uptime_ms) - marked_ms))
     if ((took <= 1000)); then ok "$1/within-a-second"; else not_ok "$1/within-a-second" "$took ms"; fi
   elif [[ -n ${2:-} ]]; then
-    passes=$(($(passes_in "$2") - marked_passes))
+    # Up to the loss, where it is one: this shell may be slow to see it.
+    passes=$(tail -n "+$((marked_lines + 1))" "$2" | awk '/^[{]"loss"/ { exit } /^[{]"pass"/ { n++ } END { print n + 0 }')
     if ((passes <= 2)); then ok "$1/within-two-passes"; else not_ok "$1/within-two-passes" "$passes passes"; fi
   fi
 }

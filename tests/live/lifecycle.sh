@@ -148,6 +148,8 @@ wait $supervisor 2>/dev/null
 kill -9 "$(cat "$cgroots/sbpf/dead/cgroup.procs")"
 within 30 grep -q 'populated 0' "$cgroots/sbpf/dead/cgroup.events"
 quiet garbage/list sbpf list
+is garbage/list-removes-nothing yes "$([[ -e $cgroots/sbpf/dead ]] && echo yes || echo no)"
+is garbage/next-run 0 "$(sbpf run -q --policy no-network -- true >/dev/null 2>&1; echo $?)"
 is garbage/cgroup no "$([[ -e $cgroots/sbpf/dead ]] && echo yes || echo no)"
 
 # ---- kill -9 of a starting supervisor at random moments ----

@@ -143,6 +143,7 @@ wait $daemon; is service/end 0 $?
 for ((i = 0; i <= n; i++)); do rmdir "$crowd/c$i"; done
 rmdir "$crowd" "$meter"
 is gone/list keeper "$(sbpf list)"
+sbpf unload 2>/dev/null # which collects all that has ended, and leaves the programs for the keeper
 is gone/pins keeper "$(ls $pins/sandboxes)"
 sbpf break-glass --reason counting --for 1m 2>/dev/null
 is gone/maps 1 "$(bpftool map show | grep -c 'name sbpf_ring ')"

@@ -40,7 +40,7 @@ has config/hint 'did you mean "connections"' "$out"
 # ---- readiness ----
 start
 within 120 grep -q READY=1 "$tmp/notify"; is ready/told 0 $?
-has ready/after-a-pass "sandboxes: 1 active" "$(grep STATUS "$tmp/notify" | head -1)"
+has ready/after-a-pass "sandboxes: 1 active" "$(grep 'STATUS=.*sandboxes' "$tmp/notify" | head -1)"
 is ready/health 200 "$(code $url/healthz)"
 within 30 sh -c "[ \$(grep -c WATCHDOG=1 $tmp/notify) -ge 3 ]"; is watchdog/petted 0 $?
 is socket/mode "660 root sbpf" "$(stat -c '%a %U %G' $socket)"

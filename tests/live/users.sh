@@ -116,6 +116,60 @@ is owner/runs-on 0 "$(exists u4242-mine; echo $?)"
 is owner/ends 200 "$(ask 4242 -X DELETE $url/v1/sandboxes/u4242-mine)"
 wait $mine; is owner/client-ends 137 $?
 
+# Events are their owner's and root's; reading takes them away from who comes later.
+user sbpf run -q --name seen -- sh -c 'while sleep 0.2; do "$0" connect tcp 127.0.0.1 7002; done' "$probe" >/dev/null 2>&1 &
+seen=$!
+within 60 exists u4242-seen
+events_code() { as "$1" "$readers" timeout 20 curl -sN -o "$tmp/events-$1" -w '%{http_code}' --unix-socket $socket $url/v1/sandboxes/"$2"/events; }
+chmod 777 "$tmp"
+is events/of-others 403 "$(events_code 4243 u4242-seen)"
+is events/of-root 403 "$(events_code 4242 keeper)"
+is events/of-nobody 403 "$(events_code 4243 none)"
+has events/of-others-says-why not_permitted "$(cat "$tmp/events-4243")"
+events_code 4242 u4242-seen >/dev/null & stream=$!
+within 40 grep -q '"port":7002' "$tmp/events-4242"; is events/of-owner 0 $?
+pkill -P $stream 2>/dev/null; wait $stream 2>/dev/null
+timeout 20 curl -sN --unix-socket $socket $url/v1/sandboxes/u4242-seen/events >"$tmp/events-0" &
+within 40 grep -q '"port":7002' "$tmp/events-0"; is events/of-root-too 0 $?
+is events/owner-ends 200 "$(ask 4242 -X DELETE $url/v1/sandboxes/u4242-seen)"
+wait $seen 2>/dev/null
+
+# What one user holds leaves the others', and root's, alone.
+cat >"$tmp/hold.py" <<'P'
+import socket, sys, time
+held, turned = [], 0
+for i in range(int(sys.argv[2])):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(20)
+    s.connect(sys.argv[1])
+    s.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+    turned += b" 429 " in s.recv(100)
+    held.append(s)
+    print(turned, flush=True)
+time.sleep(60)
+P
+printf 'limits: {receive_seconds: 60, request_seconds: 240, watch_seconds: 20, runs_per_user: 2, connections: 12, connections_per_user: 5}\n' >"$tmp/sbpfd.yaml"
+kill -HUP $daemon
+sleep 1
+is connections/control "200 200" "$(ask 4243 $url/healthz) $(curl -s -o /dev/null -w '%{http_code}' --unix-socket $socket $url/healthz)"
+user python3 -IS "$tmp/hold.py" $socket 9 >"$tmp/held" & holds=$!
+within 40 grep -q 4 "$tmp/held"; is connections/of-one-are-limited 0 $?
+is connections/another-user 200 "$(ask 4243 $url/healthz)"
+is connections/the-same-user 429 "$(ask 4242 $url/healthz)"
+as 4243 "$readers" python3 -IS "$tmp/hold.py" $socket 5 >"$tmp/held3" & holds3=$!
+within 40 sh -c "[ \$(wc -l <$tmp/held3) = 5 ]"; is connections/of-another-user 0 "$(tail -1 "$tmp/held3")"
+as 4245 "$readers" python3 -IS "$tmp/hold.py" $socket 5 >"$tmp/held5" & holds5=$!
+within 40 grep -q 3 "$tmp/held5"; is connections/of-all-users-are-limited 0 $?
+is connections/root 200 "$(curl -s -m 20 -o /dev/null -w '%{http_code}' --unix-socket $socket $url/healthz)"
+python3 -IS "$tmp/hold.py" $socket 8 >"$tmp/held0" & holds0=$!
+within 40 sh -c "[ \$(wc -l <$tmp/held0) = 8 ]"; is connections/root-has-its-own 0 "$(tail -1 "$tmp/held0")"
+pkill -f hold.py
+wait $holds $holds3 $holds5 $holds0 2>/dev/null
+free_again() { [[ $(ask 4242 $url/healthz) == 200 ]]; }
+within 20 free_again; is connections/free-again 0 $?
+printf 'limits: {receive_seconds: 3, request_seconds: 240, watch_seconds: 20, runs_per_user: 2}\n' >"$tmp/sbpfd.yaml"
+kill -HUP $daemon
+
 # The service ends what has a user's name, so root's sandboxes have none of them.
 is owner/name-by-root 2 "$(sbpf run -q --name u4242-rooted -- true 2>"$tmp/err"; echo $?)"
 has owner/name-by-root-why "a name for a user's run" "$(cat "$tmp/err")"

@@ -11,6 +11,7 @@
 #include "service/metrics.h"
 #include "service/peer.h"
 #include "service/requests.h"
+#include "service/sbpf.h"
 #include "service/world.h"
 
 namespace sbpf::service {
@@ -33,13 +34,14 @@ TEST(Config, SaysNothingIsDefaults) {
 TEST(Config, ReadsEveryKey) {
   auto config = parse_config(
       "socket: /run/a.sock\ngroup: ops\nsbpf: /usr/bin/sbpf\npolicies: /p\nlog_level: debug\nmetrics: false\n"
-      "limits: {connections: 2, body_bytes: 1024, receive_seconds: 3, request_seconds: 4, watch_seconds: 5, runs: 6, runs_per_user: 0}\n", "f.yaml");
+      "limits: {connections: 2, connections_per_user: 1, body_bytes: 1024, receive_seconds: 3, request_seconds: 4, watch_seconds: 5, runs: 6, runs_per_user: 0}\n", "f.yaml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->group, "ops");
   EXPECT_EQ(config->log_level, LogLevel::debug);
   EXPECT_FALSE(config->metrics);
   EXPECT_EQ(config->limits.watch, std::chrono::seconds(5));
   EXPECT_EQ(config->limits.runs, 6u);
+  EXPECT_EQ(config->limits.connections_per_user, 1u);
   EXPECT_EQ(config->limits.runs_per_user, 0u);
 }
 
@@ -53,6 +55,14 @@ TEST(Config, ErrorsHavePlaceKeyAndHint) {
 }
 
 std::string code(const Result<Route>& result) { return result ? "ok" : result.error().code; }
+
+TEST(Proof, NamesWhatIsMissingFirst) {
+  EXPECT_EQ(failed_check(Json::parse(R"({"ok": true, "checks": []})")).code, "");
+  const Error error = failed_check(Json::parse(
+      R"({"ok": false, "checks": [{"name": "lsm", "ok": true}, {"name": "canary", "ok": false, "reason": "r", "fix": "f"}]})"));
+  EXPECT_EQ(error.code + " " + error.message + " " + error.hint, "missing_canary r f");
+  for (const char* answer : {"{}", R"({"ok": false})", R"({"ok": false, "checks": [1]})"}) EXPECT_NE(failed_check(Json::parse(answer)).code, "");
+}
 
 TEST(Requests, Routes) {
   EXPECT_EQ(route("GET", "/v1/sandboxes/a-1")->name, "a-1");
@@ -221,7 +231,7 @@ TEST(World, CountsWhatWasAddedAndForgetsWhatIsGone) {
   Recorder recorder;
   World world(recorder);
   const auto now = Clock::now();
-  const std::string pass = R"({"pass":{"active":1,"degraded":0,"inactive":0,"duration_us":100}})";
+  const std::string pass = R"({"pass":{"active":1,"degraded":0,"inactive":0,"duration_us":100,"canary_age_s":7,"late_us":700000}})";
   const auto box = [](int n) { return R"({"sandbox":{"name":"a","isolation":"active","denied":{"connect4":)" + std::to_string(n) + "}}}"; };
   EXPECT_FALSE(world.age(now));
   for (const std::string& line : {box(2), pass, box(5)}) ASSERT_TRUE(world.take(line, now)) << line;
@@ -229,6 +239,9 @@ TEST(World, CountsWhatWasAddedAndForgetsWhatIsGone) {
   std::string text = recorder.metrics.text(std::nullopt);
   EXPECT_NE(text.find("sbpf_denied_total{domain=\"network\",hook=\"connect4\"} 5"), std::string::npos) << text;
   EXPECT_NE(text.find("sbpf_last_verified_age_seconds +Inf"), std::string::npos) << text;
+  EXPECT_NE(text.find("sbpf_canary_age_seconds 7\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("sbpf_watch_late_seconds_bucket{le=\"0.5\"} 0"), std::string::npos) << text;
+  EXPECT_NE(text.find("sbpf_watch_late_seconds_bucket{le=\"1\"} 1"), std::string::npos) << text;
   world.restarted();
   EXPECT_FALSE(world.current());
   EXPECT_EQ(world.sandboxes().size(), 1u);  // until the new watch has seen what there is

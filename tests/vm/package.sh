@@ -74,6 +74,7 @@ active_by_api() { api /v1/sandboxes/box | jq -e .isolation_active >/dev/null; }
 # served NAME: it runs, and tells of the sandbox `box` that it is active
 served() {
   ((with_service)) || return 0
+  within 60 systemctl -q is-active sbpfd.service # ready once a canary of its own passed
   is "$1/service-active" active "$(systemctl is-active sbpfd.service)"
   is "$1/service-tells" 0 "$(within 60 active_by_api; echo $?)"
 }
@@ -129,6 +130,86 @@ if ((with_service)); then
   is journal/fields "[\"active\",\"no-network\",\"$cgroots/system.slice/box.service\",\"6\",\"sbpfd\",\"sbpfd.service\"]" "$(fields)"
   is journal/box-alone '["box"]' "$(said_of_box | jq -sc '[.[].SBPF_SANDBOX] | unique')"
   is journal/nobody '["box"]' "$(journalctl -q -o json SBPF_SANDBOX=box SBPF_SANDBOX=nobody | jq -sc '[.[].SBPF_SANDBOX] | unique')"
+fi
+
+# ---- the service as installed does its work: users' jobs with files, changes with files, canaries, a loss ----
+user() { setpriv --reuid 4242 --regid 4242 --groups "$(getent group sbpf | cut -d: -f3)" "$@"; }
+call() { curl -s --max-time 120 -o "$tmp/answer" -w '%{http_code}' --unix-socket /run/sbpf/api.sock "$@"; }
+# text POLICY [CGROUP NAME]: the body of a request
+text() { jq -n --arg t "$1" --arg c "${2:-}" --arg n "${3:-}" '{policy_text: $t} + if $c == "" then {} else {cgroup: $c, name: $n} end'; }
+if ((with_service)); then
+  is service/no-filter 0 "$(sed -n 's/^Seccomp:[[:space:]]*//p' "/proc/$(main_pid)/status")"
+  install -d -o 4242 /workspace
+  echo secret >/srv/secret
+  # job SCRIPT: what it prints, and its exit code
+  job() {
+    local out code
+    out=$(user sbpf run -q --policy untrusted -- bash -c "$1" 2>"$tmp/err"); code=$?
+    ((code != 125)) || sed 's/^/# /' "$tmp/err" >&2
+    echo "${out:+$out }$code"
+  }
+  is job/control secret "$(user cat /srv/secret)"
+  is job/untrusted "out 7" "$(job 'echo out >/workspace/out && cat /workspace/out; exit 7')"
+  is job/denied 1 "$(job 'cat /srv/secret')"
+  is job/no-network 1 "$(job 'exec 3<>/dev/tcp/127.0.0.1/7001 || exit 1')"
+  # One who reads two files all the time; and has a child, for what is moved out.
+  systemd-run -q --unit filed bash -c 'sleep infinity & while sleep 0.05; do a=n b=n; read -r _ </srv/a && a=y; read -r _ </srv/b && b=y; echo $a$b >/run/filed; done' 2>/dev/null
+  echo a >/srv/a
+  echo b >/srv/b
+  reads() { [[ $(cat /run/filed) == "$1" ]]; }
+  files() { printf 'version: 1\nname: filed\non_loss: kill\nfilesystem: {default: write, deny: [%s]}\n' "$1"; }
+  within 30 reads yy; is files/control 0 $?
+  filed=$cgroots/system.slice/filed.service
+  is files/attach 201 "$(call -d "$(text "$(files /srv/a)" "$filed" filed)" http://localhost/v1/sandboxes)"
+  is files/attach-active true "$(jq .isolation_active "$tmp/answer")"
+  within 30 reads ny; is files/attached 0 $?
+  is files/swap 200 "$(call -X PUT -d "$(text "$(files /srv/b)")" http://localhost/v1/sandboxes/filed/policy)"
+  is files/swap-active true "$(jq .isolation_active "$tmp/answer")"
+  within 30 reads yn; is files/swapped 0 $?
+  # Each within its minute; some seconds for those that wait for it.
+  all_proven() { api /v1/sandboxes | jq -e '[.sandboxes[] | select(.canary_at == null)] | length == 0' >/dev/null; }
+  within 75 all_proven; is canary/each-within-a-minute 0 $?
+  is canary/of-both "box filed" "$(api /v1/sandboxes | jq -r '[.sandboxes[] | select(.isolation == "active") | .name] | sort | join(" ")')"
+  age=$(api /metrics | sed -n 's/^sbpf_canary_age_seconds //p')
+  is canary/age-is-told yes "$( ((${age:-999} < 90)) && echo yes || echo "$age")"
+  # Root moves a process out: the watch kills it and the rest.
+  losses() { api /metrics | sed -n 's/^sbpf_losses_total{on_loss="kill"} //p'; }
+  is loss/control 0 "$(losses)"
+  pgrep -P "$(systemctl show -P MainPID filed)" -x sleep | while read -r pid; do grep -qs infinity "/proc/$pid/cmdline" && echo "$pid"; done | head -1 >"$cgroots/cgroup.procs"
+  within 10 sh -c '[ "$(systemctl is-active filed)" != active ]'; is loss/killed 0 $?
+  within 10 sh -c "curl -s --unix-socket /run/sbpf/api.sock http://localhost/metrics | grep -q '^sbpf_losses_total{on_loss=\"kill\"} 1'"; is loss/counted 0 $?
+  systemctl reset-failed filed 2>/dev/null
+  is loss/box-stands true "$(api /v1/sandboxes/box | jq .isolation_active)"
+
+  # A unit that breaks what it starts is not ready, and says why. Where it is ready, it works.
+  drop=/run/systemd/system/sbpfd.service.d
+  mkdir -p $drop
+  broken() { # broken NAME LINE [WHAT-IT-SAYS]
+    local since
+    since=$(date '+%F %T')
+    printf '[Service]\n%s\n' "$2" >$drop/test.conf
+    systemctl daemon-reload
+    systemctl --no-block restart sbpfd.service
+    answered() { systemctl -q is-active sbpfd.service || journalctl -q -u sbpfd.service --since "$since" -o cat | grep -qE 'not ready: no canary|Failed with result'; }
+    sleep 1
+    within 100 answered
+    if systemctl -q is-active sbpfd.service; then
+      is "broken/$1/ready-and-works" "out 0" "$(job 'echo out >/workspace/out && cat /workspace/out')"
+    else
+      has "broken/$1/says-why" "${3:-not ready: no canary}" "$(journalctl -q -u sbpfd.service --since "$since" -o cat | tail -40)"
+    fi
+    systemctl stop sbpfd.service 2>/dev/null
+    systemctl reset-failed sbpfd.service 2>/dev/null
+  }
+  broken other-calls SystemCallArchitectures=native
+  broken no-openat2 RestrictSUIDSGID=yes
+  broken no-cgroups InaccessiblePaths=/sys/fs/cgroup cgroup
+  is broken/box-stands 0 "$(code sbpf status box --require active)"
+  rm -r $drop
+  systemctl daemon-reload
+  is broken/mended 0 "$(code systemctl start sbpfd.service)"
+  served broken
+  is broken/job-again "out 0" "$(job 'echo out')"
 fi
 
 # ---- run ----
