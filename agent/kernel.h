@@ -21,6 +21,7 @@ namespace sbpf::agent {
 // Shared with the programs through the mapped .bss.
 struct KernelGlobals {
   sbpf_gate gate;
+  sbpf_alive alive;
   sbpf_canary canary;
   sbpf_guard guard;
   sbpf_change change;

@@ -39,12 +39,12 @@ Result<Locked> open_locked() {
 }
 
 // While an upgrade has links run other programs, some run these and some those. One that was killed is told as it is.
-Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary) {
+Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host) {
   using namespace std::chrono_literals;
   const auto patience = std::chrono::steady_clock::now() + 2s;
   while (true) {
     kernel.renew();
-    Status status = read_status(kernel, record, canary);
+    Status status = read_status(kernel, record, canary, host);
     const bool between = is_upgrading(kernel) || kernel.outdated();
     if (!between || std::chrono::steady_clock::now() > patience) return status;
     std::this_thread::sleep_for(10ms);
@@ -146,7 +146,7 @@ Result<Status> status(const std::string& name, bool canary) {
   if (canary) mend(*kernel);
   auto record = find_record(*kernel, name);
   if (!record) return tl::unexpected<Error>(record.error());
-  return settled_status(*kernel, *record, canary);
+  return settled_status(*kernel, *record, canary, probe_host(*kernel));
 }
 
 Result<std::vector<std::string>> list() {
@@ -168,7 +168,9 @@ Result<std::vector<Status>> statuses() {
   if (names->empty()) return all;
   auto kernel = Kernel::open();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
-  for (const sbpf_sandbox& record : records(*kernel)) all.push_back(settled_status(*kernel, record, false));
+  const auto present = records(*kernel);
+  const HostProbe host = present.empty() ? HostProbe{} : probe_host(*kernel);
+  for (const sbpf_sandbox& record : present) all.push_back(settled_status(*kernel, record, false, host));
   return all;
 }
 

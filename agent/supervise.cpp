@@ -13,6 +13,7 @@
 
 #include "agent/change.h"
 #include "agent/events.h"
+#include "agent/guard.h"
 #include "agent/strays.h"
 #include "agent/verify.h"
 
@@ -99,8 +100,8 @@ void Supervisor::learn(const Status& status) {
   on_loss_ = status.on_loss;
 }
 
-void Supervisor::answer_loss() {
-  Status status = read_status(kernel_, record_, false);
+void Supervisor::answer_loss(const HostProbe& host) {
+  Status status = read_status(kernel_, record_, false, host);
   learn(status);
   status.mode = mode_;
   status.on_loss = on_loss_;
@@ -113,6 +114,8 @@ void Supervisor::answer_loss() {
     kill_strays(kernel_, record_.cgroup_id);
   }
   status.frozen = cgroup_.frozen();
+  audit("isolation of sandbox " + status.sandbox + " was lost" +
+        (status.degraded.empty() ? "" : " (" + status.degraded.front().what + ": " + status.degraded.front().reason + ")"));
   if (options_.on_loss) options_.on_loss(status);
 }
 
@@ -120,19 +123,20 @@ void Supervisor::watch() {
   std::uint64_t ticks = 0;
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
   kernel_.renew();
-  const bool attached = all_attached(kernel_, record_);
+  const HostProbe host = probe_host(kernel_, sentinel_, kSentinelPatience);
+  const bool attached = host.lost.empty() && all_attached(kernel_, record_);
   if (!attached && (is_upgrading(kernel_) || kernel_.outdated())) {
     mend_killed(kernel_);
     return;
   }
   if (auto now = find_record(kernel_, record_.cgroup_id)) record_ = *now;
   if (const auto ref = read_ref(kernel_, record_.cgroup_id); ref && ref->generation != generation_)
-    learn(read_status(kernel_, record_, false));
+    learn(read_status(kernel_, record_, false, host));
   // Each is answered once; a loss that was mended and comes back is answered again.
   const bool loss = (!attached && !lost_) || record_.moved_out != moved_out_;
   lost_ = !attached;
   moved_out_ = record_.moved_out;
-  if (loss) answer_loss();
+  if (loss) answer_loss(host);
 }
 
 void Supervisor::drain_events(RunResult& result) {

@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/names.h"
+#include "agent/probe.h"
 #include "agent/sandbox.h"
 
 namespace sbpf::agent {
@@ -70,7 +71,7 @@ class Supervisor {
  private:
   void watch();
   // Carries out on_loss, as the policy that was published last says, and tells. An audit policy only tells.
-  void answer_loss();
+  void answer_loss(const HostProbe& host);
   // Keeps what a whole policy says of that: one that is missing, or was put in by others, says nothing.
   void learn(const Status& status);
   void drain_events(RunResult& result);
@@ -80,6 +81,7 @@ class Supervisor {
   sbpf_sandbox record_;
   const RunOptions& options_;
   ForwardedSignals signals_;
+  Sentinel sentinel_;
   Fd watch_timer_, deadline_;
   Fd ring_, mountinfo_;
   std::function<void()> mounts_changed_;

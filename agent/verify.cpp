@@ -144,7 +144,16 @@ bool all_attached(const Kernel& kernel, const sbpf_sandbox& record) {
   return gate_is_set(kernel, record) && read_ref(kernel, record.cgroup_id) && bpf_lsm_active();
 }
 
+HostProbe probe_host(const Kernel& kernel) {
+  Sentinel sentinel;
+  return probe_host(kernel, sentinel, std::chrono::seconds(5));
+}
+
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary) {
+  return read_status(kernel, record, canary, probe_host(kernel));
+}
+
+Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host) {
   Status status;
   status.sandbox = record.name;
   status.cgroup_id = record.cgroup_id;
@@ -154,7 +163,9 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   status.lost_full = record.lost_full;
   status.lost_rate = record.lost_rate;
   std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
-  bool sound = true;
+  bool sound = host.lost.empty();
+  for (const Lost& one : host.lost) add_degradation(status, one.what.c_str(), "in force", "not in force", one.reason);
+  for (const Lost& one : host.unknown) add_degradation(status, one.what.c_str(), "in force", "not known", one.reason);
   for (const Hook& hook : hooks_of(status.flags)) {
     status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : cgroup_status(kernel, hook, record));
     sound = sound && status.hooks.back().attached;

@@ -3,15 +3,20 @@
 #pragma once
 
 #include "agent/kernel.h"
+#include "agent/probe.h"
 #include "agent/sandbox.h"
 
 namespace sbpf::agent {
 
 // Reads back every hook, the policy and the record. With `canary`, also runs one (the caller then holds the host lock).
 // Never fails: what cannot be read is a hook not attached or a degradation with its reason.
-Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary);
+Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host);
 
-// The same without the policy's contents: the cheap pass that a supervisor makes each second.
+// The same with a look at the host of its own.
+Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary);
+HostProbe probe_host(const Kernel& kernel);
+
+// The same without the policy's contents: the cheap pass that a supervisor makes twice a second.
 bool all_attached(const Kernel& kernel, const sbpf_sandbox& record);
 
 // One hook of the sandbox's cgroup, read back by its number alone: as long as a Kernel is open, no other program gets it.

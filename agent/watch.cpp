@@ -103,7 +103,7 @@ bool concerns(const Lost& one, const sbpf_sandbox& record) { return one.what != 
 // sandbox for as long as it is frozen, this one would have it that things are not in order.
 bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
   return std::ranges::any_of(missing, [&](const Lost& one) {
-    return one.what == found.what || one.what == "policy" || one.what == "storage" || one.what == "gate";
+    return one.what == found.what || one.what == "liveness" || one.what == "policy" || one.what == "storage" || one.what == "gate";
   });
 }
 }  // namespace
@@ -134,6 +134,7 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
                       std::to_string(record.moved_out) + (guard.open_until > boottime_ns() ? " o " : " c ") +
                       (guard.let_through > 0 ? "t" : "-");
+  for (const Lost& one : probe_.unknown) state += "\n?" + one.what;
   for (const Lost& one : lost) state += "\n" + one.what + "\t" + one.reason;
   bool changed = entry.first || state != entry.state;
   const bool moved = record.moved_out != entry.moved_out;
@@ -177,6 +178,18 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   }
   entry.first = false;
   return true;
+}
+
+// What concerns every sandbox of the host; nothing where there is none.
+void Watch::look_at_all(bool none) {
+  host_.clear();
+  probe_ = {};
+  if (none) return;
+  host_ = look_at_host(*kernel_);
+  probe_ = probe_host(*kernel_, sentinel_, kSentinelPatience);
+  host_.insert(host_.end(), probe_.lost.begin(), probe_.lost.end());
+  for (const Lost& one : probe_.unknown)
+    complain({"liveness", one.reason, "it is asked again at each pass; links and programs are read back meanwhile", 0, "", true});
 }
 
 void Watch::start_canary() {
@@ -240,7 +253,7 @@ Result<void> Watch::pass() {
     mend_killed(*kernel_);
     const auto all = records(*kernel_);
     links_ = all.empty() ? CgroupLinks() : CgroupLinks(*kernel_);
-    host_ = all.empty() && entries_.empty() ? std::vector<Lost>{} : look_at_host(*kernel_);
+    look_at_all(all.empty() && entries_.empty());
     std::set<std::uint64_t> present;
     for (const sbpf_sandbox& record : all) {
       auto [at, added] = entries_.try_emplace(record.cgroup_id);

@@ -30,7 +30,7 @@ bool names(const std::vector<Lost>& lost, const std::string& what) {
 void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
   const policy::Mode mode = entry.status.mode;
   const policy::OnLoss on_loss = entry.status.on_loss;
-  entry.status = read_status(*kernel_, entry.sound.record, false);
+  entry.status = read_status(*kernel_, entry.sound.record, false, probe_);
   Status& status = entry.status;
   // A policy that is missing or put in by others does not say how the next loss is answered.
   if (names(lost, "policy") && !entry.first) {

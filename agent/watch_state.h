@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/look.h"
+#include "agent/probe.h"
 #include "agent/watch.h"
 #include "agent/watch_canary.h"
 #include "base/clock.h"
@@ -60,6 +61,7 @@ class Watch {
   Result<bool> have_kernel();
   bool may_open_pins() const;
   void forget_all();
+  void look_at_all(bool none);
   void forget(std::uint64_t cgroup_id);
   bool look(const sbpf_sandbox& record, Entry& entry);
   // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
@@ -75,6 +77,8 @@ class Watch {
   const WatchSink& sink_;
   std::optional<Kernel> kernel_;
   std::vector<Lost> host_;
+  Sentinel sentinel_;
+  HostProbe probe_;  // of this pass; what it found lost is in host_, too
   CgroupLinks links_;
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;

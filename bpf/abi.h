@@ -341,7 +341,16 @@ struct sbpf_gate {
 	__u64 root_id;      /* its cgroup id; 0: none yet */
 	__u32 epoch;        /* goes up after each flip and each sandbox taken down; remembered verdicts of older ones are void */
 	__u32 pad;
+	__u64 alive_id; /* of the cgroup of sentinels (struct sbpf_alive); 0: none yet */
 };
+
+/* Proof that the LSM programs run, in .bss behind the gate. A sentinel is a process of the agent's own in a
+ * cgroup of its own beneath our root, which is no sandbox: it calls each hook, and each program counts it and lets it pass.
+ * A program that is attached and does not count is not run by the kernel (agent/liveness.h). */
+struct sbpf_alive {
+	__u32 ran[SBPF_MAX_HOOKS];
+};
+SBPF_ASSERT(sizeof(struct sbpf_alive) == 4 * SBPF_MAX_HOOKS);
 
 /* What was found for the files of one directory: slot of the array `fs_verdicts`, one cache line. */
 struct sbpf_fs_verdict {

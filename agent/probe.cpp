@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/probe.h"
+
+namespace sbpf::agent {
+
+HostProbe probe_host(const Kernel& kernel, Sentinel& sentinel, std::chrono::milliseconds patience) {
+  HostProbe found;
+  const Liveness alive = sentinel.look(kernel, patience);
+  switch (alive.proof) {
+    case Proof::runs:
+      break;
+    case Proof::stopped:
+      found.lost.push_back({"liveness", alive.reason});
+      break;
+    case Proof::unknown:
+      found.unknown.push_back({"liveness", "not proven that the programs run: " + alive.reason});
+      break;
+  }
+  return found;
+}
+
+}  // namespace sbpf::agent
