@@ -32,8 +32,8 @@ struct KernelGlobals {
 Result<Fd> lock_host();
 
 // Programs that are attached to nothing: the agent runs them, by the names sbpf_inodes and so on.
-enum class Asked { inodes, announce, strays, led, cgroup_links };
-inline constexpr std::array kAsked{"inodes", "announce", "strays", "led", "cgroup_links"};
+enum class Asked { inodes, announce, strays, led, cgroup_links, modifiers };
+inline constexpr std::array kAsked{"inodes", "announce", "strays", "led", "cgroup_links", "modifiers"};
 
 class Kernel {
  public:

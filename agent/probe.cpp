@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/probe.h"
 
+#include "agent/overruled.h"
+
 namespace sbpf::agent {
 
 HostProbe probe_host(const Kernel& kernel, Sentinel& sentinel, std::chrono::milliseconds patience) {
@@ -16,6 +18,10 @@ HostProbe probe_host(const Kernel& kernel, Sentinel& sentinel, std::chrono::mill
       found.unknown.push_back({"liveness", "not proven that the programs run: " + alive.reason});
       break;
   }
+  if (auto modified = modified_functions(kernel); !modified)
+    found.unknown.push_back({"overruled", modified.error().message});
+  else
+    found.lost.insert(found.lost.end(), modified->begin(), modified->end());
   return found;
 }
 

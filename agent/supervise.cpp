@@ -80,6 +80,12 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
   ring_ = open_ring(kernel, record.cgroup_id);
   learn(verified);
+  if (auto later = later_programs(kernel, cgroup.fd())) later_ = std::move(*later);
+}
+
+bool Supervisor::has_new_later() {
+  const auto now = later_programs(kernel_, cgroup_.fd());
+  return now && std::ranges::any_of(*now, [&](const Later& one) { return std::ranges::find(later_, one) == later_.end(); });
 }
 
 void ForwardedSignals::forward(pid_t pid) const {
@@ -124,7 +130,7 @@ void Supervisor::watch() {
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
   kernel_.renew();
   const HostProbe host = probe_host(kernel_, sentinel_, kSentinelPatience);
-  const bool attached = host.lost.empty() && all_attached(kernel_, record_);
+  const bool attached = host.lost.empty() && all_attached(kernel_, record_) && !has_new_later();
   if (!attached && (is_upgrading(kernel_) || kernel_.outdated())) {
     mend_killed(kernel_);
     return;

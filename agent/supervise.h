@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/names.h"
+#include "agent/overruled.h"
 #include "agent/probe.h"
 #include "agent/sandbox.h"
 
@@ -86,6 +87,9 @@ class Supervisor {
   Fd ring_, mountinfo_;
   std::function<void()> mounts_changed_;
   const ResolverProcess* resolver_ = nullptr;
+  // Did programs come that run after ours, since the sandbox began?
+  bool has_new_later();
+  std::vector<Later> later_;  // those of its beginning
   bool lost_ = false;
   std::uint64_t moved_out_ = 0;
   std::uint32_t generation_ = 0;  // of the policy that said these

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "agent/bpf_info.h"
@@ -10,6 +11,7 @@
 #include "agent/guard.h"
 #include "agent/host.h"
 #include "agent/names.h"
+#include "agent/overruled.h"
 #include "agent/strays.h"
 
 namespace sbpf::agent {
@@ -130,6 +132,12 @@ bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, co
 
 }  // namespace
 
+// What is there already overrules every sandbox alike: it is told, and the program may start.
+bool may_start(const Status& status, policy::Mode mode) {
+  if (status.isolation != Isolation::degraded) return status.isolation == Isolation::active;
+  return mode == policy::Mode::audit || std::ranges::all_of(status.degraded, [](const Degradation& d) { return d.what == "later"; });
+}
+
 HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
   return read_cgroup_hook(kernel, hook, record, false);
 }
@@ -190,6 +198,10 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   if (cgroup) {
     status.cgroup = cgroup->path();
     status.frozen = cgroup->frozen();
+    if (auto later = later_programs(kernel, cgroup->fd()); !later)
+      add_degradation(status, "later", "none", "not known", later.error().message);
+    else
+      for (const Later& one : *later) add_degradation(status, "later", "none", one.hook, describe(one));
     if (auto pids = cgroup->processes()) status.processes = pids->size();
     if (canary && have_policy) sound = apply_canary(status, kernel, *cgroup, image) && sound;
   } else {

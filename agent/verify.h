@@ -19,6 +19,9 @@ HostProbe probe_host(const Kernel& kernel);
 // The same without the policy's contents: the cheap pass that a supervisor makes twice a second.
 bool all_attached(const Kernel& kernel, const sbpf_sandbox& record);
 
+// May a program start in a sandbox that stands so?
+bool may_start(const Status& status, policy::Mode mode);
+
 // One hook of the sandbox's cgroup, read back by its number alone: as long as a Kernel is open, no other program gets it.
 HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record);
 

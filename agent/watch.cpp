@@ -108,6 +108,16 @@ bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
 }
 }  // namespace
 
+// A program that came to run after ours while the watch looked is a loss; what was there before is in the status.
+void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost) {
+  if (is_changing(*kernel_, entry.sound.record.cgroup_id) || is_upgrading(*kernel_) || kernel_->outdated()) return;
+  const auto now = later_programs(*kernel_, entry.cgroup->fd());
+  if (!now) return;
+  if (entry.first) entry.later = *now;
+  for (const Later& one : *now)
+    if (std::ranges::find(entry.later, one) == entry.later.end() && !names(lost, "later")) lost.push_back({"later", describe(one)});
+}
+
 // False: the sandbox is over, or not there yet.
 bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const std::int64_t now = now_ns();
@@ -129,6 +139,8 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   for (const auto* more : {&host_, &entry.canary_lost})
     for (const Lost& one : *more)
       if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
+
+  look_at_later(entry, lost);
 
   const sbpf_guard& guard = kernel_->globals().guard;
   std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +

@@ -38,7 +38,7 @@ void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
     status.on_loss = on_loss;
   }
   for (const Lost& one : lost) {
-    status.isolation = Isolation::inactive;
+    status.isolation = one.what == "later" ? std::max(status.isolation, Isolation::degraded) : Isolation::inactive;
     for (HookStatus& hook : status.hooks)
       if (hook.hook != nullptr && one.what == hook.hook->name) {
         if (hook.reason.empty()) hook.reason = one.reason;

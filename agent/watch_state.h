@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/look.h"
+#include "agent/overruled.h"
 #include "agent/probe.h"
 #include "agent/watch.h"
 #include "agent/watch_canary.h"
@@ -36,6 +37,7 @@ struct Entry {
   Status status;                 // of its hooks those that are not attached
   std::string state;             // what the last full reading was of: another one, and it is read again
   std::vector<Lost> lost;        // that was answered
+  std::vector<Later> later;      // of the first look: it is told, and is no loss
   std::vector<Lost> canary_lost; // of the last canary, but for what follows from other losses
   std::int64_t sound_at = 0;     // time of day
   std::int64_t told_at = 0, read_at = 0, canary_due = 0, restored_at = 0;
@@ -66,6 +68,7 @@ class Watch {
   bool look(const sbpf_sandbox& record, Entry& entry);
   // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
   std::optional<std::vector<Lost>> confirmed(const sbpf_sandbox& record, Entry& entry);
+  void look_at_later(Entry& entry, std::vector<Lost>& lost);
   void lost_records(const std::set<std::uint64_t>& present);
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
   void restored(Entry& entry);

@@ -321,6 +321,13 @@ struct sbpf_cgroup_link {
 };
 SBPF_ASSERT(sizeof(struct sbpf_cgroup_link) == 16);
 
+/* A record of the iterator sbpf_modifiers: a program that is attached to a kernel function and may answer in its place. */
+struct sbpf_modifier {
+	__u32 prog_id;
+	__u32 btf_id; /* of the function */
+};
+SBPF_ASSERT(sizeof(struct sbpf_modifier) == 8);
+
 /* Per-cgroup storage of the cgroup programs: which sandbox the program instance serves, and the ports of its resolver on
  * 127.0.0.1 and ::1, in network byte order; 0: it has none there. */
 struct sbpf_cgroup_ref {
