@@ -129,7 +129,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   if (!record) return fail("sandbox_setup", "the sandbox's record is gone", "");
   Status status = read_status(*kernel, *record, true);
   if (!may_start(status, policy.mode)) {
-    const std::string reason = status.degraded.empty() ? "unknown" : status.degraded.front().reason;
+    const std::string reason = why_not_active(status);
     return tl::unexpected<Error>(explain_failure(
         {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
   }

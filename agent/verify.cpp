@@ -138,6 +138,14 @@ bool may_start(const Status& status, policy::Mode mode) {
   return mode == policy::Mode::audit || std::ranges::all_of(status.degraded, [](const Degradation& d) { return d.what == "later"; });
 }
 
+std::string why_not_active(const Status& status) {
+  if (status.degraded.empty()) return "unknown";
+  std::string why = status.degraded.front().reason;
+  for (std::size_t i = 1; i < status.degraded.size(); i++)
+    if (status.degraded[i].what == "canary") why += "; " + status.degraded[i].reason;
+  return why;
+}
+
 HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
   return read_cgroup_hook(kernel, hook, record, false);
 }

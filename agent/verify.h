@@ -22,6 +22,9 @@ bool all_attached(const Kernel& kernel, const sbpf_sandbox& record);
 // May a program start in a sandbox that stands so?
 bool may_start(const Status& status, policy::Mode mode);
 
+// For a person: the first reason, and what the canary found.
+std::string why_not_active(const Status& status);
+
 // One hook of the sandbox's cgroup, read back by its number alone: as long as a Kernel is open, no other program gets it.
 HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record);
 
