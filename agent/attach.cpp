@@ -238,7 +238,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
     Status status = record ? read_status(*kernel, *record, true) : Status{};
     if (status.isolation == Isolation::inactive || !is_clear(status)) {
       take_down(*kernel, cgroup->id(), name);
-      const std::string reason = status.degraded.empty() ? "unknown" : status.degraded.front().reason;
+      const std::string reason = why_not_active(status);
       return tl::unexpected<Error>(explain_failure(
           {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
     }

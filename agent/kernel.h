@@ -22,6 +22,7 @@ namespace sbpf::agent {
 // Shared with the programs through the mapped .bss.
 struct KernelGlobals {
   sbpf_gate gate;
+  sbpf_alive alive;
   sbpf_canary canary;
   sbpf_guard guard;
   sbpf_change change;
@@ -32,8 +33,8 @@ struct KernelGlobals {
 Result<Fd> lock_host();
 
 // Programs that are attached to nothing: the agent runs them, by the names sbpf_inodes and so on.
-enum class Asked { inodes, announce, strays, led, cgroup_links };
-inline constexpr std::array kAsked{"inodes", "announce", "strays", "led", "cgroup_links"};
+enum class Asked { inodes, announce, strays, led, cgroup_links, modifiers };
+inline constexpr std::array kAsked{"inodes", "announce", "strays", "led", "cgroup_links", "modifiers"};
 
 class Kernel {
  public:

@@ -41,13 +41,13 @@ Result<Locked> open_locked() {
 }
 
 // While an upgrade has links run other programs, some run these and some those. One that was killed is told as it is.
-Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary) {
+Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host) {
   using namespace std::chrono_literals;
   int tries = 3;
   const auto patience = std::chrono::steady_clock::now() + 2s;
   while (true) {
     kernel.renew();
-    Status status = read_status(kernel, record, canary);
+    Status status = read_status(kernel, record, canary, host);
     const bool between = is_upgrading(kernel) || kernel.outdated();
     if (!between && !is_clear(status) && tries-- > 0) {  // what is short for a moment
       std::this_thread::sleep_for(10ms);
@@ -163,7 +163,7 @@ Result<Status> status(const std::string& name, bool canary) {
   }
   auto record = find_record(*kernel, name);
   if (!record) return tl::unexpected<Error>(record.error());
-  return settled_status(*kernel, *record, canary);
+  return settled_status(*kernel, *record, canary, probe_host(*kernel));
 }
 
 Result<Listed> list() {
@@ -187,7 +187,8 @@ Result<std::vector<Status>> statuses() {
   const Standing found = standing(*kernel);
   // Whoever requires all to be active is not told of some.
   if (found.sandboxes.empty() && !found.unclear.empty()) return fail("cannot_tell", found.unclear, "try again; nothing was changed");
-  for (const sbpf_sandbox& record : found.sandboxes) all.push_back(settled_status(*kernel, record, false));
+  const HostProbe host = found.sandboxes.empty() ? HostProbe{} : probe_host(*kernel);
+  for (const sbpf_sandbox& record : found.sandboxes) all.push_back(settled_status(*kernel, record, false, host));
   return all;
 }
 

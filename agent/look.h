@@ -16,7 +16,7 @@
 namespace sbpf::agent {
 
 struct Lost {
-  std::string what;    // a hook's name, "gate", "storage", "policy", "record", "lsm", "canary", "pin maps/…"
+  std::string what;    // a hook's name, "gate", "storage", "policy", "record", "lsm", "liveness", "overruled", "later", "canary", "pin maps/…"
   std::string reason;  // one clause for a person
   bool unclear = false;  // not lost: it cannot be told
 };

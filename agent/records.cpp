@@ -51,7 +51,7 @@ void collect_orphans(const Kernel& kernel, const std::vector<sbpf_sandbox>& all)
   // The number of a directory is the cgroup's id: those with a record need no further look.
   while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
     const std::string name = entry->d_name;
-    if (entry->d_type != DT_DIR || name == "." || name == ".." || known.count(entry->d_ino) != 0) continue;
+    if (entry->d_type != DT_DIR || name.starts_with('.') || known.count(entry->d_ino) != 0) continue;
     auto cgroup = Cgroup::open(root->path() + "/" + name);
     if (!cgroup || cgroup->populated() || record_seen(kernel, cgroup->id()) != Seen::absent) continue;
     forget_cgroup(kernel, cgroup->id());

@@ -128,10 +128,8 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   const auto record = find_record(*kernel, cgroup->id());
   if (!record) return fail("sandbox_setup", "the sandbox's record is gone", "");
   Status status = read_status(*kernel, *record, true);
-  const bool wanted = status.isolation == Isolation::active ||
-                      (status.isolation == Isolation::degraded && policy.mode == policy::Mode::audit);
-  if (!wanted) {
-    const std::string reason = status.degraded.empty() ? "unknown" : status.degraded.front().reason;
+  if (!may_start(status, policy.mode)) {
+    const std::string reason = why_not_active(status);
     return tl::unexpected<Error>(explain_failure(
         {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
   }

@@ -13,6 +13,7 @@
 
 #include "agent/change.h"
 #include "agent/events.h"
+#include "agent/guard.h"
 #include "agent/strays.h"
 #include "agent/verify.h"
 #include "base/poll.h"
@@ -81,6 +82,12 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
   ring_ = open_ring(kernel, record.cgroup_id);
   learn(verified);
+  if (auto later = later_programs(kernel, cgroup.fd())) later_ = std::move(*later);
+}
+
+bool Supervisor::has_new_later() {
+  const auto now = later_programs(kernel_, cgroup_.fd());
+  return now && std::ranges::any_of(*now, [&](const Later& one) { return std::ranges::find(later_, one) == later_.end(); });
 }
 
 void ForwardedSignals::forward(pid_t pid) const {
@@ -101,8 +108,8 @@ void Supervisor::learn(const Status& status) {
   on_loss_ = status.on_loss;
 }
 
-void Supervisor::answer_loss() {
-  Status status = read_status(kernel_, record_, false);
+void Supervisor::answer_loss(const HostProbe& host) {
+  Status status = read_status(kernel_, record_, false, host);
   learn(status);
   status.mode = mode_;
   status.on_loss = on_loss_;
@@ -115,6 +122,8 @@ void Supervisor::answer_loss() {
     kill_strays(kernel_, record_.cgroup_id);
   }
   status.frozen = cgroup_.frozen();
+  audit("isolation of sandbox " + status.sandbox + " was lost" +
+        (status.degraded.empty() ? "" : " (" + status.degraded.front().what + ": " + status.degraded.front().reason + ")"));
   if (options_.on_loss) options_.on_loss(status);
 }
 
@@ -129,9 +138,12 @@ void Supervisor::watch() {
   std::uint64_t ticks = 0;
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
   kernel_.renew();
+  const HostProbe host = probe_host(kernel_, sentinel_, kSentinelPatience);
   std::string unclear;
-  const Seen seen = all_attached(kernel_, record_, unclear);
-  note_unclear(seen == Seen::unknown ? unclear : "");
+  Seen seen = all_attached(kernel_, record_, unclear);
+  if (!host.lost.empty() || has_new_later()) seen = Seen::absent;
+  if (unclear.empty() && !host.unknown.empty()) unclear = host.unknown.front().reason;
+  note_unclear(seen == Seen::absent ? "" : unclear);
   const bool attached = seen != Seen::absent;
   if (!attached && (is_upgrading(kernel_) || kernel_.outdated())) {
     mend_killed(kernel_);
@@ -139,12 +151,12 @@ void Supervisor::watch() {
   }
   if (auto now = find_record(kernel_, record_.cgroup_id)) record_ = *now;
   if (const auto ref = read_ref(kernel_, record_.cgroup_id); ref && ref->generation != generation_)
-    learn(read_status(kernel_, record_, false));
+    learn(read_status(kernel_, record_, false, host));
   // Each is answered once; a loss that was mended and comes back is answered again.
   const bool loss = (!attached && !lost_) || record_.moved_out != moved_out_;
   if (seen != Seen::unknown) lost_ = !attached;
   moved_out_ = record_.moved_out;
-  if (loss) answer_loss();
+  if (loss) answer_loss(host);
 }
 
 void Supervisor::drain_events(RunResult& result) {

@@ -8,6 +8,8 @@
 
 #include "agent/agent.h"
 #include "agent/names.h"
+#include "agent/overruled.h"
+#include "agent/probe.h"
 #include "agent/sandbox.h"
 
 namespace sbpf::agent {
@@ -72,7 +74,7 @@ class Supervisor {
   // Why it cannot be told how the sandbox stands; "": it can. Says so when it lasts.
   void note_unclear(const std::string& why);
   // Carries out on_loss, as the policy that was published last says, and tells. An audit policy only tells.
-  void answer_loss();
+  void answer_loss(const HostProbe& host);
   // Keeps what a whole policy says of that: one that is missing, or was put in by others, says nothing.
   void learn(const Status& status);
   void drain_events(RunResult& result);
@@ -82,10 +84,14 @@ class Supervisor {
   sbpf_sandbox record_;
   const RunOptions& options_;
   ForwardedSignals signals_;
+  Sentinel sentinel_;
   Fd watch_timer_, deadline_;
   Fd ring_, mountinfo_;
   std::function<void()> mounts_changed_;
   const ResolverProcess* resolver_ = nullptr;
+  // Did programs come that run after ours, since the sandbox began?
+  bool has_new_later();
+  std::vector<Later> later_;  // those of its beginning
   bool lost_ = false;
   int unclear_passes_ = 0;
   std::uint64_t moved_out_ = 0;

@@ -12,6 +12,7 @@
 #include "agent/guard.h"
 #include "agent/host.h"
 #include "agent/names.h"
+#include "agent/overruled.h"
 #include "agent/strays.h"
 
 namespace sbpf::agent {
@@ -154,6 +155,20 @@ bool is_clear(const Status& status) {
   return std::ranges::none_of(status.degraded, [](const Degradation& d) { return d.effective == "not known"; });
 }
 
+// What is there already overrules every sandbox alike: it is told, and the program may start.
+bool may_start(const Status& status, policy::Mode mode) {
+  if (status.isolation != Isolation::degraded) return status.isolation == Isolation::active;
+  return mode == policy::Mode::audit || std::ranges::all_of(status.degraded, [](const Degradation& d) { return d.what == "later"; });
+}
+
+std::string why_not_active(const Status& status) {
+  if (status.degraded.empty()) return "unknown";
+  std::string why = status.degraded.front().reason;
+  for (std::size_t i = 1; i < status.degraded.size(); i++)
+    if (status.degraded[i].what == "canary") why += "; " + status.degraded[i].reason;
+  return why;
+}
+
 HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
   return read_cgroup_hook(kernel, hook, record, false);
 }
@@ -181,7 +196,16 @@ Seen all_attached(const Kernel& kernel, const sbpf_sandbox& record, std::string&
   return all;
 }
 
+HostProbe probe_host(const Kernel& kernel) {
+  Sentinel sentinel;
+  return probe_host(kernel, sentinel, std::chrono::seconds(5));
+}
+
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary) {
+  return read_status(kernel, record, canary, probe_host(kernel));
+}
+
+Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host) {
   Status status;
   status.sandbox = record.name;
   status.cgroup_id = record.cgroup_id;
@@ -191,7 +215,9 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   status.lost_full = record.lost_full;
   status.lost_rate = record.lost_rate;
   std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
-  bool sound = true;
+  bool sound = host.lost.empty();
+  for (const Lost& one : host.lost) add_degradation(status, one.what.c_str(), "in force", "not in force", one.reason);
+  for (const Lost& one : host.unknown) add_degradation(status, one.what.c_str(), "in force", "not known", one.reason);
   for (const Hook& hook : hooks_of(status.flags)) {
     status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : cgroup_status(kernel, hook, record));
     sound = sound && (status.hooks.back().attached || status.hooks.back().unclear);
@@ -218,6 +244,10 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   if (cgroup) {
     status.cgroup = cgroup->path();
     status.frozen = cgroup->frozen();
+    if (auto later = later_programs(kernel, cgroup->fd()); !later)
+      add_degradation(status, "later", "none", "not known", later.error().message);
+    else
+      for (const Later& one : *later) add_degradation(status, "later", "none", one.hook, describe(one));
     if (auto pids = cgroup->processes()) status.processes = pids->size();
     if (canary && have_policy) sound = apply_canary(status, kernel, *cgroup, image) && sound;
   } else {

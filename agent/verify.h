@@ -3,6 +3,7 @@
 #pragma once
 
 #include "agent/kernel.h"
+#include "agent/probe.h"
 #include "agent/sandbox.h"
 
 namespace sbpf::agent {
@@ -10,14 +11,24 @@ namespace sbpf::agent {
 // Reads back every hook, the policy and the record. With `canary`, also runs one (the caller then holds the host lock).
 // Never fails: what is missing is a hook not attached or a degradation with its reason, and makes it inactive; what cannot be
 // told (exhaustion, a hierarchy that is hidden) makes it degraded.
-Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary);
+Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host);
 
-// The same without the policy's contents: the cheap pass that a supervisor makes each second. Absent: at least one is missing.
-// `unclear` receives why it cannot be told.
+// The same with a look at the host of its own.
+Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary);
+HostProbe probe_host(const Kernel& kernel);
+
+// The same without the policy's contents: the cheap pass that a supervisor makes twice a second. Absent: at least one is
+// missing. `unclear` receives why it cannot be told.
 Seen all_attached(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear);
 
 // Could all of it be told?
 bool is_clear(const Status& status);
+
+// May a program start in a sandbox that stands so?
+bool may_start(const Status& status, policy::Mode mode);
+
+// For a person: the first reason, and what the canary found.
+std::string why_not_active(const Status& status);
 
 // One hook of the sandbox's cgroup, read back by its number alone: as long as a Kernel is open, no other program gets it.
 HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record);

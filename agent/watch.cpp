@@ -108,7 +108,7 @@ bool concerns(const Lost& one, const sbpf_sandbox& record) { return one.what != 
 // sandbox for as long as it is frozen, this one would have it that things are not in order.
 bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
   return std::ranges::any_of(missing, [&](const Lost& one) {
-    return one.what == found.what || one.what == "policy" || one.what == "storage" || one.what == "gate";
+    return one.what == found.what || one.what == "liveness" || one.what == "policy" || one.what == "storage" || one.what == "gate";
   });
 }
 }  // namespace
@@ -124,6 +124,16 @@ void Watch::note_unclear(Entry& entry, const std::string& name, std::vector<Lost
   const Lost& first = entry.unclear.front();
   complain({"cannot_tell", "sandbox " + name + ": it cannot be told how it stands (" + first.what + ": " + first.reason + ")",
             "it is looked at again twice a second; nothing is taken for lost meanwhile", 0, "", true});
+}
+
+// A program that came to run after ours while the watch looked is a loss; what was there before is in the status.
+void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost) {
+  if (is_changing(*kernel_, entry.sound.record.cgroup_id) || is_upgrading(*kernel_) || kernel_->outdated()) return;
+  const auto now = later_programs(*kernel_, entry.cgroup->fd());
+  if (!now) return;
+  if (entry.first) entry.later = *now;
+  for (const Later& one : *now)
+    if (std::ranges::find(entry.later, one) == entry.later.end() && !names(lost, "later")) lost.push_back({"later", describe(one)});
 }
 
 // False: the sandbox is over, or not there yet.
@@ -158,10 +168,13 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
     for (const Lost& one : *more)
       if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
 
+  look_at_later(entry, lost);
+
   const sbpf_guard& guard = kernel_->globals().guard;
   std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
                       std::to_string(record.moved_out) + (guard.open_until > boottime_ns() ? " o " : " c ") +
                       (guard.let_through > 0 ? "t" : "-") + (is_unproven(entry) ? "u" : "-") + (is_unclear(entry) ? "?" : "-");
+  for (const Lost& one : probe_.unknown) state += "\n?" + one.what;
   for (const Lost& one : lost) state += "\n" + one.what + "\t" + one.reason;
   bool changed = entry.first || state != entry.state;
   const bool moved = record.moved_out != entry.moved_out;
@@ -205,6 +218,18 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   }
   entry.first = false;
   return true;
+}
+
+// What concerns every sandbox of the host; nothing where there is none.
+void Watch::look_at_all(bool none) {
+  host_.clear();
+  probe_ = {};
+  if (none) return;
+  host_ = look_at_host(*kernel_);
+  probe_ = probe_host(*kernel_, sentinel_, kSentinelPatience);
+  host_.insert(host_.end(), probe_.lost.begin(), probe_.lost.end());
+  for (const Lost& one : probe_.unknown)
+    complain({"liveness", one.reason, "it is asked again at each pass; links and programs are read back meanwhile", 0, "", true});
 }
 
 void Watch::start_canary() {
@@ -281,7 +306,7 @@ Result<void> Watch::pass(std::int64_t late) {
     if (!whole)
       complain({"cannot_tell", std::string("the records of the sandboxes cannot all be read: ") + std::strerror(errno), hint_for(errno), errno, "", true});
     links_ = all.empty() ? CgroupLinks() : CgroupLinks(*kernel_);
-    host_ = all.empty() && entries_.empty() ? std::vector<Lost>{} : look_at_host(*kernel_);
+    look_at_all(all.empty() && entries_.empty());
     host_unclear_ = take_unclear(host_);
     std::set<std::uint64_t> present;
     for (const sbpf_sandbox& record : all) {

@@ -25,7 +25,7 @@ struct WatchPass {
 
 struct WatchLoss {
   std::string sandbox;
-  std::vector<std::string> hooks;    // what is missing: hooks by name, "gate", "storage", "policy", "record", "lsm", "canary", "pin …"
+  std::vector<std::string> hooks;    // what is missing: hooks by name, "gate", "storage", "policy", "record", "lsm", "liveness", "overruled", "later", "canary", "pin …"
   std::vector<std::string> reasons;  // in the same order
   policy::OnLoss on_loss = policy::OnLoss::freeze;
   std::string answered;              // "frozen", "killed", "alerted"

@@ -31,7 +31,7 @@ bool names(const std::vector<Lost>& lost, const std::string& what) {
 void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
   const policy::Mode mode = entry.status.mode;
   const policy::OnLoss on_loss = entry.status.on_loss;
-  entry.status = read_status(*kernel_, entry.sound.record, false);
+  entry.status = read_status(*kernel_, entry.sound.record, false, probe_);
   Status& status = entry.status;
   // A policy that is missing or put in by others does not say how the next loss is answered.
   if (names(lost, "policy") && !entry.first) {
@@ -39,7 +39,7 @@ void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
     status.on_loss = on_loss;
   }
   for (const Lost& one : lost) {
-    status.isolation = Isolation::inactive;
+    status.isolation = one.what == "later" ? std::max(status.isolation, Isolation::degraded) : Isolation::inactive;
     for (HookStatus& hook : status.hooks)
       if (hook.hook != nullptr && one.what == hook.hook->name) {
         if (hook.reason.empty()) hook.reason = one.reason;

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "agent/look.h"
+#include "agent/overruled.h"
+#include "agent/probe.h"
 #include "agent/watch.h"
 #include "agent/watch_canary.h"
 #include "base/clock.h"
@@ -41,6 +43,7 @@ struct Entry {
   std::vector<Lost> lost;        // that was answered
   std::vector<Lost> unclear;     // what cannot be told
   std::int64_t unclear_at = 0;   // CLOCK_BOOTTIME: since when; 0: all can be told
+  std::vector<Later> later;      // of the first look: it is told, and is no loss
   std::vector<Lost> canary_lost; // of the last canary, but for what follows from other losses
   std::int64_t sound_at = 0;     // time of day
   std::int64_t told_at = 0, read_at = 0, canary_due = 0, restored_at = 0;
@@ -69,11 +72,13 @@ class Watch {
   Result<bool> have_kernel();
   bool may_open_pins() const;
   void forget_all();
+  void look_at_all(bool none);
   void forget(std::uint64_t cgroup_id);
   bool look(const sbpf_sandbox& record, Entry& entry);
   // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
   std::optional<std::vector<Lost>> confirmed(const sbpf_sandbox& record, Entry& entry);
   bool is_record_lost(std::uint64_t id, const Entry& entry) const;
+  void look_at_later(Entry& entry, std::vector<Lost>& lost);
   void lost_records(const std::set<std::uint64_t>& present);
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
   void restored(Entry& entry);
@@ -92,6 +97,8 @@ class Watch {
   const WatchSink& sink_;
   std::optional<Kernel> kernel_;
   std::vector<Lost> host_, host_unclear_;
+  Sentinel sentinel_;
+  HostProbe probe_;  // of this pass; what it found lost is in host_, too
   CgroupLinks links_;
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;

@@ -321,6 +321,13 @@ struct sbpf_cgroup_link {
 };
 SBPF_ASSERT(sizeof(struct sbpf_cgroup_link) == 16);
 
+/* A record of the iterator sbpf_modifiers: a program that is attached to a kernel function and may answer in its place. */
+struct sbpf_modifier {
+	__u32 prog_id;
+	__u32 btf_id; /* of the function */
+};
+SBPF_ASSERT(sizeof(struct sbpf_modifier) == 8);
+
 /* Per-cgroup storage of the cgroup programs: which sandbox the program instance serves, and the ports of its resolver on
  * 127.0.0.1 and ::1, in network byte order; 0: it has none there. */
 struct sbpf_cgroup_ref {
@@ -341,7 +348,16 @@ struct sbpf_gate {
 	__u64 root_id;      /* its cgroup id; 0: none yet */
 	__u32 epoch;        /* goes up after each flip and each sandbox taken down; remembered verdicts of older ones are void */
 	__u32 pad;
+	__u64 alive_id; /* of the cgroup of sentinels (struct sbpf_alive); 0: none yet */
 };
+
+/* Proof that the LSM programs run, in .bss behind the gate. A sentinel is a process of the agent's own in a
+ * cgroup of its own beneath our root, which is no sandbox: it calls each hook, and each program counts it and lets it pass.
+ * A program that is attached and does not count is not run by the kernel (agent/liveness.h). */
+struct sbpf_alive {
+	__u32 ran[SBPF_MAX_HOOKS];
+};
+SBPF_ASSERT(sizeof(struct sbpf_alive) == 4 * SBPF_MAX_HOOKS);
 
 /* What was found for the files of one directory: slot of the array `fs_verdicts`, one cache line. */
 struct sbpf_fs_verdict {

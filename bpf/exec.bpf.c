@@ -15,7 +15,7 @@
 SEC("lsm/bprm_check_security")
 int BPF_PROG(hook_bprm_check_security, struct linux_binprm *bprm)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(bprm_check_security, boxes);
 	EXEC_ASK(boxes, bprm_check_security, bprm->file);
 	return 0;
 }
@@ -30,7 +30,7 @@ int BPF_PROG(hook_file_mprotect, struct vm_area_struct *vma, unsigned long reqpr
 	file = vma->vm_file;
 	if (!file || vma->vm_flags & VM_EXEC)
 		return 0;
-	LSM_GATE(boxes);
+	LSM_GATE(file_mprotect, boxes);
 	EXEC_ASK(boxes, file_mprotect, file);
 	return 0;
 }

@@ -26,7 +26,7 @@
 SEC("lsm/path_mkdir")
 int BPF_PROG(hook_path_mkdir, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(path_mkdir, boxes);
 	FS_JUDGE(boxes, path_mkdir, SBPF_FS_WRITE, dentry, dir->mnt);
 }
 
@@ -40,7 +40,7 @@ int BPF_PROG(hook_path_mknod, struct path *dir, struct dentry *dentry, unsigned 
 {
 	int type = mode & S_IFMT;
 
-	LSM_GATE(boxes);
+	LSM_GATE(path_mknod, boxes);
 	if (type == S_IFBLK || type == S_IFCHR)
 		LSM_JUDGE(boxes, judge_device);
 	FS_JUDGE(boxes, path_mknod, SBPF_FS_WRITE, dentry, dir->mnt);
@@ -50,7 +50,7 @@ int BPF_PROG(hook_path_mknod, struct path *dir, struct dentry *dentry, unsigned 
 SEC("lsm/path_symlink")
 int BPF_PROG(hook_path_symlink, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(path_symlink, boxes);
 	FS_JUDGE(boxes, path_symlink, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
 }
 
@@ -58,7 +58,7 @@ int BPF_PROG(hook_path_symlink, struct path *dir, struct dentry *dentry)
 SEC("lsm/path_link")
 int BPF_PROG(hook_path_link, struct dentry *old_dentry, struct path *new_dir, struct dentry *new_dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(path_link, boxes);
 	FS_ASK(boxes, path_link, SBPF_FS_READ | SBPF_FS_WRITE, old_dentry, new_dir->mnt);
 	FS_JUDGE(boxes, path_link, SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
 }
@@ -66,28 +66,28 @@ int BPF_PROG(hook_path_link, struct dentry *old_dentry, struct path *new_dir, st
 SEC("lsm/path_truncate")
 int BPF_PROG(hook_path_truncate, struct path *path)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(path_truncate, boxes);
 	FS_JUDGE(boxes, path_truncate, SBPF_FS_WRITE, path->dentry, path->mnt);
 }
 
 SEC("lsm/file_truncate")
 int BPF_PROG(hook_file_truncate, struct file *file)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(file_truncate, boxes);
 	FS_JUDGE(boxes, file_truncate, SBPF_FS_WRITE, file->f_path.dentry, file->f_path.mnt);
 }
 
 SEC("lsm/path_chmod")
 int BPF_PROG(hook_path_chmod, struct path *path)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(path_chmod, boxes);
 	FS_JUDGE(boxes, path_chmod, SBPF_FS_WRITE, path->dentry, path->mnt);
 }
 
 SEC("lsm/path_chown")
 int BPF_PROG(hook_path_chown, struct path *path)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(path_chown, boxes);
 	FS_JUDGE(boxes, path_chown, SBPF_FS_WRITE, path->dentry, path->mnt);
 }
 
@@ -97,7 +97,7 @@ const volatile __u32 sbpf_setattr_dentry = 0;
 SEC("lsm/inode_setattr")
 int hook_inode_setattr(unsigned long long *ctx)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(inode_setattr, boxes);
 	if (sbpf_setattr_dentry) {
 		struct dentry *second = (struct dentry *)ctx[1];
 
@@ -112,14 +112,14 @@ int hook_inode_setattr(unsigned long long *ctx)
 SEC("lsm/inode_setxattr")
 int BPF_PROG(hook_inode_setxattr, void *idmap, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(inode_setxattr, boxes);
 	FS_JUDGE(boxes, inode_setxattr, SBPF_FS_WRITE, dentry, NULL);
 }
 
 SEC("lsm/inode_removexattr")
 int BPF_PROG(hook_inode_removexattr, void *idmap, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(inode_removexattr, boxes);
 	FS_JUDGE(boxes, inode_removexattr, SBPF_FS_WRITE, dentry, NULL);
 }
 
@@ -127,35 +127,35 @@ int BPF_PROG(hook_inode_removexattr, void *idmap, struct dentry *dentry)
 SEC("lsm/inode_getxattr")
 int BPF_PROG(hook_inode_getxattr, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(inode_getxattr, boxes);
 	FS_JUDGE(boxes, inode_getxattr, SBPF_FS_READ, dentry, NULL);
 }
 
 SEC("lsm/inode_readlink")
 int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(inode_readlink, boxes);
 	FS_JUDGE(boxes, inode_readlink, SBPF_FS_READ, dentry, NULL);
 }
 
 SEC("lsm/inode_set_acl")
 int BPF_PROG(hook_inode_set_acl, void *idmap, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(inode_set_acl, boxes);
 	FS_JUDGE(boxes, inode_set_acl, SBPF_FS_WRITE, dentry, NULL);
 }
 
 SEC("lsm/inode_remove_acl")
 int BPF_PROG(hook_inode_remove_acl, void *idmap, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(inode_remove_acl, boxes);
 	FS_JUDGE(boxes, inode_remove_acl, SBPF_FS_WRITE, dentry, NULL);
 }
 
 SEC("lsm/inode_file_setattr")
 int BPF_PROG(hook_inode_file_setattr, struct dentry *dentry)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(inode_file_setattr, boxes);
 	FS_JUDGE(boxes, inode_file_setattr, SBPF_FS_WRITE, dentry, NULL);
 }
 
@@ -228,7 +228,7 @@ static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
 	{ \
 		__u32 want; \
 \
-		LSM_GATE(boxes); \
+		LSM_GATE(name, boxes); \
 		if (cmd == FIOSETOWN || cmd == SIOCSPGRP) \
 			LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, cmd); \
 		want = ioctl_wants(file->f_inode->i_mode, cmd); \
@@ -252,7 +252,7 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 
 	if (!file) /* anonymous */
 		return 0;
-	LSM_GATE(boxes);
+	LSM_GATE(mmap_file, boxes);
 	if ((flags & MAP_TYPE) != MAP_PRIVATE && file->f_mode & FMODE_WRITE)
 		want |= SBPF_FS_WRITE; /* mprotect could make it writable later */
 	FS_ASK(boxes, mmap_file, want, file->f_path.dentry, file->f_path.mnt);
@@ -270,6 +270,6 @@ static __noinline int judge_sb_pivotroot(struct sbpf_sandbox *box)
 SEC("lsm/sb_pivotroot")
 int BPF_PROG(hook_sb_pivotroot)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(sb_pivotroot, boxes);
 	LSM_JUDGE(boxes, judge_sb_pivotroot);
 }

@@ -4,6 +4,7 @@
 #define SBPF_GATE_H
 
 #include "maps.h"
+#include "sentinel.h"
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -322,24 +323,24 @@ enum hook_domain {
 };
 
 /* First thing in every LSM program: returns for tasks that are not ours and for lost ones, else leaves `boxes` set. */
-#define LSM_GATE(boxes) \
+#define LSM_GATE(name, boxes) \
 	__u64 own_id = 0; \
 	int below_root = is_below_root(&own_id); \
-	LSM_GATE_OF(boxes, below_root, own_id)
+	LSM_GATE_OF(name, boxes, below_root, own_id)
 
-#define LSM_GATE_OF(boxes, below_root, own_id) \
+#define LSM_GATE_OF(name, boxes, below_root, own_id) \
 	struct boxes boxes; \
 	switch (gate(&boxes, below_root, &own_id)) { \
 	case GATE_OUTSIDE: \
 		return 0; \
 	case GATE_LOST: \
-		return -EPERM; \
+		REFUSE_LOST(name, own_id); \
 	case GATE_INSIDE: \
 		break; \
 	}
 
 /* For what is refused to tasks outside, too: goes on for them, with `inside` 0. */
-#define LSM_GATE_ALL(boxes, inside) \
+#define LSM_GATE_ALL(name, boxes, inside) \
 	__u64 own_id = 0; \
 	int below_root = is_below_root(&own_id), inside = 1; \
 	struct boxes boxes; \
@@ -348,7 +349,7 @@ enum hook_domain {
 		inside = 0; \
 		break; \
 	case GATE_LOST: \
-		return -EPERM; \
+		REFUSE_LOST(name, own_id); \
 	case GATE_INSIDE: \
 		break; \
 	}

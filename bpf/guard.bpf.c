@@ -53,7 +53,7 @@ static __noinline int judge_flag(struct sbpf_sandbox *box, __u32 hook, int denie
 SEC("lsm/task_alloc")
 int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flags)
 {
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(task_alloc, boxes, inside);
 	if (!inside) {
 		if (unlikely(sbpf_guard.strays))
 			label_child_of_moved(task);
@@ -160,7 +160,7 @@ int BPF_PROG(hook_file_open, struct file *file)
 		return 0;
 	if (below_root && fs_knows_open(own_id, file))
 		return 0;
-	LSM_GATE_OF(boxes, below_root, own_id);
+	LSM_GATE_OF(file_open, boxes, below_root, own_id);
 	LSM_ASK(EPERM, boxes, judge_open, file);
 	FS_JUDGE(boxes, file_open, fs_open_wants(file), file->f_path.dentry, file->f_path.mnt);
 }
@@ -179,7 +179,7 @@ static __always_inline int is_guarded_dir(struct dentry *dentry)
 SEC("lsm/path_unlink")
 int BPF_PROG(hook_path_unlink, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(path_unlink, boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_unlink, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, is_own_pin(dentry));
@@ -221,7 +221,7 @@ SEC("lsm/path_rename")
 int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, struct path *new_dir,
 	     struct dentry *new_dentry, unsigned int flags)
 {
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(path_rename, boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded_dir(old_dir->dentry), SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, is_own_pin(old_dentry) || is_own_pin(new_dentry));
@@ -237,7 +237,7 @@ int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, 
 SEC("lsm/path_rmdir")
 int BPF_PROG(hook_path_rmdir, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(path_rmdir, boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rmdir, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, is_own_pin(dentry));
@@ -259,7 +259,7 @@ int BPF_PROG(hook_sb_mount, const char *dev_name, struct path *path, const char 
 {
 	int denied;
 
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(sb_mount, boxes, inside);
 	/* The old mount(2) names what it moves by a string that no hook resolves: refused whole. */
 	denied = flags & MS_MOVE || is_guarded_mount(path->dentry->d_sb->s_magic);
 	if (inside)
@@ -273,7 +273,7 @@ int BPF_PROG(hook_move_mount, struct path *from_path, struct path *to_path)
 {
 	int denied;
 
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(move_mount, boxes, inside);
 	denied = is_guarded_mount(from_path->dentry->d_sb->s_magic) ||
 		 is_guarded_mount(to_path->dentry->d_sb->s_magic);
 	if (inside)
@@ -285,7 +285,7 @@ int BPF_PROG(hook_move_mount, struct path *from_path, struct path *to_path)
 SEC("lsm/sb_umount")
 int BPF_PROG(hook_sb_umount, struct vfsmount *mnt, int flags)
 {
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(sb_umount, boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_sb_umount, is_guarded_mount(mnt->mnt_sb->s_magic), SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, is_under_pins(mnt, flags));
@@ -311,7 +311,7 @@ static __noinline int judge_task(struct sbpf_sandbox *box, __u32 hook, struct ta
 SEC("lsm/task_kill")
 int BPF_PROG(hook_task_kill, struct task_struct *target, void *info, int sig)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(task_kill, boxes);
 	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_task_kill, target, sig, 0);
 }
 
@@ -332,7 +332,7 @@ static __noinline int judge_trace(struct sbpf_sandbox *box, struct task_struct *
 SEC("lsm/ptrace_access_check")
 int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int mode)
 {
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(ptrace_access_check, boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_trace, child, mode);
 	/* To look at it is free; to reach into it is to be it. */
@@ -343,6 +343,6 @@ int BPF_PROG(hook_ptrace_access_check, struct task_struct *child, unsigned int m
 SEC("lsm/ptrace_traceme")
 int BPF_PROG(hook_ptrace_traceme, struct task_struct *parent)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(ptrace_traceme, boxes);
 	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_ptrace_traceme, parent, 0, 0);
 }

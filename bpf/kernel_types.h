@@ -167,9 +167,11 @@ struct bpf_prog_aux {
 	struct bpf_map **used_maps;
 	struct bpf_prog *prog;
 	struct bpf_prog *dst_prog;
+	__u32 attach_btf_id;
 };
 
 struct bpf_prog {
+	enum bpf_attach_type expected_attach_type;
 	struct bpf_prog_aux *aux;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The agent's question what the links of cgroups are by now, all in one. An iterator over the host's links; attached to
- * nothing. */
+/* The agent's questions what the links of cgroups are by now, all in one, and whose programs answer in the place of kernel
+ * functions. Iterators over the host's links; attached to nothing. */
 #include "kernel_types.h"
 #include "abi.h"
 
@@ -33,6 +33,20 @@ int sbpf_cgroup_links(struct bpf_iter__bpf_link *ctx)
 	cgroup = BPF_CORE_READ(of_cgroup, cgroup);
 	if (cgroup)
 		out.cgroup_id = BPF_CORE_READ(cgroup, kn, id);
+	bpf_seq_write(ctx->meta->seq, &out, sizeof(out));
+	return 0;
+}
+
+SEC("iter/bpf_link")
+int sbpf_modifiers(struct bpf_iter__bpf_link *ctx)
+{
+	struct bpf_link *link = ctx->link;
+	struct sbpf_modifier out = {};
+
+	if (!link || link->type != BPF_LINK_TYPE_TRACING || link->prog->expected_attach_type != BPF_MODIFY_RETURN)
+		return 0;
+	out.prog_id = link->prog->aux->id;
+	out.btf_id = link->prog->aux->attach_btf_id;
 	bpf_seq_write(ctx->meta->seq, &out, sizeof(out));
 	return 0;
 }

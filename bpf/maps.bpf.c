@@ -4,6 +4,7 @@
 #include "maps.h"
 
 struct sbpf_gate sbpf_gate;
+struct sbpf_alive sbpf_alive;
 struct sbpf_canary sbpf_canary;
 struct sbpf_guard sbpf_guard;
 struct sbpf_change sbpf_change; /* of the agent and for it: no program reads it */

@@ -106,6 +106,7 @@ SBPF_MAP struct {
 
 /* .bss, written by the agent through its mapping. The gate is read first by every LSM program. */
 extern struct sbpf_gate sbpf_gate;
+extern struct sbpf_alive sbpf_alive;
 extern struct sbpf_canary sbpf_canary;
 extern struct sbpf_guard sbpf_guard;
 

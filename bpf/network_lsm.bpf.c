@@ -71,7 +71,7 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 {
 	if (kern) /* the kernel's own: a subflow, a network filesystem */
 		return 0;
-	LSM_GATE(boxes);
+	LSM_GATE(socket_create, boxes);
 	LSM_JUDGE(boxes, judge_create, family, type, protocol);
 }
 
@@ -115,7 +115,7 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 SEC("lsm/socket_connect")
 int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address, int addrlen)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(socket_connect, boxes);
 	struct denial d = DENIAL(socket_connect, SBPF_REASON_NO_RULE);
 	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
 }
@@ -123,7 +123,7 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 SEC("lsm/socket_bind")
 int BPF_PROG(hook_socket_bind, struct socket *sock, struct sockaddr *address, int addrlen)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(socket_bind, boxes);
 	struct denial d = DENIAL(socket_bind, SBPF_REASON_NO_RULE);
 	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
 }
@@ -342,7 +342,7 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int s
 {
 	struct send_ask ask = {.sock = (__u64)sock, .msg = (__u64)msg};
 
-	LSM_GATE(boxes);
+	LSM_GATE(socket_sendmsg, boxes);
 	if (unlikely((boxes.outer->flags | boxes.inner->flags) & SBPF_SANDBOX_ATTACHED))
 		find_origin(&ask, sock);
 	if (sbpf_rdonly_cast)
@@ -383,7 +383,7 @@ static __noinline int judge_listen(struct sbpf_sandbox *box, struct socket *sock
 SEC("lsm/socket_listen")
 int BPF_PROG(hook_socket_listen, struct socket *sock, int backlog)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(socket_listen, boxes);
 	LSM_JUDGE(boxes, judge_listen, sock);
 }
 
@@ -417,6 +417,6 @@ static __noinline int judge_option(struct sbpf_sandbox *box, struct socket *sock
 SEC("lsm/socket_setsockopt")
 int BPF_PROG(hook_socket_setsockopt, struct socket *sock, int level, int option)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(socket_setsockopt, boxes);
 	LSM_JUDGE(boxes, judge_option, sock, level, option);
 }

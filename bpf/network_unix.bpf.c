@@ -111,7 +111,7 @@ static __noinline int judge_unix_peer(struct sbpf_sandbox *box, struct denial *d
 SEC("lsm/unix_stream_connect")
 int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(unix_stream_connect, boxes);
 	struct denial d = DENIAL(unix_stream_connect, SBPF_REASON_UNIX_PEER);
 	LSM_JUDGE(boxes, judge_unix_peer, &d, other);
 }
@@ -126,7 +126,7 @@ static __noinline int judge_unix_send(struct sbpf_sandbox *box, struct socket *o
 SEC("lsm/unix_may_send")
 int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(unix_may_send, boxes);
 	LSM_JUDGE(boxes, judge_unix_send, other);
 }
 
@@ -167,7 +167,7 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 SEC("lsm/file_receive")
 int BPF_PROG(hook_file_receive, struct file *file)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(file_receive, boxes);
 	LSM_ASK(EPERM, boxes, judge_receive, file);
 	if (file->f_mode & FMODE_PATH) /* names a place; what is opened from it is judged */
 		return 0;

@@ -32,7 +32,7 @@ static __noinline int is_command_on_own(int cmd, union bpf_attr *attr)
 SEC("lsm/bpf")
 int BPF_PROG(hook_bpf, int cmd, union bpf_attr *attr)
 {
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(bpf, boxes, inside);
 	if (inside && !is_canary_of_bpf_object())
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_bpf, 1, SBPF_REASON_GUARD, cmd);
 	KEEP_OFF(inside, is_command_on_own(cmd, attr));
@@ -44,7 +44,7 @@ int BPF_PROG(hook_bpf_map, struct bpf_map *map)
 {
 	int own = is_own_map(map);
 
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(bpf_map, boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_bpf_map, own, SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, own);
@@ -56,7 +56,7 @@ int BPF_PROG(hook_bpf_prog, struct bpf_prog *prog)
 {
 	int own = is_own_program((__u64)BPF_CORE_READ(prog, aux, dst_prog));
 
-	LSM_GATE_ALL(boxes, inside);
+	LSM_GATE_ALL(bpf_prog, boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_bpf_prog, own, SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, own);

@@ -78,7 +78,7 @@ static __noinline int judge_capable(struct sbpf_sandbox *box, __u32 cap, int lev
 SEC("lsm/capable")
 int BPF_PROG(hook_capable, void *cred, struct user_namespace *ns, int cap, unsigned int opts)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(capable, boxes);
 	LSM_JUDGE(boxes, judge_capable, cap, ns->level, opts);
 }
 
@@ -101,14 +101,14 @@ static __noinline int judge_interface(struct sbpf_sandbox *box, __u32 hook, __u3
 SEC("lsm/perf_event_open")
 int BPF_PROG(hook_perf_event_open)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(perf_event_open, boxes);
 	LSM_JUDGE(boxes, judge_interface, SBPF_HOOK_perf_event_open, SBPF_KERNEL_PERF);
 }
 
 SEC("lsm/kernel_module_request")
 int BPF_PROG(hook_kernel_module_request)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(kernel_module_request, boxes);
 	LSM_JUDGE(boxes, judge_interface, SBPF_HOOK_kernel_module_request, SBPF_KERNEL_MODULE_REQUESTS);
 }
 
@@ -118,7 +118,7 @@ int BPF_PROG(hook_kernel_module_request)
 	SEC("lsm/" #name) \
 	int BPF_PROG(hook_##name) \
 	{ \
-		LSM_GATE(boxes); \
+		LSM_GATE(name, boxes); \
 		if (fs_acts_for_kernel()) \
 			return 0; \
 		LSM_JUDGE(boxes, judge_interface, SBPF_HOOK_##name, SBPF_KERNEL_KEYRINGS); \
@@ -146,7 +146,7 @@ int BPF_PROG(hook_inode_init_security_anon, struct inode *inode, const struct qs
 {
 	__u32 interface;
 
-	LSM_GATE(boxes);
+	LSM_GATE(inode_init_security_anon, boxes);
 	interface = interface_of_inode(name);
 	if (interface == SBPF_KERNEL_MAX)
 		return 0;
@@ -163,7 +163,7 @@ static __noinline int judge_userns(struct sbpf_sandbox *box)
 SEC("lsm/userns_create")
 int BPF_PROG(hook_userns_create)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(userns_create, boxes);
 	LSM_JUDGE(boxes, judge_userns);
 }
 
@@ -181,35 +181,35 @@ static __noinline int judge_personality(struct sbpf_sandbox *box)
 SEC("lsm/uring_override_creds")
 int BPF_PROG(hook_uring_override_creds)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(uring_override_creds, boxes);
 	LSM_JUDGE(boxes, judge_personality);
 }
 
 SEC("lsm/task_setnice")
 int BPF_PROG(hook_task_setnice, struct task_struct *target, int nice)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(task_setnice, boxes);
 	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_task_setnice, target, nice, 0);
 }
 
 SEC("lsm/task_setioprio")
 int BPF_PROG(hook_task_setioprio, struct task_struct *target, int ioprio)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(task_setioprio, boxes);
 	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_task_setioprio, target, ioprio, 0);
 }
 
 SEC("lsm/task_setscheduler")
 int BPF_PROG(hook_task_setscheduler, struct task_struct *target)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(task_setscheduler, boxes);
 	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_task_setscheduler, target, 0, 0);
 }
 
 SEC("lsm/task_setrlimit")
 int BPF_PROG(hook_task_setrlimit, struct task_struct *target, unsigned int resource)
 {
-	LSM_GATE(boxes);
+	LSM_GATE(task_setrlimit, boxes);
 	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_task_setrlimit, target, resource, 0);
 }
 
@@ -239,7 +239,7 @@ int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 {
 	int refused = 0;
 
-	LSM_GATE(boxes);
+	LSM_GATE(file_fcntl, boxes);
 	if (cmd == F_SETOWN)
 		refused = (int)arg && (int)arg != own_number();
 	else if (cmd == F_SETOWN_EX)

@@ -61,7 +61,7 @@ void tell_loss(const agent::Status& status, int status_fd) {
     if (!hook.attached && hook.hook != nullptr)
       tell("ISOLATION LOST: " + std::string(hook.hook->name) + ": " + printable(hook.reason));
   for (const agent::Degradation& d : status.degraded)
-    if (d.what == "processes") tell("ISOLATION LOST: processes " + d.effective + ": " + printable(d.reason));
+    if (d.what == "processes" || d.what == "liveness" || d.what == "overruled" || d.what == "later" || d.what == "policy") tell("ISOLATION LOST: " + d.what + " " + d.effective + ": " + printable(d.reason));
   tell_status(status_fd, {{"loss", status_json(status)}});
 }
 

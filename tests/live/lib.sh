@@ -150,7 +150,7 @@ kill_all() {
   for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
 }
 # The same, and nothing of a sandbox is left.
-sandboxes_left() { ls "$pins/sandboxes" "$pins/building" 2>/dev/null | grep -v : | grep .; find "$cgroots/sbpf" -mindepth 1 -type d 2>/dev/null; }
+sandboxes_left() { ls "$pins/sandboxes" "$pins/building" 2>/dev/null | grep -v : | grep .; find "$cgroots/sbpf" -mindepth 1 -type d ! -name .alive 2>/dev/null; }
 no_sandbox_left() { [[ -z $(sandboxes_left) ]]; }
 end_all() {
   kill_all

@@ -88,7 +88,8 @@ TEST_F(AbiLayout, sandbox) {
          {OFFSET(sbpf_announcement, cgroup_id), OFFSET(sbpf_announcement, lost), OFFSET(sbpf_announcement, addr),
           OFFSET(sbpf_announcement, name)});
   expect("sbpf_gate", sizeof(sbpf_gate),
-         {OFFSET(sbpf_gate, root_level), OFFSET(sbpf_gate, other_levels), OFFSET(sbpf_gate, root_id)});
+         {OFFSET(sbpf_gate, root_level), OFFSET(sbpf_gate, other_levels), OFFSET(sbpf_gate, root_id), OFFSET(sbpf_gate, alive_id)});
+  expect("sbpf_alive", sizeof(sbpf_alive), {OFFSET(sbpf_alive, ran)});
   expect("sbpf_canary", sizeof(sbpf_canary),
          {OFFSET(sbpf_canary, tgid), OFFSET(sbpf_canary, hook), OFFSET(sbpf_canary, hit)});
   expect("sbpf_guard", sizeof(sbpf_guard),

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Do the LSM programs run? That they are attached does not say so: kernel.ftrace_enabled=0 switches off every one of them, and
+// links, programs and maps read back as before. A sentinel proves it: a process of ours in a cgroup of its own, which is no
+// sandbox, calls the hooks, and the programs count it there (bpf/abi.h, struct sbpf_alive).
+#pragma once
+
+#include <sys/types.h>
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/kernel.h"
+
+namespace sbpf::agent {
+
+// Three answers: unknown is neither a proof nor a loss.
+enum class Proof : unsigned char { runs, stopped, unknown };
+
+struct Liveness {
+  Proof proof = Proof::unknown;
+  std::string reason;              // one clause for a person; empty if it runs
+  std::vector<sbpf_hook> stopped;  // called, let pass by the kernel, and not counted
+  std::vector<sbpf_hook> untold;   // could not be called: the kernel refused or failed the operation before the hook
+};
+
+namespace sentinel {
+
+using Counts = std::array<std::uint32_t, SBPF_HOOK_COUNT>;
+
+constexpr int kNotTried = -1;
+
+// What the sentinel reports over its pipe: for each hook the errno of its operation, 0, or kNotTried.
+struct Report {
+  std::array<std::int32_t, SBPF_HOOK_COUNT> error;
+};
+
+// The hooks that a sentinel calls: those that it can call cheaply and without a trace.
+bool calls(sbpf_hook hook);
+// Is this errno what the kernel says when it got past the hook?
+bool passed(sbpf_hook hook, int error);
+// Calls all of them. It runs in the sentinel, and allocates nothing. `prog_id`: of a program of ours.
+void call_all(Report& report, pid_t parent, std::uint32_t prog_id);
+// What report and counts say of the hooks of this kernel.
+Liveness judge(const Report& report, const Counts& before, const Counts& after);
+
+}  // namespace sentinel
+
+// One sentinel at a time: for a status, or for the passes of a supervisor or watch, one after another.
+class Sentinel {
+ public:
+  Sentinel() = default;
+  ~Sentinel() { end(); }
+  Sentinel(const Sentinel&) = delete;
+  Sentinel& operator=(const Sentinel&) = delete;
+
+  // Starts one, and waits for its answer for so long. One that did not answer by then is asked again at the next call; it is
+  // ended after 10 s. Where it cannot be told, the answer of the last 5 s stands; without one it is `unknown` with the reason.
+  Liveness look(const Kernel& kernel, std::chrono::milliseconds patience);
+
+ private:
+  Liveness look_once(const Kernel& kernel, std::chrono::milliseconds patience);
+  Result<void> start(const Kernel& kernel);
+  void end();
+
+  pid_t pid_ = -1;
+  Fd pidfd_, pipe_;
+  std::uint64_t started_ns_ = 0;
+  sentinel::Counts before_{};
+  Liveness last_;
+  std::uint64_t proven_ns_ = 0;  // CLOCK_BOOTTIME
+};
+
+// Why the kernel would run no LSM program: what /proc/sys says. Empty if it does not say.
+std::string why_not_run();
+
+}  // namespace sbpf::agent

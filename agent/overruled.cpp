@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/overruled.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "agent/bpf_info.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr std::uint32_t kMostPrograms = 64;  // of one hook of a cgroup; the kernel takes no more
+
+// Of the hooks that refuse; and of options, which the LSM judges before.
+Result<std::vector<std::uint32_t>> in_force(int cgroup_fd, bpf_attach_type type) {
+  std::vector<std::uint32_t> ids(kMostPrograms);
+  std::uint32_t count = kMostPrograms, flags = 0;
+  if (bpf_prog_query(cgroup_fd, type, BPF_F_QUERY_EFFECTIVE, &flags, ids.data(), &count) != 0)
+    return fail("overruled", std::string("the kernel does not say what runs after sbpf's programs: ") + std::strerror(errno), "", errno);
+  ids.resize(count);
+  return ids;
+}
+
+std::string name_of_program(std::uint32_t id) {
+  const Fd program(bpf_prog_get_fd_by_id(id));
+  auto info = program ? program_info(program.get()) : Result<bpf_prog_info>(fail("bpf_info", ""));
+  if (!info) return "program " + std::to_string(id);
+  return "program " + std::string(info->name, ::strnlen(info->name, sizeof info->name)) + " (id " + std::to_string(id) + ", tag " +
+         tag_text(info->tag) + ", loaded by uid " + std::to_string(info->created_by_uid) + ")";
+}
+
+}  // namespace
+
+Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd) {
+  std::vector<Later> later;
+  for (const Hook& hook : hooks()) {
+    if (hook.kind != HookKind::cgroup) continue;
+    auto ids = in_force(cgroup_fd, static_cast<bpf_attach_type>(cgroup_attach_type(hook)));
+    if (!ids) return tl::unexpected<Error>(ids.error());
+    const std::uint32_t own = kernel.meta(hook.id).prog_id;
+    // A cgroup's own programs run first, and those of the root last.
+    for (auto after = std::ranges::find(*ids, own); after != ids->end(); ++after)
+      if (*after != own) later.push_back({hook.name, *after});
+  }
+  auto options = in_force(cgroup_fd, BPF_CGROUP_SETSOCKOPT);
+  if (!options) return tl::unexpected<Error>(options.error());
+  for (const std::uint32_t id : *options) later.push_back({"setsockopt", id});
+  return later;
+}
+
+std::string describe(const Later& later) { return name_of_program(later.prog_id) + " runs after sbpf's for " + later.hook + " and may overrule it"; }
+
+Result<std::vector<Lost>> modified_functions(const Kernel& kernel) {
+  std::vector<Lost> lost;
+  auto modifiers = read_records<sbpf_modifier>(kernel.asked(Asked::modifiers), nullptr, "overruled", "programs that modify functions");
+  if (!modifiers) return tl::unexpected<Error>(modifiers.error());
+  if (modifiers->empty()) return lost;
+  const std::unique_ptr<btf, decltype(&btf__free)> types(btf__load_vmlinux_btf(), btf__free);
+  if (!types) return fail("overruled", std::string("cannot read the kernel's BTF: ") + std::strerror(errno), "", errno);
+  for (const sbpf_modifier& one : *modifiers) {
+    const btf_type* type = btf__type_by_id(types.get(), one.btf_id);
+    const std::string function = type ? btf__name_by_offset(types.get(), type->name_off) : "";
+    const bool ours = std::ranges::any_of(hooks(), [&](const Hook& hook) {
+      return hook.kind == HookKind::lsm && function == std::string("security_") + hook.name;
+    });
+    if (ours) lost.push_back({"overruled", name_of_program(one.prog_id) + " answers in the place of " + function + ", which calls sbpf's hook"});
+  }
+  return lost;
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of others that overrule those of sbpf: without a link of ours being touched.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/kernel.h"
+#include "agent/look.h"
+
+namespace sbpf::agent {
+
+// A program that the kernel runs after ours, for sockets of a sandbox: it may lift a denial, or put another address in the place
+// of the one that was judged.
+struct Later {
+  std::string hook;           // "connect4"…, "setsockopt"
+  std::uint32_t prog_id = 0;
+  bool operator==(const Later&) const = default;
+};
+
+// Those that are in force for the cgroup behind this descriptor. Errors: "overruled" where the kernel does not say.
+Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd);
+
+// For a person: the program's name, number and tag, and who loaded it.
+std::string describe(const Later& later);
+
+// Programs that answer in the place of the kernel functions that call our hooks: these are not called then, whatever is
+// attached to them. Errors: "overruled".
+Result<std::vector<Lost>> modified_functions(const Kernel& kernel);
+
+}  // namespace sbpf::agent

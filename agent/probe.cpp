@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/probe.h"
+
+#include "agent/overruled.h"
+
+namespace sbpf::agent {
+
+HostProbe probe_host(const Kernel& kernel, Sentinel& sentinel, std::chrono::milliseconds patience) {
+  HostProbe found;
+  const Liveness alive = sentinel.look(kernel, patience);
+  switch (alive.proof) {
+    case Proof::runs:
+      break;
+    case Proof::stopped:
+      found.lost.push_back({"liveness", alive.reason});
+      break;
+    case Proof::unknown:
+      found.unknown.push_back({"liveness", "not proven that the programs run: " + alive.reason});
+      break;
+  }
+  if (auto modified = modified_functions(kernel); !modified)
+    found.unknown.push_back({"overruled", modified.error().message});
+  else
+    found.lost.insert(found.lost.end(), modified->begin(), modified->end());
+  return found;
+}
+
+}  // namespace sbpf::agent

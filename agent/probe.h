@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What status, verify, the supervisor of `run` and the watch all ask of the host: whether what is attached is in force.
+#pragma once
+
+#include <chrono>
+#include <vector>
+
+#include "agent/liveness.h"
+#include "agent/look.h"
+
+namespace sbpf::agent {
+
+struct HostProbe {
+  std::vector<Lost> lost;     // proven: answered by on_loss
+  std::vector<Lost> unknown;  // could not be told: degraded, and no loss
+};
+
+// What a pass of a supervisor or watch waits: it has others to look at.
+inline constexpr auto kSentinelPatience = std::chrono::milliseconds(200);
+
+// The cheap pass, for all sandboxes of the host. Needs no lock.
+HostProbe probe_host(const Kernel& kernel, Sentinel& sentinel, std::chrono::milliseconds patience);
+
+}  // namespace sbpf::agent

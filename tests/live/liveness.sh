@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Attached is not running: what stops the LSM programs without touching one of their links is told by the next `sbpf status`
+# and `sbpf verify`, and answered by the supervisor of `run` and by `sbpf watch`, with the reason.
+. "$(dirname "$0")/lib.sh"
+out=$tmp/watch.json
+overrule=$tests/overrule
+runtime=$cgroots/other.runtime
+switch=/proc/sys/kernel/ftrace_enabled
+isolation() { sbpf status "$1" --json 2>/dev/null | jq -r .isolation; }
+why() { sbpf status "$1" --json 2>/dev/null | jq -r '[.degraded[] | .what + ": " + .reason] | join("; ")'; }
+frozen() { grep -q 'frozen 1' "$1/cgroup.events"; }
+thaw() { echo 0 >"$1/cgroup.freeze"; within 10 grep -q 'frozen 0' "$1/cgroup.events"; }
+losses() { grep -c "\"loss\":{\"sandbox\":\"$1\"" "$out"; }
+last() { jq -c "select(.$1.sandbox == \"$2\") | .$1" "$out" | tail -1; }
+more() { (($(losses "$1") > $2)); }
+# foreign NAME WANTED COMMAND…: runs it in the background until `gone`; its errno must be the one that is wanted
+foreign() {
+  "${@:3}" >"$tmp/foreign" & other=$!
+  servers+=($other)
+  within 20 test -s "$tmp/foreign"
+  is "$1" "$2" "$(cut -d' ' -f1 "$tmp/foreign")"
+  program=$(cut -d' ' -f2 "$tmp/foreign")
+}
+gone() { kill $other; wait $other 2>/dev/null; }
+
+policy guarded >/dev/null <<'P'
+version: 1
+name: guarded
+on_loss: freeze
+P
+started box --policy "$tmp/guarded.yaml" -- sleep infinity </dev/null >/dev/null 2>"$tmp/box.err"; is start/run 0 $?
+mkdir -p "$runtime/by"
+sh -c "echo \$\$ >$runtime/by/cgroup.procs; exec sleep infinity" & sleeper=$!
+within 20 grep -q 'populated 1' "$runtime/by/cgroup.events"
+sbpf attach --cgroup "$runtime/by" --name by --policy "$tmp/guarded.yaml" >/dev/null; is start/attach 0 $?
+box=$cgroots/sbpf/box by=$runtime/by
+sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
+servers+=($watch)
+within 60 grep -q '"sandbox":{"name":"by".*"isolation":"active"' "$out"; is start/watched 0 $?
+
+# ---- control: nobody does anything, and all processors are busy ----
+for _ in 1 2 3 4; do sh -c 'while :; do :; done' & busy+=($!); done
+sleep 4
+is busy/active "active active" "$(isolation box) $(isolation by)"
+is busy/nothing-lost "0 0" "$(losses box) $(losses by)"
+kill "${busy[@]}"
+wait "${busy[@]}" 2>/dev/null
+sleep 1
+
+# ---- the switch of all trampolines ----
+echo 0 >$switch; is switch/control 0 "$(cat $switch)"
+is switch/status "inactive inactive" "$(isolation box) $(isolation by)"
+has switch/status/why "kernel.ftrace_enabled is 0" "$(why box)"
+sbpf status box >/dev/null; is switch/status/exit 3 $?
+sbpf verify by >/dev/null; is switch/verify/exit 3 $?
+within 10 frozen "$by"; is switch/watch/frozen 0 $?
+within 10 frozen "$box"; is switch/run/frozen 0 $?
+within 10 grep -q 'ISOLATION LOST: liveness.*ftrace_enabled is 0' "$tmp/box.err"; is switch/run/why 0 $?
+within 10 more by 0
+has switch/watch/why "kernel.ftrace_enabled is 0" "$(last loss by)"
+is switch/watch/what '["liveness"]' "$(last loss by | jq -c .hooks)"
+is switch/run-refused 125 "$(sbpf run -q --name late --policy no-network -- true >/dev/null 2>"$tmp/late.err"; echo $?)"
+has switch/run-refused/why "ftrace_enabled is 0" "$(cat "$tmp/late.err")"
+echo 1 >$switch
+within 10 grep -q '"restored":{"sandbox":"by"' "$out"; is switch/restored 0 $?
+is switch/on/status "active active" "$(isolation box) $(isolation by)"
+is switch/on/stays-frozen "0 0" "$(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
+
+# ---- off for a moment: who looks twice a second has seen it, and what it froze stays so ----
+thaw "$box"
+thaw "$by"
+before=$(losses by)
+mark "$out"
+echo 0 >$switch
+within 10 frozen "$by"
+in_time moment/watch "$out"
+within 10 frozen "$box"
+echo 1 >$switch
+within 10 more by "$before"; is moment/told 0 $?
+is moment/frozen "0 0" "$(within 5 frozen "$box"; echo $?) $(within 5 frozen "$by"; echo $?)"
+
+# ---- cannot tell is no loss: where no sentinel can start ----
+thaw "$box"
+thaw "$by"
+before=$(losses by)
+mkdir -p "$cgroots/sbpf/.alive"
+echo 0 >"$cgroots/sbpf/.alive/pids.max"; is unknown/control 0 $?
+is unknown/status degraded "$(isolation box)"
+has unknown/status/why "not proven that the programs run" "$(why box)"
+sleep 2
+is unknown/no-loss "$before 1 1" "$(losses by) $(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
+echo max >"$cgroots/sbpf/.alive/pids.max"
+is unknown/over active "$(isolation box)"
+# The same where a sentinel starts and is stopped.
+mkdir -p "$cgroots/sbpf/.alive"
+echo 1 >"$cgroots/sbpf/.alive/cgroup.freeze"
+is stopped/status degraded "$(isolation box)"
+is stopped/no-loss "$before 1 1" "$(losses by) $(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
+echo 0 >"$cgroots/sbpf/.alive/cgroup.freeze"
+is stopped/over active "$(isolation box)"
+
+kill $watch $sleeper
+wait $watch $sleeper 2>/dev/null
+rmdir "$runtime/by" "$runtime"
+clean
+is left-behind "" "$(left_behind)"
+finish

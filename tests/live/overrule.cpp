@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs of others that overrule those of sbpf. Each call prints the errno, 0 if it succeeded, and then the number of the
+// program.
+//   overrule modify FUNCTION VALUE     a modify_return program that has the kernel function return the value, until this
+//                                      process ends
+//   overrule later CGROUP HOOK         attached for good, beside others, to the cgroup; lifts the denial of those before it
+//   overrule bystander CGROUP HOOK     likewise, and leaves their answer as it is
+//   overrule link CGROUP HOOK          as later, by a link, until this process ends
+// HOOK: connect4, connect6, sendmsg4, bind4, sock_create, setsockopt.
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <bpf/libbpf.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+
+namespace {
+
+using sbpf::Fd;
+
+struct Kind {
+  const char* name;
+  bpf_prog_type program;
+  bpf_attach_type attach;
+};
+
+constexpr Kind kKinds[] = {{"connect4", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_CONNECT},
+                           {"connect6", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET6_CONNECT},
+                           {"sendmsg4", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_UDP4_SENDMSG},
+                           {"bind4", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_BIND},
+                           {"sock_create", BPF_PROG_TYPE_CGROUP_SOCK, BPF_CGROUP_INET_SOCK_CREATE},
+                           {"setsockopt", BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT}};
+
+// Prints the answer; true if it succeeded.
+bool told(bool done, const Fd& program) {
+  const int error = done ? 0 : errno;
+  bpf_prog_info info{};
+  std::uint32_t size = sizeof info;
+  if (program) (void)bpf_obj_get_info_by_fd(program.get(), &info, &size);
+  std::printf("%d %u\n", error, info.id);
+  std::fflush(stdout);
+  return done;
+}
+
+int modify(const char* function, std::int32_t value) {
+  const bpf_insn insns[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, value}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  const int id = libbpf_find_vmlinux_btf_id(function, BPF_MODIFY_RETURN);
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_MODIFY_RETURN, .attach_btf_id = static_cast<__u32>(id));
+  const Fd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "modifier", "GPL", insns, 2, &options));
+  const Fd link(program ? bpf_raw_tracepoint_open(nullptr, program.get()) : -1);
+  if (!told(static_cast<bool>(link), program)) return 1;
+  while (true) ::pause();
+}
+
+int attach(const std::string& how, const char* cgroup, const std::string& hook) {
+  for (const Kind& kind : kKinds) {
+    if (hook != kind.name) continue;
+    std::vector<bpf_insn> insns;
+    if (how != "bystander")
+      insns = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0}, {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_set_retval}};
+    insns.push_back({BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1});
+    insns.push_back({BPF_JMP | BPF_EXIT, 0, 0, 0, 0});
+    LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = kind.attach);
+    const Fd program(bpf_prog_load(kind.program, how == "bystander" ? "bystander" : "overruler", "GPL", insns.data(), insns.size(), &options));
+    const Fd group(::open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!program || !group) return told(false, program) ? 0 : 1;
+    if (how != "link") return told(bpf_prog_attach(program.get(), group.get(), kind.attach, BPF_F_ALLOW_MULTI) == 0, program) ? 0 : 1;
+    const Fd link(bpf_link_create(program.get(), group.get(), kind.attach, nullptr));
+    if (!told(static_cast<bool>(link), program)) return 1;
+    while (true) ::pause();
+  }
+  return 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 4) return 2;
+  const std::string how = argv[1];
+  if (how == "modify") return modify(argv[2], std::atoi(argv[3]));
+  return attach(how, argv[2], argv[3]);
+}

@@ -1,0 +1,116 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Programs of others that overrule ours, with no link of ours touched: those that run after ours for a cgroup, and those that
+# answer in the place of the kernel functions that call our hooks. `sbpf status` names them, and who watches answers.
+. "$(dirname "$0")/lib.sh"
+out=$tmp/watch.json
+overrule=$tests/overrule
+isolation() { sbpf status box --json 2>/dev/null | jq -r .isolation; }
+why() { sbpf status box --json 2>/dev/null | jq -r '[.degraded[] | .what + ": " + .reason] | join("; ")'; }
+box=$cgroots/sbpf/box
+frozen() { grep -q 'frozen 1' "$box/cgroup.events"; }
+thaw() { echo 0 >"$box/cgroup.freeze"; within 10 grep -q 'frozen 0' "$box/cgroup.events"; }
+last() { jq -c 'select(.loss.sandbox == "box") | .loss' "$out" | tail -1; }
+losses() { grep -c '"loss":{"sandbox":"box"' "$out"; }
+more() { (($(losses) > $1)); }
+sound() { [[ $(isolation) == active ]]; }
+# foreign COMMAND…: in the background; its program's number is $program
+foreign() {
+  : >"$tmp/foreign"
+  "$overrule" "$@" >"$tmp/foreign" & other=$!
+  servers+=($other)
+  within 20 test -s "$tmp/foreign"
+  read -r error program <"$tmp/foreign"
+}
+# answered NAME ISOLATION WHAT TEXT
+answered() {
+  is "$1/status" "$2" "$(isolation)"
+  has "$1/status/why" "$4" "$(why)"
+  within 10 frozen; is "$1/frozen" 0 $?
+  within 10 more "$before"; is "$1/watch" 0 $?
+  has "$1/watch/why" "$4" "$(last | jq -r '.hooks[0] + ": " + .reasons[0]')"
+}
+
+serve tcp 127.0.0.1 7001
+policy guarded >/dev/null <<'P'
+version: 1
+name: guarded
+on_loss: freeze
+P
+mkfifo "$tmp/ask" "$tmp/answer"
+exec 8<>"$tmp/ask" 9<>"$tmp/answer"
+sbpf run -q --name box --policy "$tmp/guarded.yaml" -- sh -c "while read -r port; do $probe connect tcp 127.0.0.1 \$port; done" <"$tmp/ask" >"$tmp/answer" 2>"$tmp/box.err" &
+servers+=($!)
+within 120 sound; is start/run 0 $?
+asked() { echo "$1" >&8; read -r -t 20 -u 9 got; echo "$got"; }
+is start/denied 1 "$(asked 7001)"
+sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
+servers+=($watch)
+within 60 grep -q '"sandbox":{"name":"box".*"isolation":"active"' "$out"; is start/watched 0 $?
+sleep 2
+is start/nothing-lost 0 "$(losses)"
+
+# ---- a program that runs after ours: at the root, at sbpf's own cgroup, at the sandbox's, by a link ----
+before=0
+foreign link "$cgroots" connect4; is root/control 0 "$error"
+answered root degraded later "program overruler (id $program"
+has root/status/owner "loaded by uid 0" "$(why)"
+within 10 grep -q "ISOLATION LOST: later.*id $program" "$tmp/box.err"; is root/run/why 0 $?
+thaw
+is root/lifts 0 "$(asked 7001)" # that it was needed
+kill $other; wait $other 2>/dev/null
+within 20 sound; is root/over 0 $?
+for place in "$cgroots/sbpf connect4" "$box sendmsg4" "$cgroots setsockopt"; do
+  thaw
+  sleep 1.5
+  before=$(losses)
+  foreign link $place; is "later/${place##* }/control" 0 "$error"
+  answered "later/${place##* }" degraded later "id $program"
+  kill $other; wait $other 2>/dev/null
+  within 20 sound; is "later/${place##* }/over" 0 $?
+done
+
+# ---- one that was there before and overrules ours: nothing starts ----
+foreign link "$cgroots" connect4
+sbpf run -q --name late --policy "$tmp/guarded.yaml" -- true 2>"$tmp/late.err"; is before/overruler/refused 125 $?
+has before/overruler/named "id $program" "$(cat "$tmp/late.err")"
+kill $other; wait $other 2>/dev/null
+
+# ---- a program that answers in the place of a function that calls our hook ----
+for function in security_bpf security_task_setnice security_path_mkdir; do
+  thaw
+  sleep 1.5
+  before=$(losses)
+  foreign modify $function 1; is "modify/$function/control" 0 "$error"
+  within 10 more "$before"; is "modify/$function/watch" 0 $?
+  within 10 frozen; is "modify/$function/frozen" 0 $?
+  is "modify/$function/status" inactive "$(isolation)"
+  has "modify/$function/status/why" "program modifier (id $program" "$(why)"
+  has "modify/$function/status/function" "in the place of $function" "$(why)"
+  kill $other; wait $other 2>/dev/null
+  within 20 sound; is "modify/$function/over" 0 $?
+done
+# One of another function is not our business.
+thaw
+sleep 1.5
+before=$(losses)
+foreign modify security_inode_listxattr 0; is other/control 0 "$error"
+sleep 1.5
+is other/active "active $before" "$(isolation) $(losses)"
+kill $other
+
+# ---- one that was there before and overrules nothing is told, and programs start ----
+kill $watch
+sbpf kill box 2>/dev/null
+is before/bystander/control 0 "$("$overrule" bystander "$cgroots" connect4 | cut -d' ' -f1)"
+sbpf run -q --name late --policy "$tmp/guarded.yaml" -- true 2>"$tmp/late.err"; is before/bystander/starts 0 $?
+started box -q --policy "$tmp/guarded.yaml" -- sleep infinity </dev/null >/dev/null 2>&1
+is before/bystander/status degraded "$(isolation)"
+has before/bystander/named "program bystander" "$(why)"
+sleep 1.5
+is before/bystander/no-loss 1 "$(frozen; echo $?)"
+
+wait $watch 2>/dev/null
+clean
+is left-behind "" "$(left_behind)"
+finish
