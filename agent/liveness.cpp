@@ -82,6 +82,12 @@ Liveness judge(const Report& report, const Counts& before, const Counts& after) 
   return found;
 }
 
+bool all_counted(const Counts& before, const Counts& now, const std::vector<sbpf_hook>& but) {
+  for (const Hook& hook : hooks())
+    if (calls(hook.id) && before[hook.id] == now[hook.id] && std::ranges::find(but, hook.id) == but.end()) return false;
+  return true;
+}
+
 }  // namespace sentinel
 
 void Sentinel::end() {
@@ -149,7 +155,14 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
 }
 
 Liveness Sentinel::look(const Kernel& kernel, std::chrono::milliseconds patience) {
+  const sentinel::Counts now = counts(kernel);
+  if (pid_ <= 0 && last_.proof == Proof::runs && sentinel::all_counted(seen_, now, last_.untold)) {
+    seen_ = now;
+    proven_ns_ = boottime_ns();
+    return last_;
+  }
   Liveness found = look_once(kernel, patience);
+  seen_ = counts(kernel);
   // Its cgroup may have been made anew by another one meanwhile, so that it was taken for a stranger; and a loss is seen twice.
   if (pid_ <= 0 && (found.proof == Proof::stopped || (found.proof == Proof::unknown && !found.untold.empty())))
     found = look_once(kernel, patience);

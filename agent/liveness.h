@@ -45,6 +45,8 @@ bool passed(sbpf_hook hook, int error);
 void call_all(Report& report, pid_t parent, std::uint32_t prog_id);
 // What report and counts say of the hooks of this kernel.
 Liveness judge(const Report& report, const Counts& before, const Counts& after);
+// Was each hook that a sentinel can call counted since `before`? `but`: those that could not be called the last time.
+bool all_counted(const Counts& before, const Counts& now, const std::vector<sbpf_hook>& but);
 
 }  // namespace sentinel
 
@@ -57,7 +59,8 @@ class Sentinel {
   Sentinel& operator=(const Sentinel&) = delete;
 
   // Starts one, and waits for its answer for so long. One that did not answer by then is asked again at the next call; it is
-  // ended after 10 s. Where it cannot be told, the answer of the last 5 s stands; without one it is `unknown` with the reason.
+  // ended after 10 s. None is started if that of another supervisor or of the watch has called the hooks since the last look:
+  // on a host with many sandboxes one sentinel serves them all. Where it cannot be told, the answer of the last 5 s stands; without one it is `unknown` with the reason.
   Liveness look(const Kernel& kernel, std::chrono::milliseconds patience);
 
  private:
@@ -68,7 +71,7 @@ class Sentinel {
   pid_t pid_ = -1;
   Fd pidfd_, pipe_;
   std::uint64_t started_ns_ = 0;
-  sentinel::Counts before_{};
+  sentinel::Counts before_{}, seen_{};  // of the sentinel that runs, and of the last look
   Liveness last_;
   std::uint64_t proven_ns_ = 0;  // CLOCK_BOOTTIME
 };

@@ -76,6 +76,29 @@ void Watch::tell(const Entry& entry) const {
   sink_.sandbox(whole, entry.canary_at);
 }
 
+void Watch::note_unclear(Entry& entry, const std::string& name, std::vector<Lost> unclear) {
+  entry.unclear = std::move(unclear);
+  if (entry.unclear.empty()) {
+    entry.unclear_at = 0;
+    return;
+  }
+  if (entry.unclear_at != 0) return;  // told when it began
+  entry.unclear_at = now_ns();
+  const Lost& first = entry.unclear.front();
+  complain({"cannot_tell", "sandbox " + name + ": it cannot be told how it stands (" + first.what + ": " + first.reason + ")",
+            "it is looked at again twice a second; nothing is taken for lost meanwhile", 0, "", true});
+}
+
+// A program that came to run after ours while the watch looked is a loss; what was there before is in the status.
+void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost) {
+  if (is_changing(*kernel_, entry.sound.record.cgroup_id) || is_upgrading(*kernel_) || kernel_->outdated()) return;
+  const auto now = later_programs(*kernel_, entry.cgroup->fd());
+  if (!now) return;
+  if (entry.first) entry.later = *now;
+  for (const Later& one : *now)
+    if (std::ranges::find(entry.later, one) == entry.later.end() && !names(lost, "later")) lost.push_back({"later", describe(one)});
+}
+
 void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
   WatchLoss loss;
   loss.sandbox = entry.sound.record.name;

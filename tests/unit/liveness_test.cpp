@@ -38,6 +38,15 @@ TEST(Liveness, every_lsm_hook_but_a_few_is_called) {
 
 TEST(Liveness, all_counted_is_alive) { EXPECT_EQ(sentinel::judge(whole(), {}, all_ran()).proof, Proof::runs); }
 
+TEST(Liveness, what_another_sentinel_called_is_called) {
+  EXPECT_TRUE(sentinel::all_counted({}, all_ran(), {}));
+  EXPECT_FALSE(sentinel::all_counted(all_ran(), all_ran(), {}));
+  sentinel::Counts now = all_ran();
+  now[SBPF_HOOK_bpf] = 0;
+  EXPECT_FALSE(sentinel::all_counted({}, now, {})) << "one is missing";
+  EXPECT_TRUE(sentinel::all_counted({}, now, {SBPF_HOOK_bpf})) << "which could not be called";
+}
+
 TEST(Liveness, none_counted_is_stopped) {
   const Liveness found = sentinel::judge(whole(), {}, {});
   EXPECT_EQ(found.proof, Proof::stopped);
