@@ -153,6 +153,12 @@ std::vector<Lost> take_unclear(std::vector<Lost>& lost) {
   return unclear;
 }
 
+bool knows_root(const Kernel& kernel) {
+  const auto root = root_cgroup_id();
+  const sbpf_gate& gate = kernel.globals().gate;
+  return !root || (gate.root_id == *root && gate.root_level == kRootLevel);
+}
+
 std::vector<Lost> look_at_host(const Kernel& kernel) {
   std::vector<Lost> lost;
   const Seen lsm = bpf_lsm_seen();
@@ -163,8 +169,7 @@ std::vector<Lost> look_at_host(const Kernel& kernel) {
   if (!unclear.empty()) lost.push_back({"pins", unclear, true});
   // Looked up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
   const auto root = root_cgroup_id();
-  const sbpf_gate& gate = kernel.globals().gate;
-  if (root && (gate.root_id != *root || gate.root_level != kRootLevel))
+  if (!knows_root(kernel))
     lost.push_back({"gate", "sbpf's root cgroup is not the one that the programs know"});
   if (!root && !is_gone(root.error())) lost.push_back({"gate", root.error().message, true});
   return lost;

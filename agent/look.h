@@ -54,6 +54,9 @@ class CgroupLinks {
 // Takes those that cannot be told out of a list, and gives them.
 std::vector<Lost> take_unclear(std::vector<Lost>& lost);
 
+// Is the cgroup that the programs take for sbpf's root the one that is there? Also where that cannot be told.
+bool knows_root(const Kernel& kernel);
+
 // What every sandbox of the host lacks: LSM list, links and pins. Needs no lock.
 std::vector<Lost> look_at_host(const Kernel& kernel);
 

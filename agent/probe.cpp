@@ -12,7 +12,8 @@ HostProbe probe_host(const Kernel& kernel, Sentinel& sentinel, std::chrono::mill
     case Proof::runs:
       break;
     case Proof::stopped:
-      found.lost.push_back({"liveness", alive.reason});
+      // Programs that do not know our root know no sentinel: that is another loss, and told as what it is ("gate").
+      if (knows_root(kernel)) found.lost.push_back({"liveness", alive.reason});
       break;
     case Proof::unknown:
       found.unknown.push_back({"liveness", "not proven that the programs run: " + alive.reason});
