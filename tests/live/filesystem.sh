@@ -281,6 +281,47 @@ wait "$pid_ct" 2>/dev/null
 within 30 grep -q 'populated 0' "$cgroots/ct.runtime/cgroup.events"
 rmdir "$cgroots/ct.runtime/box" "$cgroots/ct.runtime"
 
+# ---- what is remembered is one sandbox's: of two whose cgroups share the slot of a directory ----
+mkdir -p /srv/slot/d "$cgroots/slot-a"
+echo text >/srv/slot/d/f
+# As fs_slot() in bpf/fs_cache.h. Cgroups are made until one has a number that leads to the same slot.
+python3 - /srv/slot/d "$cgroots/slot-a" "$cgroots/slot-b" <<'P'; is slot/two-cgroups-found 0 $?
+import os, sys
+number = os.stat(sys.argv[1]).st_ino
+slot = lambda path: ((number ^ os.stat(path).st_ino << 32) * 0x9e3779b97f4a7c15 & 0xffffffffffffffff) >> 52
+wanted = slot(sys.argv[2])
+for _ in range(100000):
+    os.mkdir(sys.argv[3])
+    if slot(sys.argv[3]) == wanted:
+        sys.exit(0)
+    os.rmdir(sys.argv[3])
+sys.exit(1)
+P
+for b in slot-a slot-b; do
+  hands_of ${b/-/_} bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$cgroots/$b"
+  is $b/control-open 0 "$(ask ${b/-/_} r /srv/slot/d/f)"
+done
+p=$(policy shut_slot <<'P'
+version: 1
+name: shut_slot
+filesystem: {default: write, deny: [/srv/slot]}
+P
+)
+sbpf attach --cgroup "$cgroots/slot-a" --name slot-a --policy "$open_policy" >/dev/null 2>&1; is slot-a/attach 0 $?
+sbpf attach --cgroup "$cgroots/slot-b" --name slot-b --policy "$p" >/dev/null 2>&1; is slot-b/attach 0 $?
+for op in r rw; do
+  is slot-a/$op 0 "$(ask slot_a $op /srv/slot/d/f)"
+  is slot-b/$op-beside-it $EACCES "$(ask slot_b $op /srv/slot/d/f)"
+done
+for b in slot-a slot-b; do sbpf detach $b; done
+kill "$pid_slot_a" "$pid_slot_b"
+wait "$pid_slot_a" "$pid_slot_b" 2>/dev/null
+within 30 rmdir "$cgroots/slot-a" "$cgroots/slot-b"
+
+# ---- a verification asks the hook, whatever is remembered of the directory in which it opens a file ----
+for n in 1 2; do is verify/opened-$n 0 "$(ask open r /dev/null)"; done
+sbpf verify open >/dev/null 2>&1; is verify/holds 0 $?
+
 # ---- explain says what the kernel does ----
 ln -s $d/ro/no/f $d/ro/trap
 box explained "$tmp/rules_ext4.yaml"

@@ -115,6 +115,23 @@ move "$before" outside
 kill $before $later
 wait $before $later 2>/dev/null
 
+# ---- one sandbox in another: whoever leaves the inner one is told of, though the outer one still holds it ----
+mkdir -p "$cgroots/runtime/inner"
+sbpf attach --cgroup "$cgroots/runtime" --name nest --policy no-network >/dev/null; is nested/outer-exit 0 $?
+sbpf attach --cgroup "$cgroots/runtime/inner" --name nested --policy no-network >/dev/null; is nested/inner-exit 0 $?
+sleep 1000 & within=$!
+servers+=($within)
+move "$within" runtime/inner
+quiet nested/nothing-told-before events_of nested
+move "$within" runtime
+is nested/event "[$within,\"allowed\"]" "$(events_of nested)"
+quiet nested/outer-holds-it events_of nest
+sbpf detach nested
+sbpf detach nest
+kill $within
+wait $within 2>/dev/null
+within 10 rmdir "$cgroots/runtime/inner"
+
 kill_all
 within 10 rmdir "$cgroots/runtime"
 within 10 rmdir "$cgroots/outside"

@@ -108,6 +108,10 @@ TEST(FilesystemKeys, are_as_the_abi_has_them) {
   EXPECT_EQ(name_part.node, 7u);
   EXPECT_EQ(name_part.len, 5u);
   EXPECT_EQ(by_name.pad | by_name.port | by_name.proto | by_name.prefix_len | by_name.match, 0);
+  // An abstract name of a socket is no file below the node 0.
+  const sbpf_rule_key abstract = unix_key("@tests"), file = fs_name_key(0, "tests");
+  EXPECT_EQ(abstract.kind, SBPF_RULE_UNIX);
+  EXPECT_EQ(std::memcmp(abstract.addr, file.addr, sizeof file.addr), 0);
 }
 
 // The kernel side takes a remembered verdict for a file only if its bit is clear.

@@ -84,13 +84,15 @@ class Run {
 
  private:
   bool in_run() const { return nesting_ && nesting_->kind == Nesting::Kind::in_run; }
+  // Attached with --keep-open-sockets.
+  bool keeps_sockets() const { return spec_.launch == Launch::attach || spec_.launch == Launch::attach_inside; }
   // By the driver, when the attacker is ready.
   bool attaches() const {
-    return !nesting_ && (spec_.launch == Launch::attach || attach_refuses(spec_) || shown());
+    return !nesting_ && (keeps_sockets() || attach_refuses(spec_) || shown());
   }
   bool runs() const { return sandboxed() && (nesting_ ? in_run() : !attaches()); }
   bool calls_join() const {
-    return spec_.launch == Launch::run_child || spec_.launch == Launch::attach || attach_refuses(spec_) || in_run() ||
+    return spec_.launch == Launch::run_child || keeps_sockets() || attach_refuses(spec_) || in_run() ||
            (spec_.files && spec_.files->meanwhile) || (process_ && process_->hidden_by_run);
   }
   bool shown() const { return process_ && process_->hidden_by_run && (host_.profile.empty() || phase_ != Phase::denied); }
@@ -136,7 +138,8 @@ class Run {
     if (nesting_ && !in_run()) make_nest(in);
     {
       Command what = command(victim);
-      if (in.start && (!sandboxed() || spec_.launch == Launch::attach_inside_refused)) what.cgroup = in.start->path();
+      const bool inside = spec_.launch == Launch::attach_inside_refused || spec_.launch == Launch::attach_inside;
+      if (in.start && (!sandboxed() || inside)) what.cgroup = in.start->path();
       if (in.inner_cgroup && !calls_join()) what.cgroup = in.inner_cgroup->path();
       Process process(std::move(what));
       if (spec_.input == Stdin::unix_stream) process.hand_over(victim.connection());
@@ -219,7 +222,7 @@ class Run {
     }
     in.start->take(pid);
     const bool known_gap = spec_.gap_before_6_5 && host_.before_6_5 && phase_ == Phase::denied;
-    in.attachment.emplace(host_, *in.start, policy(phase_), (spec_.launch == Launch::attach || shown()) && !known_gap);
+    in.attachment.emplace(host_, *in.start, policy(phase_), (keeps_sockets() || shown()) && !known_gap);
     result.attach_code = in.attachment->exit_code();
   }
 

@@ -9,6 +9,7 @@
 
 #include "tests/attack/lib/process.h"
 #include "tests/attack/lib/programs.h"
+#include "tests/attack/lib/uring.h"
 
 using namespace attack;
 
@@ -84,6 +85,16 @@ PROGRAM_ATTACK(executable_system_v_memory_is_refused,
   run_code(ctx, again);
 }
 
+// The ring's memory belongs to a file of the kernel's own, which was never deleted. Later kernels let nobody run it.
+PROGRAM_ATTACK(executable_mapping_of_ring_is_refused,
+               {.at = "mmap", .programs = Programs::listed, .prepare = code_to_copy, .lacking = {{EPERM}}}) {
+  Ring ring;
+  void* memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, ring.get()->ring_fd, IORING_OFF_SQES);
+  if (memory == MAP_FAILED) throw Failure{errno, "mmap"};
+  std::memcpy(memory, map_file(workspace(ctx, "secret/code"), PROT_READ), 64);
+  run_code(ctx, memory);
+}
+
 PROGRAM_ATTACK(program_in_dev_shm_is_refused,
                {.at = "exec", .programs = Programs::listed, .prepare = program_to_copy}) {
   const std::string copy = "/dev/shm/sbpf-attack-" + ctx.token;
@@ -95,6 +106,18 @@ PROGRAM_ATTACK(program_in_dev_shm_is_refused,
 
 PROGRAM_ATTACK(deleted_program_is_refused,
                {.at = "exec", .programs = Programs::listed, .allow = "workspace/tools", .prepare = admin_deletable}) {
+  const Fd fd = open_file(workspace(ctx, "tools/program"), O_RDONLY);
+  must(unlink(workspace(ctx, "tools/program").c_str()), "unlink");
+  run_fd_and_take(ctx, fd, "");
+}
+
+// Another program of the directory has run, so that its verdict is remembered.
+PROGRAM_ATTACK(deleted_program_beside_one_that_ran_is_refused,
+               {.at = "exec", .programs = Programs::listed, .allow = "workspace/tools", .prepare = [](const FileScene& s) {
+                  admin_deletable(s);
+                  copy_program("/bin/true", s("workspace/tools/other"));
+                }}) {
+  run_and_take(ctx, {workspace(ctx, "tools/other")});
   const Fd fd = open_file(workspace(ctx, "tools/program"), O_RDONLY);
   must(unlink(workspace(ctx, "tools/program").c_str()), "unlink");
   run_fd_and_take(ctx, fd, "");

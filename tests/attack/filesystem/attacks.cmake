@@ -3,6 +3,7 @@
 # in what_stays_allowed.
 set(SBPF_FILESYSTEM_ATTACKS
   descriptors_are_refused
+  detached_files_are_refused
   devices_are_refused
   handles_are_refused
   links_are_refused

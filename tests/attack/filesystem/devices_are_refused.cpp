@@ -134,6 +134,23 @@ FILE_ATTACK(block_device_of_readable_directory_is_refused, {.at = "open device",
   steal_from_disk(ctx, "/dev/" + name, "open device");
 }
 
+// A rule names what may come to lie below this name. The node itself no rule names, although the policy knows it.
+FILE_ATTACK(block_device_where_a_directory_was_expected_is_refused,
+            {.at = "open device",
+             .grant = Grant::none,
+             .meanwhile =
+                 [](const FileScene& s) {
+                   struct stat info {};
+                   must(stat(s.base.c_str(), &info), "admin stat");
+                   must(mknod(s("workspace/a").c_str(), S_IFBLK | 0600, info.st_dev), "admin mknod");
+                 },
+             .root = true,
+             .lacking = {{ENODEV}}}) {
+  disk_of(ctx);
+  ctx.join();
+  steal_from_disk(ctx, workspace(ctx, "a"), "open device");
+}
+
 FILE_ATTACK(core_dump_in_protected_directory_is_refused,
             {.at = "core", .prepare = core_into_directory, .machine_wide = true}) {
   must(chdir(workspace(ctx, "tests").c_str()), "chdir");

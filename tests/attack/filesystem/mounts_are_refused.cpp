@@ -80,8 +80,9 @@ FILE_ATTACK(bind_mount_within_workspace_is_refused,
   bind_mount(workspace(ctx, "dir"), mount_point(ctx));
 }
 
+// The capability is refused as well, and with the same errno; but mount(2) asks the hook first.
 FILE_ATTACK(tmpfs_over_denied_directory_is_refused,
-            {.at = "mount", .expected = kPermission, .grant = Grant::none, .root = true}) {
+            {.at = "mount", .expected = kPermission, .told = "denied sb_mount", .grant = Grant::none, .root = true}) {
   must(mount("none", workspace(ctx, "secret").c_str(), "tmpfs", 0, nullptr), "mount");
 }
 

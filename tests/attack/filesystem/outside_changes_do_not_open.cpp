@@ -15,6 +15,17 @@ FILE_ATTACK(read_of_denied_directory_moved_outside_is_refused,
   steal(ctx, workspace(ctx, "dir/moved/token"));
 }
 
+// The directory itself has no rule, and what was found for it is remembered: until anything is renamed.
+FILE_ATTACK(read_in_remembered_directory_moved_to_denied_place_is_refused,
+            {.at = "open", .form = Form::carved, .meanwhile = [](const FileScene& s) {
+               admin_rename(s("workspace/dir"), s("workspace/secret/moved"));
+               admin_write(s("workspace/secret/moved/token"), s.secret);
+             }}) {
+  take(ctx, open_file(workspace(ctx, "dir/file"), O_RDONLY));
+  ctx.join();
+  steal(ctx, workspace(ctx, "secret/moved/token"));
+}
+
 FILE_ATTACK(read_of_denied_directory_made_anew_is_refused,
             {.at = "open", .form = Form::open, .meanwhile = [](const FileScene& s) {
                admin_remove(s("outside"));

@@ -14,6 +14,21 @@ namespace {
 
 constexpr Ground kOverlay = Ground::overlay;
 
+// A file of the upper layer that has the number of the denied one in the lower layer, which lies on another filesystem.
+void make_twin(const FileScene& s) {
+  const std::string spare = s.base + "/top/spare";
+  struct stat denied {}, info {};
+  must(stat((s.base + "/lower/workspace/secret/token").c_str(), &denied), "admin stat");
+  while (info.st_ino != denied.st_ino) {
+    unlink(spare.c_str());
+    admin_write(spare, "original");
+    must(stat(spare.c_str(), &info), "admin stat");
+    if (info.st_ino > denied.st_ino) throw Failure{ERANGE, "admin twin"};
+  }
+  admin_write(s("workspace/dir/new"), "original");  // so that the upper layer has the directory
+  admin_rename(spare, s.base + "/top/upper/workspace/dir/twin");
+}
+
 std::string layer(const Context& ctx, const std::string& name) { return ctx.text("base") + "/" + name; }
 
 }  // namespace
@@ -29,6 +44,13 @@ FILE_ATTACK(read_of_unlisted_file_on_overlay_is_refused, {.at = "open", .ground 
 FILE_ATTACK(read_of_single_denied_file_on_overlay_is_refused,
             {.at = "open", .form = Form::carved, .ground = kOverlay}) {
   steal(ctx, workspace(ctx, "secret.key"));
+}
+
+// The rule names the twin, whose number the overlay gives to both.
+FILE_ATTACK(read_of_denied_file_with_allowed_twin_on_overlay_is_refused,
+            {.at = "open", .ground = kOverlay, .write = "workspace/dir/twin ", .prepare = make_twin}) {
+  overwrite(workspace(ctx, "dir/twin"));
+  steal(ctx, workspace(ctx, "secret/token"));
 }
 
 FILE_ATTACK(listing_on_overlay_is_refused, {.at = "open", .ground = kOverlay}) {

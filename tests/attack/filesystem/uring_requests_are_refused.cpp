@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The same by io_uring: at once, by a worker, by the ring's own thread.
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,6 +122,22 @@ FILE_ATTACK(uring_setxattr_is_refused, {.at = "setxattr"}) {
   Ring ring;
   const std::string path = workspace(ctx, "ro/file");
   io_uring_prep_setxattr(ring.request(), "user.mark", "x", path.c_str(), 0, 1);
+  ring.complete("setxattr");
+}
+
+// The worker is there from before the change: it takes the credentials of the request for the time of it, as the kernel does
+// where it acts on its own.
+FILE_ATTACK(uring_worker_setxattr_after_change_of_credentials_is_refused, {.at = "setxattr"}) {
+  Ring ring;
+  io_uring_sqe* request = ring.request();
+  io_uring_prep_nop(request);
+  io_uring_sqe_set_flags(request, IOSQE_ASYNC);
+  ring.complete("nop");
+  must(prctl(PR_SET_KEEPCAPS, 1), "prctl");
+  request = ring.request();
+  const std::string path = workspace(ctx, "ro/file");
+  io_uring_prep_setxattr(request, "user.mark", "x", path.c_str(), 0, 1);
+  io_uring_sqe_set_flags(request, IOSQE_ASYNC);
   ring.complete("setxattr");
 }
 

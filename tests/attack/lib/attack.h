@@ -83,6 +83,7 @@ enum class Launch {
   attach,          // the attacker prepares outside, then moves into a cgroup and `sbpf attach --keep-open-sockets`
   attach_refused,  // as attach, but without --keep-open-sockets: denied means that sbpf refuses, exit code 125
   attach_inside_refused,  // the same, for an attacker that was in that cgroup all along
+  attach_inside,          // as attach, for an attacker that was in that cgroup all along
   run_refused,            // as run; denied means that sbpf refuses to start the attacker, exit code 125
 };
 
@@ -96,6 +97,8 @@ enum class Stdin {
 
 // Policies: what stands below `network:`. {port} is the victim's, {decoy} an endpoint that every policy allows.
 inline constexpr const char* kDenyDefault = "connect: [{address: 127.0.0.1, ports: [{decoy}]}]";
+inline constexpr const char* kDenyBesideRaw =
+    "dangerously_allow_sockets: [raw]\n  connect: [{address: 127.0.0.1, ports: [{decoy}]}]";
 inline constexpr const char* kAllowAll = "dangerously_allow_all: true";
 // Networks around the metadata services of clouds, without and with leave to reach these.
 inline constexpr const char* kAllOf4 = "connect: [{cidr: 0.0.0.0/0, ports: [1-65535]}]";

@@ -7,6 +7,7 @@ set(SBPF_NETWORK_ATTACKS
   attach_with_open_cgroup_file_is_refused
   attach_with_open_connection_is_refused
   attach_with_own_open_connection_is_refused
+  attach_with_raw_socket_is_refused
   bind_mount_over_bpffs_is_refused
   bind_mount_over_cgroup2_is_refused
   bind_without_port_then_connect_is_refused
@@ -74,6 +75,7 @@ set(SBPF_NETWORK_ATTACKS
   mount_over_cgroup2_is_refused
   move_mount_of_bpffs_is_refused
   move_mount_of_cgroup2_is_refused
+  move_mount_over_cgroup2_is_refused
   move_of_bpffs_mount_is_refused
   move_of_cgroup2_mount_is_refused
   move_to_other_cgroup_is_refused
@@ -106,6 +108,7 @@ set(SBPF_NETWORK_ATTACKS
   premade_connection_send_is_refused
   premade_connection_sendfile_is_refused
   premade_connection_sendmsg_is_refused
+  premade_connection_sendto_with_other_name_is_refused
   premade_connection_splice_is_refused
   premade_connection_urgent_data_is_refused
   premade_connection_uring_send_is_refused
@@ -115,6 +118,7 @@ set(SBPF_NETWORK_ATTACKS
   premade_ipv6_routing_header_is_refused
   premade_listener_reply_is_refused
   premade_mapped_connection_send_is_refused
+  premade_mptcp_connect_to_other_address_is_refused
   premade_netlink_socket_is_refused
   premade_packet_socket_is_refused
   premade_raw_socket_is_refused
@@ -125,6 +129,7 @@ set(SBPF_NETWORK_ATTACKS
   premade_thread_connect_is_refused
   premade_udp_connection_send_is_refused
   premade_udp_sendto_is_refused
+  premade_udp_unspec_sendto_past_connection_is_refused
   premade_unix_dgram_send_is_refused
   premade_unix_stream_write_is_refused
   privileged_port_bind_is_refused
@@ -136,6 +141,7 @@ set(SBPF_NETWORK_ATTACKS
   raw_icmp6_is_refused
   raw_icmp_is_refused
   raw_socket_in_user_namespace_is_refused
+  raw_socket_of_attached_cgroup_is_refused
   real_pin_removal_is_refused
   reuseport_hijack_is_refused
   scm_rights_cgroup_file_is_refused
@@ -219,5 +225,6 @@ set(SBPF_NETWORK_ATTACKS
   uring_unix_connect_is_refused
   uring_worker_connect_is_refused
   vsock_connect_is_refused
+  what_is_own_in_child_cgroup_stays_free
   xdp_socket_is_refused
 )

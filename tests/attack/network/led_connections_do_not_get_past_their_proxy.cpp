@@ -10,6 +10,9 @@ namespace {
 
 constexpr const char* kLed4 =
     "connect: [{address: 127.0.0.1, ports: [{port}], protocol: tcp, via: {address: 127.0.0.1, port: 1}}]";
+// At another address, where nobody listens on the victim's port.
+constexpr const char* kLed4ByAddress =
+    "connect: [{address: 127.0.0.1, ports: [{port}], protocol: tcp, via: {address: 127.0.0.2, port: {port}}}]";
 constexpr const char* kLed6 =
     "connect: [{address: \"::1\", ports: [{port}], protocol: tcp, via: {address: \"::1\", port: 1}}]";
 constexpr const char* kLed6To4 =
@@ -32,6 +35,11 @@ void connect_and_send(const Context& ctx, int family, const Address& to) {
 
 ATTACK(led_tcp4_connect_goes_to_proxy,
        {.victim = Victim::tcp4, .allow = kAllowTcp4, .deny = kLed4, .expected = ECONNREFUSED, .at = "connect"}) {
+  connect_and_send(ctx, AF_INET, v4("127.0.0.1", ctx.port));
+}
+
+ATTACK(led_tcp4_connect_goes_to_address_of_proxy,
+       {.victim = Victim::tcp4, .allow = kAllowTcp4, .deny = kLed4ByAddress, .expected = ECONNREFUSED, .at = "connect"}) {
   connect_and_send(ctx, AF_INET, v4("127.0.0.1", ctx.port));
 }
 

@@ -6,8 +6,7 @@
 
 using namespace attack;
 
-ATTACK(loose_source_route_behind_harmless_ancillary_data_is_refused,
-       {.victim = Victim::wire4, .at = "sendmsg", .may_need_root = true}) {
+static void send_route_behind_harmless_item(Context& ctx) {
   const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
   const Address to = v4("127.0.0.1", ctx.decoy);
   const std::string route = loose_source_route(kWire4);
@@ -27,4 +26,15 @@ ATTACK(loose_source_route_behind_harmless_ancillary_data_is_refused,
   *item = {.cmsg_len = CMSG_LEN(route.size()), .cmsg_level = IPPROTO_IP, .cmsg_type = IP_RETOPTS};
   std::memcpy(CMSG_DATA(item), route.data(), route.size());
   must(sendmsg(fd.get(), &message, 0), "sendmsg");
+}
+
+ATTACK(loose_source_route_behind_harmless_ancillary_data_is_refused,
+       {.victim = Victim::wire4, .at = "sendmsg", .may_need_root = true}) {
+  send_route_behind_harmless_item(ctx);
+}
+
+// Where the policy opens CAP_NET_RAW, which later kernels ask for.
+ATTACK(loose_source_route_behind_harmless_ancillary_data_beside_raw_sockets_is_refused,
+       {.victim = Victim::wire4, .deny = kDenyBesideRaw, .at = "sendmsg", .may_need_root = true}) {
+  send_route_behind_harmless_item(ctx);
 }

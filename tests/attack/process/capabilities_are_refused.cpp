@@ -7,6 +7,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <sys/fanotify.h>
+#include <sys/fsuid.h>
 #include <sys/io.h>
 #include <sys/ioctl.h>
 #include <sys/klog.h>
@@ -249,4 +250,30 @@ PROCESS_ATTACK(hangup_of_terminal_is_refused,
 
 PROCESS_ATTACK(decisions_on_others_opens_are_refused, {.at = "fanotify_init", .allow = kAdmin, .root = true}) {
   const Fd fd(must(fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY), "fanotify_init"));
+}
+
+// access(2) asks with credentials that the kernel lends it, if those of the process are not the same for files.
+PROCESS_ATTACK(look_below_root_of_child_with_lent_credentials_is_refused,
+               {.at = "access",
+                .expected = EACCES,
+                .or_expected = ENOENT,
+                .allow = "kernel: {dangerously_allow_capabilities: [SYS_PTRACE]}",
+                .root = true}) {
+  int ready[2];
+  must(pipe2(ready, O_CLOEXEC), "pipe");
+  const pid_t child = must(fork(), "fork");
+  if (child == 0) {
+    const bool other = setresgid(65534, 65534, 65534) == 0 && setresuid(65534, 65534, 65534) == 0;
+    if (other && write(ready[1], "y", 1) == 1) pause();
+    _exit(1);
+  }
+  close(ready[1]);
+  char yes = 0;
+  const bool other = read(ready[0], &yes, 1) == 1;
+  setfsgid(65534);
+  const int found = access(("/proc/" + std::to_string(child) + "/root/etc/passwd").c_str(), F_OK), error = errno;
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  if (!other) throw Failure{EPERM, "setresuid"};
+  if (found != 0) throw Failure{error, "access"};
 }
