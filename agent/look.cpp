@@ -69,8 +69,10 @@ void look_at_links(const Kernel& kernel, const CgroupLinks& links, const sbpf_sa
   sound.pins.opened_ns = opened_ns;
 }
 
-// `published`: the generation that was published last, read before the policy in force is looked up.
-void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, std::uint32_t published, Sound& sound, std::vector<Lost>& lost) {
+// `ref`: the cgroup's storage, read before the policy in force is looked up.
+void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, const std::optional<sbpf_cgroup_ref>& ref, Sound& sound,
+                    std::vector<Lost>& lost) {
+  const std::uint32_t published = ref ? ref->generation : 0;
   std::uint32_t id = 0;
   if (bpf_map_lookup_elem(kernel.policies(), &cgroup_id, &id) != 0) {
     if (errno != ENOENT) return lost.push_back({"policy", std::string("the policy cannot be looked up: ") + std::strerror(errno), true});
@@ -94,6 +96,8 @@ void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, std::uint32_t
              (id != sound.policy_id && header.generation <= sound.generation && !sound.policy_gone)) {
     lost.push_back({"policy", "generation " + std::to_string(header.generation) + " is in force, after generation " +
                                   std::to_string(std::max(sound.generation, published))});
+  } else if (ref && !is_published(kernel, cgroup_id, *ref, header)) {
+    lost.push_back({"policy", kOtherPolicy});
   } else {
     sound.policy = std::move(map);
     sound.policy_id = id;
@@ -196,7 +200,7 @@ std::vector<Lost> look_at(const Kernel& kernel, const CgroupLinks& links, const 
     sound.ref = *ref;
   else
     lost.push_back({"storage", "the cgroup programs do not know their sandbox", seen_by_error(errno) == Seen::unknown});
-  look_at_policy(kernel, record.cgroup_id, ref ? ref->generation : 0, sound, lost);
+  look_at_policy(kernel, record.cgroup_id, ref, sound, lost);
   sound.record = record;
   return lost;
 }
@@ -219,6 +223,8 @@ Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const So
         return fail("repair", "the cgroup's storage cannot be put back: the ports of its resolver were never seen", "start the sandbox anew");
       sbpf_cgroup_ref ref = sound.ref;
       ref.cgroup_id = id;
+      if (sound.ref.cgroup_id == 0 && sound.policy)  // never seen; the policy was
+        if (auto image = read_policy_map(sound.policy.get())) ref.digest = digest_of(image->header());
       if (bpf_map_update_elem(kernel.cgroup_refs(), &id, &ref, BPF_ANY) != 0)
         return tl::unexpected<Error>(not_repaired("the cgroup's storage", errno));
     } else if (one.what == "policy") {

@@ -51,6 +51,8 @@ class CgroupLinks {
   std::vector<sbpf_cgroup_link> links_;  // by id
 };
 
+inline constexpr char kOtherPolicy[] = "the policy in force was published for this sandbox by none of sbpf's commands";
+
 // Takes those that cannot be told out of a list, and gives them.
 std::vector<Lost> take_unclear(std::vector<Lost>& lost);
 

@@ -212,6 +212,12 @@ Fd inner_map(int outer, std::uint64_t key) {
 
 }  // namespace
 
+std::uint64_t digest_of(const sbpf_policy_header& header) {
+  std::uint64_t digest = 0;
+  std::memcpy(&digest, header.image_sha256, sizeof digest);
+  return digest;
+}
+
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
   Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_policy", sizeof(sbpf_rule_key), sizeof(sbpf_rule),
@@ -224,12 +230,16 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
     return publish_error("the map read back differs from the image", EIO);
   if ((image.header().flags & SBPF_POLICY_PATHS) != 0)
     if (auto marked = mark_filesystem(kernel, cgroup_id); !marked) return marked;
+  // Noted before the flip: whoever looks in between, or after a publisher that died there, finds what was meant to be in force.
+  const sbpf_policy_header header = image.header();
+  (void)change_ref(kernel, cgroup_id, [&](sbpf_cgroup_ref& ref) { ref.next = digest_of(header); });
   const int fd = map.get();
   if (bpf_map_update_elem(kernel.policies(), &cgroup_id, &fd, BPF_ANY) != 0) return publish_error("flip", errno);
   // No program uses the old policy any more: the update waited for them. Noted after the flip: who dies between the two leaves
   // a newer one in force than noted, which is sound. A storage that was tampered with is for the watch to put back.
   (void)change_ref(kernel, cgroup_id, [&](sbpf_cgroup_ref& ref) {
-    ref.generation = std::max(ref.generation, image.header().generation);
+    ref.generation = std::max(ref.generation, header.generation);
+    ref.digest = digest_of(header);
   });
   forget_verdicts(kernel);
   return {};
@@ -246,6 +256,20 @@ std::optional<sbpf_cgroup_ref> read_ref(const Kernel& kernel, std::uint64_t cgro
   errno = ENOENT;  // one of another sandbox is none
   if (ref.cgroup_id != cgroup_id) return std::nullopt;
   return ref;
+}
+
+bool is_published(const Kernel& kernel, std::uint64_t cgroup_id, const sbpf_cgroup_ref& before, const sbpf_policy_header& header) {
+  const std::uint64_t digest = digest_of(header);
+  if (header.generation >= before.generation &&
+      (digest == before.digest || (digest == before.next && header.generation > before.generation)))
+    return true;
+  const auto now = read_ref(kernel, cgroup_id);
+  return now && std::memcmp(&*now, &before, sizeof before) != 0;
+}
+
+std::uint32_t policy_map_id(const Kernel& kernel, std::uint64_t cgroup_id) {
+  std::uint32_t id = 0;
+  return bpf_map_lookup_elem(kernel.policies(), &cgroup_id, &id) == 0 ? id : 0;
 }
 
 Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id) {
@@ -283,7 +307,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
     // From the first link on, sockets of the cgroup are denied everything until its storage names a policy.
     if (auto r = attach_links(kernel, cgroup, flags, links); !r) return r;
     if (auto r = make_ring(kernel, id); !r) return r;
-    sbpf_cgroup_ref ref{id, 0, 0, record_flag(image), image.header().generation, 0};
+    sbpf_cgroup_ref ref{id, 0, 0, record_flag(image), image.header().generation, 0, digest_of(image.header()), 0};
     if (spec.names != nullptr) {
       const int opened = spec.names->opened.get();
       if (opened >= 0 && bpf_map_update_elem(kernel.names(), &id, &opened, BPF_ANY) != 0)

@@ -51,6 +51,16 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
 // force by then.
 std::optional<sbpf_cgroup_ref> read_ref(const Kernel& kernel, std::uint64_t cgroup_id);
 
+// The beginning of the hash of a policy's contents, by which the sandbox's storage names it.
+std::uint64_t digest_of(const sbpf_policy_header& header);
+
+// Is a policy with this header one that sbpf published for the sandbox? `before`: its storage, read before the policy was. Also
+// where the storage has changed since: then another one is being published, and the next look tells.
+bool is_published(const Kernel& kernel, std::uint64_t cgroup_id, const sbpf_cgroup_ref& before, const sbpf_policy_header& header);
+
+// The number of the map of the policy in force; 0: none, or it cannot be told.
+std::uint32_t policy_map_id(const Kernel& kernel, std::uint64_t cgroup_id);
+
 // Begins or ends the recording of flows, as the policy says: after it was published. Errors: "publish_failed".
 Result<void> set_recording(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
 

@@ -83,6 +83,7 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
   ring_ = open_ring(kernel, record.cgroup_id);
   learn(verified);
   if (auto later = later_programs(kernel, cgroup.fd())) later_ = std::move(*later);
+  policy_id_ = policy_map_id(kernel, cgroup.id());
 }
 
 bool Supervisor::has_new_later() {
@@ -134,6 +135,19 @@ void Supervisor::note_unclear(const std::string& why) {
                       " stands: " + why + "; nothing is taken for lost meanwhile");
 }
 
+// Read whole when its map is another one, or another generation is noted: a map's contents are frozen.
+bool Supervisor::has_other_policy(const HostProbe& host) {
+  const std::uint32_t id = policy_map_id(kernel_, record_.cgroup_id);
+  const auto ref = read_ref(kernel_, record_.cgroup_id);
+  if (id != 0 && id == policy_id_ && (!ref || ref->generation == generation_)) return false;
+  const Status status = read_status(kernel_, record_, false, host);
+  const auto policy = std::ranges::find(status.degraded, "policy", &Degradation::what);
+  if (policy != status.degraded.end()) return policy->effective != "not known";
+  policy_id_ = id;
+  learn(status);
+  return false;
+}
+
 void Supervisor::watch() {
   std::uint64_t ticks = 0;
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
@@ -141,7 +155,7 @@ void Supervisor::watch() {
   const HostProbe host = probe_host(kernel_, sentinel_, kSentinelPatience);
   std::string unclear;
   Seen seen = all_attached(kernel_, record_, unclear);
-  if (!host.lost.empty() || has_new_later()) seen = Seen::absent;
+  if (!host.lost.empty() || has_new_later() || has_other_policy(host)) seen = Seen::absent;
   if (unclear.empty() && !host.unknown.empty()) unclear = host.unknown.front().reason;
   note_unclear(seen == Seen::absent ? "" : unclear);
   const bool attached = seen != Seen::absent;
@@ -150,8 +164,6 @@ void Supervisor::watch() {
     return;
   }
   if (auto now = find_record(kernel_, record_.cgroup_id)) record_ = *now;
-  if (const auto ref = read_ref(kernel_, record_.cgroup_id); ref && ref->generation != generation_)
-    learn(read_status(kernel_, record_, false, host));
   // Each is answered once; a loss that was mended and comes back is answered again.
   const bool loss = (!attached && !lost_) || record_.moved_out != moved_out_;
   if (seen != Seen::unknown) lost_ = !attached;

@@ -91,11 +91,13 @@ class Supervisor {
   const ResolverProcess* resolver_ = nullptr;
   // Did programs come that run after ours, since the sandbox began?
   bool has_new_later();
+  bool has_other_policy(const HostProbe& host);
   std::vector<Later> later_;  // those of its beginning
   bool lost_ = false;
   int unclear_passes_ = 0;
   std::uint64_t moved_out_ = 0;
   std::uint32_t generation_ = 0;  // of the policy that said these
+  std::uint32_t policy_id_ = 0;   // of its map
   policy::Mode mode_ = policy::Mode::enforce;
   policy::OnLoss on_loss_ = policy::OnLoss::freeze;
 };

@@ -80,7 +80,8 @@ void add_strays(Status& status, const Kernel& kernel, const sbpf_sandbox& record
 
 // Is the policy that the kernel has the one that was published, of this generation at least: complete, frozen contents under
 // their own hash?
-Seen read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& record, std::uint32_t published, policy::Image& image) {
+Seen read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& record, const std::optional<sbpf_cgroup_ref>& ref,
+                      policy::Image& image) {
   auto read = read_policy(kernel, record.cgroup_id);
   if (!read && seen_by_error(read.error().sys_errno) == Seen::unknown) {
     add_degradation(status, "policy", "published", "not known", cannot_tell("the policy cannot be read", read.error().sys_errno));
@@ -118,9 +119,13 @@ Seen read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& 
     add_degradation(status, "policy", "as published", "changed", "the kernel's policy map does not have its own hash");
     return Seen::absent;
   }
-  if (header.generation < published) {
-    add_degradation(status, "policy", "generation " + std::to_string(published), "generation " + std::to_string(header.generation),
+  if (ref && header.generation < ref->generation) {
+    add_degradation(status, "policy", "generation " + std::to_string(ref->generation), "generation " + std::to_string(header.generation),
                     "an older policy is in force than was published last");
+    return Seen::absent;
+  }
+  if (ref && !is_published(kernel, record.cgroup_id, *ref, header)) {
+    add_degradation(status, "policy", "as published", "another one", kOtherPolicy);
     return Seen::absent;
   }
   return Seen::there;
@@ -237,7 +242,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
     part(seen_by_error(errno), "storage", "set", "not set", "the cgroup programs do not know their sandbox",
          cannot_tell("the cgroup's storage cannot be read", errno));
   policy::Image image;
-  const Seen policy = read_policy_into(status, kernel, record, ref ? ref->generation : 0, image);
+  const Seen policy = read_policy_into(status, kernel, record, ref, image);
   const bool have_policy = policy == Seen::there;
   sound = sound && policy != Seen::absent;
   auto cgroup = Cgroup::open_by_id(record.cgroup_id);

@@ -337,9 +337,11 @@ struct sbpf_cgroup_ref {
 	__u32 flags; /* SBPF_REF_RECORD: its policy has flows recorded */
 	__u32 generation; /* of the policy that was published last: an older one in force was put there by others */
 	__u32 pad;
+	__u64 digest; /* the first bytes of that policy's image_sha256 */
+	__u64 next;   /* of the one that is published next: noted before it is in force */
 };
 #define SBPF_REF_RECORD 1u
-SBPF_ASSERT(sizeof(struct sbpf_cgroup_ref) == 24);
+SBPF_ASSERT(sizeof(struct sbpf_cgroup_ref) == 40);
 
 /* Gate, in the BPF object's .bss: read first by every LSM program. */
 struct sbpf_gate {

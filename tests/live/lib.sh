@@ -117,6 +117,12 @@ started() {
 }
 
 # hex NUMBER: its eight bytes, as bpftool takes them
+# policy_map CGROUP_ID: the number of the map of the policy in force
+policy_map() {
+  bpftool -j map lookup pinned "$pins/maps/policies" key $(hex "$1") | python3 -ISc 'import json, sys
+value = json.load(sys.stdin)["value"]
+print(int.from_bytes(bytes(int(b, 16) for b in value), "little") if isinstance(value, list) else value)'
+}
 hex() { printf '%016x' "$1" | sed 's/../& /g' | awk '{ for (i = 8; i > 0; i--) printf "0x%s ", $i }'; }
 json() { python3 -ISc 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
 

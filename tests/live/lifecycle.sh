@@ -80,7 +80,12 @@ P
   sbpf status "loss-$action" >/dev/null; is "AB-2/$action/active-before" 0 $?
   started "unsaid-$action" --policy "$p" -- sleep 1000 2>"$tmp/unsaid-$action.err"
   watching[unsaid-$action]=$started
+  started "other-$action" --policy "$p" -- sleep 1000 2>"$tmp/other-$action.err"
+  watching[other-$action]=$started
 done
+open=$(policy open <<<$'version: 1\nname: open\nnetwork: {dangerously_allow_all: true}')
+started open -q --policy "$open" -- sleep 1000
+watching[open]=$started
 started each -q --policy no-network -- sleep 1000
 watching[each]=$started
 sbpf break-glass --reason "AB-2" --for 30m 2>/dev/null
@@ -114,12 +119,32 @@ for action in freeze kill alert; do
   case $action in
     freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/unsaid-freeze/cgroup.events" ;;
     kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null" ;;
-    alert) within 10 grep -qi connect4 "$tmp/unsaid-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/unsaid-alert/cgroup.events" ;;
+    alert) within 10 grep -qiE 'connect4|policy' "$tmp/unsaid-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/unsaid-alert/cgroup.events" ;;
   esac
   is "AB-2/$action/without-its-policy" 0 $?
   sbpf kill "unsaid-$action" >/dev/null 2>&1
   wait $supervisor 2>/dev/null
 done
+# The policy of another sandbox, whole and under its own hash, in the place of its own.
+open_map=$(policy_map "$(sbpf status open --json | json 'd["cgroup_id"]')")
+for action in freeze kill alert; do
+  supervisor=${watching[other-$action]}
+  cg=$(sbpf status "other-$action" --json | json 'd["cgroup_id"]')
+  mark
+  bpftool map update pinned "$pins/maps/policies" key $(hex "$cg") value id "$open_map"; is "AB-2/$action/other-policy/control" "$open_map" "$(policy_map "$cg")"
+  case $action in
+    freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/other-freeze/cgroup.events" ;;
+    kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null" ;;
+    alert) within 10 grep -q 'by none of sbpf' "$tmp/other-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/other-alert/cgroup.events" ;;
+  esac
+  is "AB-2/$action/other-policy" 0 $?
+  in_time "AB-2/$action/other-policy"
+  if [[ $action != kill ]]; then is "AB-2/$action/other-policy/status" "inactive policy" "$(sbpf status "other-$action" --json | json 'd["isolation"] + " " + " ".join(x["what"] for x in d["degraded"] if x["what"] != "break-glass")')"; fi
+  sbpf kill "other-$action" >/dev/null 2>&1
+  wait $supervisor 2>/dev/null
+done
+sbpf kill open >/dev/null 2>&1
+wait ${watching[open]} 2>/dev/null
 # Every link of the sandbox in turn, and every LSM pin in turn.
 cg=$(sbpf status each --json | json 'd["cgroup_id"]')
 for hook in inet6_connect:connect6 udp4_sendmsg:sendmsg4 udp6_sendmsg:sendmsg6 inet4_bind:bind4 inet6_bind:bind6 inet_sock_create:sock_create; do

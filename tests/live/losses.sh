@@ -109,9 +109,7 @@ sbpf kill donor 2>/dev/null
 manner=edited
 open_glass
 generation=$(sbpf status box --json | jq .policy.generation)
-id=$(bpftool -j map lookup pinned $pins/maps/policies key $key | python3 -ISc 'import json, sys
-value = json.load(sys.stdin)["value"]
-print(int.from_bytes(bytes(int(b, 16) for b in value), "little") if isinstance(value, list) else value)')
+id=$(policy_map "$(sbpf status box --json | jq .cgroup_id)")
 rule=$(bpftool -j map dump id "$id" | python3 -ISc 'import json, sys; print(*json.load(sys.stdin)[0]["key"])')
 # A published policy takes no change, whoever makes it.
 is edited/rules/refused 1 "$(bpftool map delete id "$id" key $rule >/dev/null 2>&1; [[ $? != 0 ]] && echo 1)"
@@ -119,8 +117,13 @@ is edited/rules/as-before "$generation" "$(sbpf status box --json | jq .policy.g
 taken policy bpftool map delete pinned $pins/maps/policies key $key
 stands edited/policy
 put_back
+# That of another sandbox, whole and under its own hash.
 open_glass
-taken storage bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -24)
+taken policy bpftool map update pinned $pins/maps/policies key $key value id "$(policy_map "$(sbpf status by --json | jq .cgroup_id)")"
+stands edited/other-policy
+put_back
+open_glass
+taken storage bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -40)
 stands edited/storage
 # A canary fails while this is missing. That is no other loss, and not what is said once it is back.
 exec {host_lock}>/run/sbpf.lock

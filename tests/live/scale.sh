@@ -108,7 +108,7 @@ echo "# canaries in $(jq -c 'select(.pass)' "$out" | wc -l) passes: $(jq -r 'sel
 # ---- one is tampered with ----
 victim=c$((n / 2))
 sbpf break-glass --reason scale --for 30m 2>/dev/null
-bpftool map update pinned $pins/maps/cgroup_refs key $(hex "$(sbpf status "$victim" --json | jq .cgroup_id)") value $(yes 0 | head -24)
+bpftool map update pinned $pins/maps/cgroup_refs key $(hex "$(sbpf status "$victim" --json | jq .cgroup_id)") value $(yes 0 | head -40)
 lost() { grep -q "\"loss\":{\"sandbox\":\"$victim\"" "$out"; }
 within 30 lost; is tampered/found 0 $?
 is tampered/named '["storage"]' "$(jq -c 'select(.loss) | .loss.hooks' "$out")"

@@ -112,7 +112,7 @@ for name in att box; do
   manner $name connect4 replaced replace $name connect4
   manner $name sock_create pin-removed rm "$(pin $name sock_create)"
   manner $name policy policy-deleted bpftool map delete pinned $pins/maps/policies key $key
-  manner $name storage storage-edited bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -24)
+  manner $name storage storage-edited bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -40)
 done
 key=$(hex "$(id_of att)")
 open_glass

@@ -81,7 +81,8 @@ TEST_F(AbiLayout, sandbox) {
           OFFSET(sbpf_sandbox, lost_rate), OFFSET(sbpf_sandbox, events), OFFSET(sbpf_sandbox, moved_out), OFFSET(sbpf_sandbox, denied)});
   expect("sbpf_cgroup_ref", sizeof(sbpf_cgroup_ref),
          {OFFSET(sbpf_cgroup_ref, cgroup_id), OFFSET(sbpf_cgroup_ref, dns4_be), OFFSET(sbpf_cgroup_ref, dns6_be),
-          OFFSET(sbpf_cgroup_ref, flags), OFFSET(sbpf_cgroup_ref, generation)});
+          OFFSET(sbpf_cgroup_ref, flags), OFFSET(sbpf_cgroup_ref, generation), OFFSET(sbpf_cgroup_ref, digest),
+          OFFSET(sbpf_cgroup_ref, next)});
   expect("sbpf_opened", sizeof(sbpf_opened),
          {OFFSET(sbpf_opened, until_ns), OFFSET(sbpf_opened, last_ns), OFFSET(sbpf_opened, names), OFFSET(sbpf_opened, also), OFFSET(sbpf_opened, rule)});
   expect("sbpf_announcement", sizeof(sbpf_announcement),
