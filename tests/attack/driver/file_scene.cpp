@@ -122,17 +122,16 @@ class Files : public VictimState {
   Seen look(const Outcome& outcome, milliseconds patience) override {
     const auto deadline = std::chrono::steady_clock::now() + patience;
     // As the host has it, and as the attacker does: mounts in a sandbox are the sandbox's own.
-    const std::string attacker_root = "/proc/" + std::to_string(outcome.pid) + "/root";
     FileScene inside = scene_;
-    inside.root = attacker_root + scene_.root;
-    const auto attacker_lives = [&] { return outcome.pid > 0 && access(attacker_root.c_str(), F_OK) == 0; };
+    inside.root = "/proc/" + std::to_string(outcome.pid) + "/root" + scene_.root;
+    const auto attacker_sees_it = [&] { return outcome.pid > 0 && access(inside.root.c_str(), F_OK) == 0; };
     do {
       if (outcome.loot.find(scene_.secret) != std::string::npos) details_ = "the secret was read";
       if (details_.empty()) details_ = harm_in(scene_);
-      if (details_.empty() && attacker_lives()) {
+      if (details_.empty() && attacker_sees_it()) {
         details_ = harm_in(inside);
         // An attacker that ends meanwhile takes its mounts along: what is missing then was not removed.
-        if (!attacker_lives()) details_.clear();
+        if (!attacker_sees_it()) details_.clear();
       }
       if (!details_.empty()) return Seen::harm;
       usleep(20000);
