@@ -104,6 +104,7 @@ class Watch {
   CanaryChild canary_;
   std::string complaint_;  // told already
   std::uint64_t passes_ = 0;
+  std::int64_t first_pass_ = 0;  // how long it took
   std::int64_t late_told_at_ = 0;
 };
 
