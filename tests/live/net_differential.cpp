@@ -263,8 +263,9 @@ void judge(Outcome& outcome, std::uint64_t seed, const net_model::Policy& policy
   if (done) outcome.allowed[call]++;
   switch (verdict(policy, step, slot)) {
     case Verdict::refuse:
-      // Something else may be wrong with it, and be found first; these are found after the hooks.
-      if (done || error == ECONNREFUSED || error == ENETUNREACH) outcome.disagree(seed, said + ", the model refuses");
+      // Something else may be wrong with it, and be found first; these are found after the hooks. (A socket that is bound to an
+      // IPv6 address finds no way to IPv4 before them.)
+      if (done || error == ECONNREFUSED || (error == ENETUNREACH && !slot.bound)) outcome.disagree(seed, said + ", the model refuses");
       break;
     case Verdict::allow:
       if (error == EPERM || error == 255) outcome.disagree(seed, said + ", the model allows");

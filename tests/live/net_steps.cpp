@@ -173,6 +173,9 @@ bool is_wildcard(const Address& address) {
 Verdict verdict(const Policy& policy, const Step& step, const Slot& slot) {
   // To a connection that is there already, or is being made, neither goes anywhere else, whatever address they name.
   if (slot.tcp && slot.connected && (step.call == Call::connect || step.call == Call::fast_open)) return Verdict::either;
+  // The kernel puts a loopback address, of IPv4 or IPv6 as the socket is connected, in the place of the wildcard before it asks.
+  const bool sends = step.call == Call::sendto || step.call == Call::sendmsg || step.call == Call::sendmmsg || step.call == Call::fast_open;
+  if (sends && slot.connected && is_wildcard(step.to.address)) return Verdict::either;
   if (must_be_refused(policy, step, slot)) return Verdict::refuse;
   // A misfit may be refused for what it is. What is sent on a socket that was connected to the wildcard is judged by the address
   // that the kernel made of it.

@@ -64,6 +64,7 @@ struct Slot {
   bool tcp = false, v6 = false;
   bool connected = false;    // perhaps
   bool to_wildcard = false;  // which the kernel takes for loopback
+  bool bound = false;        // perhaps
 };
 
 class Slots {
@@ -72,6 +73,7 @@ class Slots {
   void after(const Step& step) {
     Slot& slot = slots_[step.slot];
     if (step.call == Call::open) slot = {step.tcp, step.v6};
+    slot.bound = slot.bound || step.call == Call::bind;
     if (step.call != Call::connect && step.call != Call::fast_open) return;
     slot.connected = true;
     slot.to_wildcard = slot.to_wildcard || is_wildcard(step.to.address);
