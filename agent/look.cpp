@@ -157,10 +157,14 @@ std::vector<Lost> take_unclear(std::vector<Lost>& lost) {
   return unclear;
 }
 
+bool knows_root(const Kernel& kernel, std::uint64_t root) {
+  const sbpf_gate& gate = kernel.globals().gate;
+  return gate.root_id == root && gate.root_level == kRootLevel;
+}
+
 bool knows_root(const Kernel& kernel) {
   const auto root = root_cgroup_id();
-  const sbpf_gate& gate = kernel.globals().gate;
-  return !root || (gate.root_id == *root && gate.root_level == kRootLevel);
+  return !root || knows_root(kernel, *root);
 }
 
 std::vector<Lost> look_at_host(const Kernel& kernel) {
@@ -173,7 +177,7 @@ std::vector<Lost> look_at_host(const Kernel& kernel) {
   if (!unclear.empty()) lost.push_back({"pins", unclear, true});
   // Looked up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
   const auto root = root_cgroup_id();
-  if (!knows_root(kernel))
+  if (root && !knows_root(kernel, *root))
     lost.push_back({"gate", "sbpf's root cgroup is not the one that the programs know"});
   if (!root && !is_gone(root.error())) lost.push_back({"gate", root.error().message, true});
   return lost;

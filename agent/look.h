@@ -56,7 +56,9 @@ inline constexpr char kOtherPolicy[] = "the policy in force was published for th
 // Takes those that cannot be told out of a list, and gives them.
 std::vector<Lost> take_unclear(std::vector<Lost>& lost);
 
-// Is the cgroup that the programs take for sbpf's root the one that is there? Also where that cannot be told.
+// Do the programs take the cgroup of this id for sbpf's root? `knows_root(kernel)`: the one that is there; also where that cannot
+// be told.
+bool knows_root(const Kernel& kernel, std::uint64_t root);
 bool knows_root(const Kernel& kernel);
 
 // What every sandbox of the host lacks: LSM list, links and pins. Needs no lock.

@@ -58,7 +58,6 @@ HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_s
   return status;
 }
 
-constexpr std::uint32_t kRootLevel = 1;  // of sbpf's root cgroup: right beneath the mount
 constexpr const char* kLsmUnclear = "/sys/kernel/security/lsm cannot be read: mount securityfs there, or raise the limit of descriptors";
 
 HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
@@ -134,10 +133,9 @@ Seen read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& 
 // `unclear` receives why it cannot be told.
 Seen gate_seen(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear) {
   const auto seen = [](bool there) { return there ? Seen::there : Seen::absent; };
-  const sbpf_gate& gate = kernel.globals().gate;
-  if (record.flags & SBPF_SANDBOX_ATTACHED) return seen((gate.other_levels >> record.level & 1) != 0);
+  if (record.flags & SBPF_SANDBOX_ATTACHED) return seen((kernel.globals().gate.other_levels >> record.level & 1) != 0);
   auto root = root_cgroup_id();
-  if (root) return seen(gate.root_id == *root && gate.root_level == kRootLevel);
+  if (root) return seen(knows_root(kernel, *root));
   if (is_gone(root.error())) return Seen::absent;
   unclear = root.error().message + " (" + root.error().hint + ")";
   return Seen::unknown;
