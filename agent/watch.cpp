@@ -263,10 +263,11 @@ void Watch::read_canary() {
 
 void Watch::tell_late(std::int64_t after) {
   // The first reads all sandboxes whole, and keeps the second waiting.
-  const std::uint64_t number = passes_++;
-  if (number == 0) first_pass_ = after;
-  if (number == 1) after -= first_pass_;
-  if (number == 0) return;
+  if (!first_pass_) {
+    first_pass_ = after;
+    return;
+  }
+  after -= std::exchange(*first_pass_, 0);
   if (after <= kInTime || (late_told_at_ != 0 && now_ns() - late_told_at_ < kTellLate)) return;
   late_told_at_ = now_ns();
   sink_.error({"late", "the watch is late: a pass ended " + std::to_string(after / 1'000'000) + " ms after it was due, and a loss is answered as late",

@@ -103,8 +103,7 @@ class Watch {
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;
   std::string complaint_;  // told already
-  std::uint64_t passes_ = 0;
-  std::int64_t first_pass_ = 0;  // how long it took
+  std::optional<std::int64_t> first_pass_;  // how long it took; 0 once the second has waited for it
   std::int64_t late_told_at_ = 0;
 };
 
