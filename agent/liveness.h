@@ -60,7 +60,8 @@ class Sentinel {
 
   // Starts one, and waits for its answer for so long. One that did not answer by then is asked again at the next call; it is
   // ended after 10 s. None is started if that of another supervisor or of the watch has called the hooks since the last look:
-  // on a host with many sandboxes one sentinel serves them all. Where it cannot be told, the answer of the last 5 s stands; without one it is `unknown` with the reason.
+  // on a host with many sandboxes one sentinel serves them all. Where it cannot be told, the answer of the last 5 s stands;
+  // without one it is `unknown` with the reason.
   Liveness look(const Kernel& kernel, std::chrono::milliseconds patience);
 
  private:
