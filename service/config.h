@@ -17,7 +17,7 @@ enum class LogLevel { debug, info, warning, error };
 
 struct Limits {
   std::size_t connections = 32;         // at once, event streams included; root has as many of its own
-  std::size_t connections_per_user = 8;  // of them, of one who is not root
+  std::size_t connections_per_user = 8;  // each user but root may hold so many of them
   std::size_t body_bytes = 256 * 1024;  // of a request
   std::chrono::seconds receive{10};     // for a request to arrive, and for the client to take what is written
   std::chrono::seconds request{60};     // for `sbpf` to carry a request out
