@@ -77,6 +77,10 @@ class Supervisor {
   void answer_loss(const HostProbe& host);
   // Keeps what a whole policy says of that: one that is missing, or was put in by others, says nothing.
   void learn(const Status& status);
+  // Did programs come that run after ours, since the sandbox began?
+  bool has_new_later();
+  // Is a policy in force that sbpf did not publish for the sandbox?
+  bool has_other_policy(const HostProbe& host);
   void drain_events(RunResult& result);
 
   Kernel& kernel_;  // opened anew after an upgrade
@@ -89,9 +93,6 @@ class Supervisor {
   Fd ring_, mountinfo_;
   std::function<void()> mounts_changed_;
   const ResolverProcess* resolver_ = nullptr;
-  // Did programs come that run after ours, since the sandbox began?
-  bool has_new_later();
-  bool has_other_policy(const HostProbe& host);
   std::vector<Later> later_;  // those of its beginning
   bool lost_ = false;
   int unclear_passes_ = 0;
