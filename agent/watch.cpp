@@ -100,19 +100,6 @@ bool Watch::may_open_pins() const {
   return pin || errno != EPERM;
 }
 
-// Of the host's gate those of `attach` use another part, which look_at() looks at.
-namespace {
-bool concerns(const Lost& one, const sbpf_sandbox& record) { return one.what != "gate" || (record.flags & SBPF_SANDBOX_ATTACHED) == 0; }
-
-// What a canary found while a part was missing that it needs: another one follows when that is back. Until then, in a frozen
-// sandbox for as long as it is frozen, this one would have it that things are not in order.
-bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
-  return std::ranges::any_of(missing, [&](const Lost& one) {
-    return one.what == found.what || one.what == "liveness" || one.what == "policy" || one.what == "storage" || one.what == "gate";
-  });
-}
-}  // namespace
-
 // False: the sandbox is over, or not there yet.
 bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const std::int64_t now = now_ns();
@@ -207,58 +194,6 @@ void Watch::look_at_all(bool none) {
   host_.insert(host_.end(), probe_.lost.begin(), probe_.lost.end());
   for (const Lost& one : probe_.unknown)
     complain({"liveness", one.reason, "it is asked again at each pass; links and programs are read back meanwhile", 0, "", true});
-}
-
-void Watch::start_canary() {
-  if (canary_.running() || !kernel_) return;
-  Entry* due = nullptr;
-  std::uint64_t id = 0;
-  const std::int64_t now = now_ns();
-  for (auto& [cgroup_id, entry] : entries_)
-    if (entry.canary_due <= now && !entry.status.frozen && (due == nullptr || entry.canary_due < due->canary_due)) {
-      due = &entry;
-      id = cgroup_id;
-    }
-  if (due == nullptr) return;
-  due->canary_due = now + kCanaryPeriod;
-  if (auto started = canary_.start(*kernel_, id); !started) complain(started.error());
-}
-
-void Watch::read_canary() {
-  auto answer = canary_.answer();
-  if (!answer) return;
-  const auto found = entries_.find(answer->cgroup_id);
-  if (found == entries_.end()) return;
-  Entry& entry = found->second;
-  if (answer->kind == CanaryAnswer::Kind::not_run) {
-    entry.no_canary = answer->why;
-    if (!answer->why.empty())
-      complain({"canary", "no canary of sandbox " + entry.status.sandbox + ": " + answer->why,
-                "it is tried again in a minute; the hooks are read back meanwhile", 0, "", true});
-    return;
-  }
-  // It began when not all was back yet: that was answered, and this is not how things are now.
-  if (static_cast<std::int64_t>(answer->started_ns) < entry.restored_at) {
-    entry.canary_due = now_ns();
-    return;
-  }
-  if (!answer->lost.empty()) {
-    std::vector<Lost> missing = look_at(*kernel_, CgroupLinks(), entry.sound.record, entry.sound);
-    (void)take_unclear(missing);
-    for (const Lost& one : look_at_host(*kernel_))
-      if (!one.unclear && concerns(one, entry.sound.record)) missing.push_back(one);
-    missing.insert(missing.end(), entry.lost.begin(), entry.lost.end());  // put back since the canary, maybe, and not told yet
-    // What a canary before it had found without such a reason stands until one denies it.
-    std::erase_if(answer->lost, [&](const Lost& one) { return follows_from(one, missing) && !names(entry.canary_lost, one.what); });
-  }
-  entry.canary_lost = answer->lost;
-  if (answer->kind == CanaryAnswer::Kind::lost) {
-    entry.canary_due = now_ns() + 5 * kSecond;
-    return;  // answered by the pass, which comes at once
-  }
-  entry.canary_at = day_ns();
-  entry.proven_at = now_ns();
-  if (!entry.first) tell(entry);
 }
 
 void Watch::tell_late(std::int64_t after) {

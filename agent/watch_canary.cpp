@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -15,6 +16,7 @@
 
 #include "agent/supervise.h"
 #include "agent/verify.h"
+#include "agent/watch_state.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -44,6 +46,15 @@ std::string canary_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
     if (lines.empty()) return "denied\n";
   }
   return lines;
+}
+
+// What a canary found while a part was missing that it needs: another one follows when that is back. Until then, in a frozen
+// sandbox for as long as it is frozen, this one would have it that things are not in order.
+bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
+  static constexpr std::array kNeeded = {"liveness", "overruled", "later", "policy", "storage", "gate"};
+  return std::ranges::any_of(missing, [&](const Lost& one) {
+    return one.what == found.what || std::ranges::find(kNeeded, one.what) != kNeeded.end();
+  });
 }
 
 }  // namespace
@@ -115,6 +126,69 @@ std::optional<CanaryAnswer> CanaryChild::answer() {
   }
   end();
   return answer;
+}
+
+// What is missing besides what a canary found. The programs may have stopped since the last pass, which would have told it; and
+// what that pass found may have been put back since the canary, and not told yet.
+std::vector<Lost> Watch::missing_now(Entry& entry) {
+  std::vector<Lost> missing = look_at(*kernel_, CgroupLinks(), entry.sound.record, entry.sound);
+  (void)take_unclear(missing);
+  for (const Lost& one : look_at_host(*kernel_))
+    if (!one.unclear && concerns(one, entry.sound.record)) missing.push_back(one);
+  Sentinel own;  // whoever else has called the hooks since the last pass
+  const HostProbe host = probe_host(*kernel_, own, kSentinelPatience);
+  missing.insert(missing.end(), host.lost.begin(), host.lost.end());
+  look_at_later(entry, missing);
+  missing.insert(missing.end(), entry.lost.begin(), entry.lost.end());
+  return missing;
+}
+
+void Watch::start_canary() {
+  if (canary_.running() || !kernel_) return;
+  Entry* due = nullptr;
+  std::uint64_t id = 0;
+  const std::int64_t now = now_ns();
+  for (auto& [cgroup_id, entry] : entries_)
+    if (entry.canary_due <= now && !entry.status.frozen && (due == nullptr || entry.canary_due < due->canary_due)) {
+      due = &entry;
+      id = cgroup_id;
+    }
+  if (due == nullptr) return;
+  due->canary_due = now + kCanaryPeriod;
+  if (auto started = canary_.start(*kernel_, id); !started) complain(started.error());
+}
+
+void Watch::read_canary() {
+  auto answer = canary_.answer();
+  if (!answer) return;
+  const auto found = entries_.find(answer->cgroup_id);
+  if (found == entries_.end()) return;
+  Entry& entry = found->second;
+  if (answer->kind == CanaryAnswer::Kind::not_run) {
+    entry.no_canary = answer->why;
+    if (!answer->why.empty())
+      complain({"canary", "no canary of sandbox " + entry.status.sandbox + ": " + answer->why,
+                "it is tried again in a minute; the hooks are read back meanwhile", 0, "", true});
+    return;
+  }
+  // It began when not all was back yet: that was answered, and this is not how things are now.
+  if (static_cast<std::int64_t>(answer->started_ns) < entry.restored_at) {
+    entry.canary_due = now_ns();
+    return;
+  }
+  if (!answer->lost.empty()) {
+    const std::vector<Lost> missing = missing_now(entry);
+    // What a canary before it had found without such a reason stands until one denies it.
+    std::erase_if(answer->lost, [&](const Lost& one) { return follows_from(one, missing) && !names(entry.canary_lost, one.what); });
+  }
+  entry.canary_lost = answer->lost;
+  if (answer->kind == CanaryAnswer::Kind::lost) {
+    entry.canary_due = now_ns() + 5 * kSecond;
+    return;  // answered by the pass, which comes at once
+  }
+  entry.canary_at = day_ns();
+  entry.proven_at = now_ns();
+  if (!entry.first) tell(entry);
 }
 
 }  // namespace sbpf::agent

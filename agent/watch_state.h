@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside `sbpf watch`: what it remembers, and a pass over it. watch.cpp looks, watch_answer.cpp answers and repairs.
+// Inside `sbpf watch`: what it remembers, and a pass over it. watch.cpp looks, watch_canary.cpp proves, watch_answer.cpp answers and
+// repairs.
 #pragma once
 
 #include <cstdint>
@@ -33,6 +34,12 @@ inline std::int64_t now_ns() { return static_cast<std::int64_t>(boottime_ns()); 
 
 // Is this among what is lost?
 bool names(const std::vector<Lost>& lost, const std::string& what);
+
+// Does the loss of a part of the host concern this sandbox? Of the host's gate those of `attach` use another part, which
+// look_at() looks at.
+inline bool concerns(const Lost& one, const sbpf_sandbox& record) {
+  return one.what != "gate" || (record.flags & SBPF_SANDBOX_ATTACHED) == 0;
+}
 
 // One sandbox.
 struct Entry {
@@ -75,6 +82,7 @@ class Watch {
   void look_at_all(bool none);
   void forget(std::uint64_t cgroup_id);
   bool look(const sbpf_sandbox& record, Entry& entry);
+  std::vector<Lost> missing_now(Entry& entry);
   // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
   std::optional<std::vector<Lost>> confirmed(const sbpf_sandbox& record, Entry& entry);
   bool is_record_lost(std::uint64_t id, const Entry& entry) const;

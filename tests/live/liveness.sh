@@ -12,6 +12,8 @@ why() { sbpf status "$1" --json 2>/dev/null | jq -r '[.degraded[] | .what + ": "
 frozen() { grep -q 'frozen 1' "$1/cgroup.events"; }
 thaw() { echo 0 >"$1/cgroup.freeze"; within 10 grep -q 'frozen 0' "$1/cgroup.events"; }
 losses() { grep -c "\"loss\":{\"sandbox\":\"$1\"" "$out"; }
+restored() { grep -c "\"restored\":{\"sandbox\":\"$1\"" "$out"; }
+no_canary() { ! pgrep -P $watch >/dev/null; }
 last() { jq -c "select(.$1.sandbox == \"$2\") | .$1" "$out" | tail -1; }
 more() { (($(losses "$1") > $2)); }
 # foreign NAME WANTED COMMAND…: runs it in the background until `gone`; its errno must be the one that is wanted
@@ -30,7 +32,9 @@ name: guarded
 on_loss: freeze
 P
 started box --policy "$tmp/guarded.yaml" -- sleep infinity </dev/null >/dev/null 2>"$tmp/box.err"; is start/run 0 $?
+echo +cpu >"$cgroots/cgroup.subtree_control"
 mkdir -p "$runtime/by"
+echo +cpu >"$runtime/cgroup.subtree_control"
 sh -c "echo \$\$ >$runtime/by/cgroup.procs; exec sleep infinity" & sleeper=$!
 within 20 grep -q 'populated 1' "$runtime/by/cgroup.events"
 sbpf attach --cgroup "$runtime/by" --name by --policy "$tmp/guarded.yaml" >/dev/null; is start/attach 0 $?
@@ -66,6 +70,30 @@ echo 1 >$switch
 within 10 grep -q '"restored":{"sandbox":"by"' "$out"; is switch/restored 0 $?
 is switch/on/status "active active" "$(isolation box) $(isolation by)"
 is switch/on/stays-frozen "0 0" "$(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
+
+# ---- off again while the canary runs that follows on `restored`: the switch is the reason, not each hook that it finds open ----
+thaw "$by"
+before=$(losses by)
+echo 0 >$switch
+within 10 more by "$before"
+thaw "$by"
+before=$(losses by)
+proofs=$(restored by)
+echo "1000 100000" >"$by/cpu.max"; is canary/slow 0 $?
+echo 1 >$switch
+within 10 eval '(($(restored by) > proofs))'
+within 10 pgrep -P $watch >/dev/null; is canary/control 0 $?
+passes=$(grep -c '^{"pass"' "$out")
+within 10 eval '(($(grep -c "^{\"pass\"" "$out") > passes))' # so that the canary ends before the next one
+echo 0 >$switch
+echo max >"$by/cpu.max"
+within 10 more by "$before"
+within 30 no_canary
+sleep 2 # some passes
+is canary/what '["liveness"]' "$(jq -s -c '[.[] | select(.loss.sandbox == "by") | .loss.hooks] | .['"$before"':] | add' "$out")"
+proofs=$(restored by)
+echo 1 >$switch
+within 10 eval '(($(restored by) > proofs))'; is canary/restored 0 $?
 
 # ---- off for a moment: who looks twice a second has seen it, and what it froze stays so ----
 thaw "$box"
