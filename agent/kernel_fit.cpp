@@ -5,12 +5,17 @@
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <functional>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "agent/agent.h"
 #include "agent/kernel.h"
@@ -78,6 +83,32 @@ std::optional<std::uint32_t> offset_of(const Btf& types, const char* structure, 
   return std::nullopt;
 }
 
+// Of these hooks the kernel's callers take a positive answer for leave (`if (error < 0)`): bpf(2) and what it opens, user
+// namespaces and keys. For all others whatever is not 0 refuses.
+constexpr std::array kLiftable = {SBPF_HOOK_bpf, SBPF_HOOK_bpf_map, SBPF_HOOK_bpf_prog, SBPF_HOOK_userns_create, SBPF_HOOK_key_alloc,
+                                  SBPF_HOOK_key_permission};
+
+// What a program of others must not be attached to, while ours are loaded: with it ours would not be asked.
+void find_overruled(sbpf_bpf& skeleton, const Btf& vmlinux) {
+  std::map<std::string, sbpf_hook, std::less<>> lsm;
+  for (const Hook& hook : hooks())
+    if (hook.kind == HookKind::lsm) lsm.emplace(hook.name, hook.id);
+  constexpr std::string_view kCaller = "security_", kHook = "bpf_lsm_";
+  for (std::uint32_t id = 1; id < btf__type_cnt(vmlinux.get()); id++) {
+    const btf_type* type = btf__type_by_id(vmlinux.get(), id);
+    if (!btf_is_func(type)) continue;
+    const std::string_view name = btf__name_by_offset(vmlinux.get(), type->name_off);
+    const bool caller = name.starts_with(kCaller);
+    if (!caller && !name.starts_with(kHook)) continue;
+    const auto found = lsm.find(name.substr(caller ? kCaller.size() : kHook.size()));
+    if (found == lsm.end()) continue;
+    if (caller)
+      skeleton.rodata->sbpf_callers[found->second] = id;
+    else if (std::ranges::find(kLiftable, found->second) != kLiftable.end())
+      skeleton.rodata->sbpf_liftable[found->second] = id;
+  }
+}
+
 // Leaves the programs without an answer if the module is not loaded.
 void find_btrfs(sbpf_bpf& skeleton, const Btf& vmlinux) {
   const Btf module(btf__load_module_btf("btrfs", vmlinux.get()), btf__free);
@@ -112,6 +143,7 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
     skeleton.rodata->sbpf_setattr_dentry = btf_vlen(prototype) == 3 ? 1 : 0;
   }
   find_btrfs(skeleton, vmlinux);
+  find_overruled(skeleton, vmlinux);
   return {};
 }
 

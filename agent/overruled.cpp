@@ -8,11 +8,15 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 
 #include "agent/bpf_info.h"
 
 namespace sbpf::agent {
+
+namespace fs = std::filesystem;
+
 namespace {
 
 constexpr std::uint32_t kMostPrograms = 64;  // of one hook of a cgroup; the kernel takes no more
@@ -33,6 +37,12 @@ std::string name_of_program(std::uint32_t id) {
   if (!info) return "program " + std::to_string(id);
   return "program " + std::string(info->name, ::strnlen(info->name, sizeof info->name)) + " (id " + std::to_string(id) + ", tag " +
          tag_text(info->tag) + ", loaded by uid " + std::to_string(info->created_by_uid) + ")";
+}
+
+bool calls_hook(const std::string& function) {
+  return std::ranges::any_of(hooks(), [&](const Hook& hook) {
+    return hook.kind == HookKind::lsm && function == std::string("security_") + hook.name;
+  });
 }
 
 }  // namespace
@@ -56,6 +66,20 @@ Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd) {
 
 std::string describe(const Later& later) { return name_of_program(later.prog_id) + " runs after sbpf's for " + later.hook + " and may overrule it"; }
 
+std::vector<Lost> patched_functions(const std::string& root) {
+  std::vector<Lost> lost;
+  std::error_code ec;
+  // PATCH/OBJECT/FUNCTION,POSITION
+  for (fs::recursive_directory_iterator at(root, ec), end; !ec && at != end; at.increment(ec)) {
+    if (at.depth() != 2) continue;
+    const std::string name = at->path().filename(), function = name.substr(0, name.find(','));
+    if (!calls_hook(function)) continue;
+    const std::string patch = at->path().parent_path().parent_path().filename();
+    lost.push_back({"overruled", "live patch " + patch + " replaces " + function + ", which calls sbpf's hook"});
+  }
+  return lost;
+}
+
 Result<std::vector<Lost>> modified_functions(const Kernel& kernel) {
   std::vector<Lost> lost;
   auto modifiers = read_records<sbpf_modifier>(kernel.asked(Asked::modifiers), nullptr, "overruled", "programs that modify functions");
@@ -66,10 +90,7 @@ Result<std::vector<Lost>> modified_functions(const Kernel& kernel) {
   for (const sbpf_modifier& one : *modifiers) {
     const btf_type* type = btf__type_by_id(types.get(), one.btf_id);
     const std::string function = type ? btf__name_by_offset(types.get(), type->name_off) : "";
-    const bool ours = std::ranges::any_of(hooks(), [&](const Hook& hook) {
-      return hook.kind == HookKind::lsm && function == std::string("security_") + hook.name;
-    });
-    if (ours) lost.push_back({"overruled", name_of_program(one.prog_id) + " answers in the place of " + function + ", which calls sbpf's hook"});
+    if (calls_hook(function)) lost.push_back({"overruled", name_of_program(one.prog_id) + " answers in the place of " + function + ", which calls sbpf's hook"});
   }
   return lost;
 }

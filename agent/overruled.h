@@ -29,4 +29,8 @@ std::string describe(const Later& later);
 // attached to them. Errors: "overruled".
 Result<std::vector<Lost>> modified_functions(const Kernel& kernel);
 
+// Likewise those that a live patch of the kernel replaces: they may call our hooks, or not. `root`: where the kernel lists its
+// patches; without it there are none.
+std::vector<Lost> patched_functions(const std::string& root = "/sys/kernel/livepatch");
+
 }  // namespace sbpf::agent

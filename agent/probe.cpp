@@ -23,6 +23,8 @@ HostProbe probe_host(const Kernel& kernel, Sentinel& sentinel, std::chrono::mill
     found.unknown.push_back({"overruled", modified.error().message});
   else
     found.lost.insert(found.lost.end(), modified->begin(), modified->end());
+  const auto patched = patched_functions();
+  found.lost.insert(found.lost.end(), patched.begin(), patched.end());
   return found;
 }
 

@@ -20,6 +20,7 @@
 
 struct kernfs_node {
 	__u64 id;
+	void *priv; /* of a directory of cgroup2: its cgroup */
 };
 
 struct cgroup {
@@ -104,6 +105,7 @@ struct inode {
 	unsigned long i_ino;
 	unsigned int i_nlink;
 	__u32 i_generation;
+	void *i_private; /* in cgroup2: its kernfs_node */
 };
 
 struct proc_inode {

@@ -26,13 +26,12 @@ static __noinline int label_child_of_moved(struct task_struct *child)
 	return 0;
 }
 
-/* The innermost sandbox above a task that need not be the current one; 0: none. */
-static __noinline __u64 box_of_task(struct task_struct *task)
+/* The innermost sandbox that holds a cgroup, which need not be that of the current task; 0: none. */
+static __noinline __u64 box_of_cgroup(struct cgroup *cgrp)
 {
 	__u32 levels = sbpf_gate.other_levels | 1u << ((sbpf_gate.root_level + 1) & (SBPF_MAX_LEVELS - 1));
-	struct cgroup *cgrp = task->cgroups->dfl_cgrp;
+	int deepest = BPF_CORE_READ(cgrp, level);
 	__u64 found = 0;
-	int deepest = cgrp->level;
 
 	for (int level = 1; level < SBPF_MAX_LEVELS; level++) {
 		struct cgroup *ancestor = NULL;
@@ -50,6 +49,12 @@ static __noinline __u64 box_of_task(struct task_struct *task)
 			found = id;
 	}
 	return found;
+}
+
+/* The innermost sandbox above a task that need not be the current one; 0: none. */
+static __always_inline __u64 box_of_task(struct task_struct *task)
+{
+	return box_of_cgroup(task->cgroups->dfl_cgrp);
 }
 
 #endif

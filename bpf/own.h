@@ -46,8 +46,8 @@ static __noinline int is_own_program(__u64 address)
 	return name[0] == 's' && name[1] == 'b' && name[2] == 'p' && name[3] == 'f' && name[4] == '_';
 }
 
-/* What the file behind a descriptor of the current task keeps: a link, a program, or anything else. */
-static __noinline __u64 behind_fd(__u32 fd)
+/* The file behind a descriptor of the current task, by its address. */
+static __noinline __u64 file_of_fd(__u32 fd)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
@@ -57,6 +57,14 @@ static __noinline __u64 behind_fd(__u32 fd)
 		return 0;
 	files = BPF_CORE_READ(table, fd);
 	bpf_probe_read_kernel(&file, sizeof(file), files + fd);
+	return (__u64)file;
+}
+
+/* What that file keeps: a link, a program, or anything else. */
+static __always_inline __u64 behind_fd(__u32 fd)
+{
+	struct file *file = (struct file *)file_of_fd(fd);
+
 	return file ? (__u64)BPF_CORE_READ(file, private_data) : 0;
 }
 

@@ -3,6 +3,8 @@
 // program.
 //   overrule modify FUNCTION VALUE     a modify_return program that has the kernel function return the value, until this
 //                                      process ends
+//   overrule lsm HOOK VALUE            an LSM program that has the hook return the value, likewise
+//   overrule loaded FUNCTION PROMPT    as modify with 0: says "loaded", and attaches the program when the file PROMPT is there
 //   overrule later CGROUP HOOK         attached for good, beside others, to the cgroup; lifts the denial of those before it
 //   overrule bystander CGROUP HOOK     likewise, and leaves their answer as it is
 //   overrule link CGROUP HOOK          as later, by a link, until this process ends
@@ -50,11 +52,16 @@ bool told(bool done, const Fd& program) {
   return done;
 }
 
-int modify(const char* function, std::int32_t value) {
+int answer(bpf_prog_type type, bpf_attach_type attach, const char* function, std::int32_t value, const char* prompt) {
   const bpf_insn insns[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, value}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-  const int id = libbpf_find_vmlinux_btf_id(function, BPF_MODIFY_RETURN);
-  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_MODIFY_RETURN, .attach_btf_id = static_cast<__u32>(id));
-  const Fd program(bpf_prog_load(BPF_PROG_TYPE_TRACING, "modifier", "GPL", insns, 2, &options));
+  const int id = libbpf_find_vmlinux_btf_id(function, attach);
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach, .attach_btf_id = static_cast<__u32>(id));
+  const Fd program(bpf_prog_load(type, "modifier", "GPL", insns, 2, &options));
+  if (prompt) {
+    std::puts(program ? "loaded" : "not loaded");
+    std::fflush(stdout);
+    while (::access(prompt, F_OK) != 0) ::usleep(20000);
+  }
   const Fd link(program ? bpf_raw_tracepoint_open(nullptr, program.get()) : -1);
   if (!told(static_cast<bool>(link), program)) return 1;
   while (true) ::pause();
@@ -85,6 +92,8 @@ int attach(const std::string& how, const char* cgroup, const std::string& hook) 
 int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const std::string how = argv[1];
-  if (how == "modify") return modify(argv[2], std::atoi(argv[3]));
+  if (how == "modify") return answer(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, argv[2], std::atoi(argv[3]), nullptr);
+  if (how == "loaded") return answer(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, argv[2], 0, argv[3]);
+  if (how == "lsm") return answer(BPF_PROG_TYPE_LSM, BPF_LSM_MAC, argv[2], std::atoi(argv[3]), nullptr);
   return attach(how, argv[2], argv[3]);
 }

@@ -60,7 +60,7 @@ thaw
 is root/lifts 0 "$(asked 7001)" # that it was needed
 kill $other; wait $other 2>/dev/null
 within 20 sound; is root/over 0 $?
-for place in "$cgroots/sbpf connect4" "$box sendmsg4" "$cgroots setsockopt"; do
+for place in "$cgroots/sbpf connect4" "$cgroots sendmsg4" "$cgroots setsockopt"; do
   thaw
   sleep 1.5
   before=$(losses)
@@ -76,29 +76,31 @@ sbpf run -q --name late --policy "$tmp/guarded.yaml" -- true 2>"$tmp/late.err"; 
 has before/overruler/named "id $program" "$(cat "$tmp/late.err")"
 kill $other; wait $other 2>/dev/null
 
-# ---- a program that answers in the place of a function that calls our hook ----
-for function in security_bpf security_task_setnice security_path_mkdir; do
-  thaw
-  sleep 1.5
-  before=$(losses)
-  foreign modify $function 1; is "modify/$function/control" 0 "$error"
-  within 10 more "$before"; is "modify/$function/watch" 0 $?
-  within 10 frozen; is "modify/$function/frozen" 0 $?
-  is "modify/$function/status" inactive "$(isolation)"
-  has "modify/$function/status/why" "program modifier (id $program" "$(why)"
-  has "modify/$function/status/function" "in the place of $function" "$(why)"
-  kill $other; wait $other 2>/dev/null
-  within 20 sound; is "modify/$function/over" 0 $?
-done
-# One of another function is not our business.
+# ---- at a sandbox's cgroup, and in it, nobody attaches one that would run after ours ----
 thaw
-sleep 1.5
-before=$(losses)
-foreign modify security_inode_listxattr 0; is other/control 0 "$error"
-sleep 1.5
-is other/active "active $before" "$(isolation) $(losses)"
-kill $other
+mkdir "$box/child" "$cgroots/plain"
+for way in link later; do
+  for place in "$box connect4" "$box sendmsg4" "$box/child bind4" "$box/child sock_create" "$box setsockopt"; do
+    name=at/$way/${place##*/}
+    foreign "$way" $place; is "${name// /-}" 1 "$error" # EPERM
+    kill $other 2>/dev/null; wait $other 2>/dev/null
+    foreign "$way" "$cgroots/plain" "${place##* }"; is "${name// /-}/control" 0 "$error"
+    kill $other 2>/dev/null; wait $other 2>/dev/null
+  done
+done
+is at/active active "$(isolation)"
+rmdir "$box/child" "$cgroots/plain"
 
+# ---- nobody loads or attaches a program that answers in the place of ours ----
+foreign modify security_bpf 1; is answer/modify 1 "$error"
+foreign modify security_path_mkdir 0; is answer/modify-harmless 1 "$error"
+foreign modify security_inode_listxattr 0; is answer/modify/control 0 "$error"
+kill $other; wait $other 2>/dev/null
+foreign lsm bpf 0; is answer/lsm 1 "$error"
+foreign lsm userns_create 0; is answer/lsm-userns 1 "$error"
+foreign lsm file_open 0; is answer/lsm/control 0 "$error" # other security modules on BPF go on
+kill $other; wait $other 2>/dev/null
+is answer/lsm/active active "$(isolation)"
 # ---- one that was there before and overrules nothing is told, and programs start ----
 kill $watch
 sbpf kill box 2>/dev/null
@@ -109,6 +111,50 @@ is before/bystander/status degraded "$(isolation)"
 has before/bystander/named "program bystander" "$(why)"
 sleep 1.5
 is before/bystander/no-loss 1 "$(frozen; echo $?)"
+
+# ---- what a break-glass window lets through; the sandbox is degraded from then on, which is not what is looked at here ----
+sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
+servers+=($watch)
+within 60 grep -q '"sandbox":{"name":"box"' "$out"; is glass/watched 0 $?
+overruled() { [[ $(why) == *overruled:* ]]; }
+open_glass() { sbpf break-glass --reason overrule --for 1m 2>/dev/null; }
+close_glass() { sbpf break-glass --close 2>/dev/null; }
+open_glass
+mkdir "$box/child"
+foreign link "$box/child" connect4; is glass/at 0 "$error"
+kill $other; wait $other 2>/dev/null
+rmdir "$box/child"
+# One that was loaded in the window is attached after it.
+foreign loaded security_bpf "$tmp/prompt"; is answer/loaded/control loaded "$error"
+close_glass
+: >"$tmp/prompt"
+within 20 eval '(($(wc -l <"$tmp/foreign") > 1))'
+is answer/loaded 1 "$(tail -1 "$tmp/foreign" | cut -d' ' -f1)"
+
+# A program that answers in the place of a function that calls our hook is a loss.
+for function in security_bpf security_task_setnice security_path_mkdir; do
+  thaw
+  sleep 1.5
+  before=$(losses)
+  open_glass
+  foreign modify $function 1; is "modify/$function/control" 0 "$error"
+  close_glass
+  within 10 more "$before"; is "modify/$function/watch" 0 $?
+  within 10 frozen; is "modify/$function/frozen" 0 $?
+  is "modify/$function/status" inactive "$(isolation)"
+  has "modify/$function/status/why" "program modifier (id $program" "$(why)"
+  has "modify/$function/status/function" "in the place of $function" "$(why)"
+  kill $other; wait $other 2>/dev/null
+  within 20 eval '! overruled'; is "modify/$function/over" 0 $?
+done
+# One of another function is not our business.
+thaw
+sleep 1.5
+before=$(losses)
+foreign modify security_inode_listxattr 0; is other/control 0 "$error"
+sleep 1.5
+is other/no-loss "1 $before" "$(overruled; echo $?) $(losses)"
+kill $other $watch
 
 wait $watch 2>/dev/null
 clean
