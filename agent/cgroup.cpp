@@ -108,7 +108,24 @@ bool has_swap() {
 
 }  // namespace
 
+namespace {
+
+// Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
+bool shows_root(const std::string& mount) { return ::access((mount + "/cgroup.events").c_str(), F_OK) != 0; }
+
+bool shows_root_still(const std::string& mount) {
+  struct statfs info {};
+  return !mount.empty() && ::statfs(mount.c_str(), &info) == 0 && info.f_type == CGROUP2_SUPER_MAGIC && shows_root(mount) &&
+         errno == ENOENT;
+}
+
+}  // namespace
+
 Result<std::string> cgroup2_mount() {
+  // Where it was found last, as long as it is there: the kernel writes and we read the whole table of mounts for it.
+  static thread_local std::string known;
+  if (shows_root_still(known)) return known;
+  known.clear();
   bool seen = false;
   errno = 0;
   const std::vector<Mount> mounts = own_mounts();
@@ -116,8 +133,7 @@ Result<std::string> cgroup2_mount() {
   for (const Mount& mount : mounts) {
     if (mount.type != "cgroup2") continue;
     seen = true;
-    // Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
-    if (mount.root == "/" && ::access((mount.point + "/cgroup.events").c_str(), F_OK) != 0) return mount.point;
+    if (mount.root == "/" && shows_root(mount.point)) return known = mount.point;
   }
   if (seen)
     return fail("cgroup_namespace", "the cgroup2 mount does not show the host's root cgroup",
