@@ -99,6 +99,15 @@ Result<void> set_limit(const Cgroup& cgroup, const char* file, const std::string
               done.error().sys_errno);
 }
 
+// Best effort: a limit that needs a missing controller is refused by apply_limits, when it is asked for.
+void hand_down_controllers(const Cgroup& cgroup) {
+  const auto read = cgroup.read("cgroup.subtree_control");
+  std::string handed = " " + (read ? *read : "");
+  std::ranges::replace(handed, '\n', ' ');
+  for (const std::string controller : {"pids", "memory", "cpu"})
+    if (handed.find(" " + controller + " ") == std::string::npos) (void)cgroup.write("cgroup.subtree_control", "+" + controller);
+}
+
 // Below the heading of /proc/swaps is a line for each.
 bool has_swap() {
   std::ifstream swaps("/proc/swaps");
@@ -287,11 +296,8 @@ Result<Cgroup> root_cgroup() {
   auto host_root = Cgroup::open(*mount);
   auto root = Cgroup::open(path);
   if (!host_root || !root) return fail("cgroup_not_found", "cannot open cgroup " + path);
-  // Best effort here: a limit that needs a missing controller is refused by apply_limits, when it is asked for.
-  for (const char* controller : {"+pids", "+memory", "+cpu"}) {
-    (void)host_root->write("cgroup.subtree_control", controller);
-    (void)root->write("cgroup.subtree_control", controller);
-  }
+  hand_down_controllers(*host_root);
+  hand_down_controllers(*root);
   return root;
 }
 

@@ -31,12 +31,14 @@ tl::unexpected<Error> publish_error(const char* what, int error) {
 
 // A run that ends late finds its name with another sandbox, if someone took its own down meanwhile.
 bool is_name_of_another(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
+  const auto first = std::ranges::find_if(all_hooks(), &Hook::per_sandbox);
+  const Fd pin(bpf_obj_get(link_pin(name, *first).c_str()));
+  const auto link = pin ? link_info(pin.get()) : Result<bpf_link_info>(fail("bpf_info", ""));
+  if (link && link->cgroup.cgroup_id == cgroup_id) return false;  // the pins are its own
   bool whole = true;
   const auto all = records(kernel, &whole);
   // Where not all can be read, the pins know whose they are.
-  const auto first = std::ranges::find_if(all_hooks(), &Hook::per_sandbox);
-  const Fd pin(whole ? -1 : bpf_obj_get(link_pin(name, *first).c_str()));
-  if (auto link = pin ? link_info(pin.get()) : Result<bpf_link_info>(fail("bpf_info", "")); link && link->cgroup.cgroup_id != cgroup_id) return true;
+  if (!whole && link) return true;
   return std::ranges::any_of(all, [&](const sbpf_sandbox& record) { return name == record.name && record.cgroup_id != cgroup_id; });
 }
 
@@ -102,10 +104,9 @@ Result<void> pin_sandbox(const SandboxSpec& spec, std::uint32_t flags, const std
 
 // At once: the removal of a pin only schedules it, and until then the cgroup's sockets are denied for want of a policy.
 void detach_links(const std::string& dir) {
-  for (const Hook& hook : hooks()) {
-    if (!hook.per_sandbox()) continue;
-    if (Fd link(bpf_obj_get((dir + "/" + hook.name).c_str())); link) (void)bpf_link_detach(link.get());
-  }
+  std::error_code ec;
+  for (const auto& pin : fs::directory_iterator(dir, ec))
+    if (Fd link(bpf_obj_get(pin.path().c_str())); link) (void)bpf_link_detach(link.get());  // a map's pin is refused
 }
 
 Result<void> make_ring(const Kernel& kernel, std::uint64_t cgroup_id) {
@@ -336,7 +337,8 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
 
 void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
   const Change changing(kernel, Change::take_down, cgroup_id, name);
-  if (const auto record = find_record(kernel, cgroup_id)) (void)mark_ended(*record);
+  const auto record = find_record(kernel, cgroup_id);
+  if (record) (void)mark_ended(*record);
   std::error_code ec;
   if (!is_name_of_another(kernel, cgroup_id, name))
     for (const std::string& dir : {pin_directory(name), building_dir(name)}) {
@@ -345,7 +347,7 @@ void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string&
     }
   forget_cgroup(kernel, cgroup_id);
   forget_verdicts(kernel);
-  refresh_levels(kernel);
+  if (!record || (record->flags & SBPF_SANDBOX_ATTACHED) != 0) refresh_levels(kernel);
 }
 
 // The gate looks only at levels that carry a sandbox outside our own root.
