@@ -298,7 +298,6 @@ Result<void> Kernel::pin_programs(const std::string& root) const {
 Result<Kernel> Kernel::open() {
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
   libbpf_set_print(keep_libbpf_log);
-  libbpf_set_memlock_rlim(0);  // libbpf tries first whether the kernel accounts by cgroups: one that has our programs does
   if (pinned() == Seen::unknown)
     return fail("cannot_tell", "it cannot be told whether sbpf's programs are loaded: " + kRoot + " cannot be looked at" +
                                    (errno == 0 ? "" : std::string(": ") + std::strerror(errno)),
