@@ -6,8 +6,8 @@
 
 #include <array>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <string_view>
 
 #include "base/fd.h"
 
@@ -65,11 +65,11 @@ Result<std::vector<char>> read_iterator(int program, bpf_iter_link_info* about, 
 }
 
 std::string tag_text(const std::uint8_t (&tag)[8]) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   for (std::uint8_t byte : tag) {
-    std::array<char, 3> hex{};
-    std::snprintf(hex.data(), hex.size(), "%02x", byte);
-    text += hex.data();
+    text += kDigits[byte >> 4];
+    text += kDigits[byte & 0xf];
   }
   return text;
 }

@@ -99,6 +99,15 @@ Result<void> set_limit(const Cgroup& cgroup, const char* file, const std::string
               done.error().sys_errno);
 }
 
+// Best effort: a limit that needs a missing controller is refused by apply_limits, when it is asked for.
+void hand_down_controllers(const Cgroup& cgroup) {
+  const auto read = cgroup.read("cgroup.subtree_control");
+  std::string handed = " " + (read ? *read : "");
+  std::ranges::replace(handed, '\n', ' ');
+  for (const std::string controller : {"pids", "memory", "cpu"})
+    if (handed.find(" " + controller + " ") == std::string::npos) (void)cgroup.write("cgroup.subtree_control", "+" + controller);
+}
+
 // Below the heading of /proc/swaps is a line for each.
 bool has_swap() {
   std::ifstream swaps("/proc/swaps");
@@ -108,7 +117,24 @@ bool has_swap() {
 
 }  // namespace
 
+namespace {
+
+// Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
+bool shows_root(const std::string& mount) { return ::access((mount + "/cgroup.events").c_str(), F_OK) != 0; }
+
+bool shows_root_still(const std::string& mount) {
+  struct statfs info {};
+  return !mount.empty() && ::statfs(mount.c_str(), &info) == 0 && info.f_type == CGROUP2_SUPER_MAGIC && shows_root(mount) &&
+         errno == ENOENT;
+}
+
+}  // namespace
+
 Result<std::string> cgroup2_mount() {
+  // Where it was found last, as long as it is there: the kernel writes and we read the whole table of mounts for it.
+  static thread_local std::string known;
+  if (shows_root_still(known)) return known;
+  known.clear();
   bool seen = false;
   errno = 0;
   const std::vector<Mount> mounts = own_mounts();
@@ -116,8 +142,7 @@ Result<std::string> cgroup2_mount() {
   for (const Mount& mount : mounts) {
     if (mount.type != "cgroup2") continue;
     seen = true;
-    // Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
-    if (mount.root == "/" && ::access((mount.point + "/cgroup.events").c_str(), F_OK) != 0) return mount.point;
+    if (mount.root == "/" && shows_root(mount.point)) return known = mount.point;
   }
   if (seen)
     return fail("cgroup_namespace", "the cgroup2 mount does not show the host's root cgroup",
@@ -271,11 +296,8 @@ Result<Cgroup> root_cgroup() {
   auto host_root = Cgroup::open(*mount);
   auto root = Cgroup::open(path);
   if (!host_root || !root) return fail("cgroup_not_found", "cannot open cgroup " + path);
-  // Best effort here: a limit that needs a missing controller is refused by apply_limits, when it is asked for.
-  for (const char* controller : {"+pids", "+memory", "+cpu"}) {
-    (void)host_root->write("cgroup.subtree_control", controller);
-    (void)root->write("cgroup.subtree_control", controller);
-  }
+  hand_down_controllers(*host_root);
+  hand_down_controllers(*root);
   return root;
 }
 

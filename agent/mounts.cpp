@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/mounts.h"
 
-#include <fstream>
-#include <sstream>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <string_view>
+
+#include "base/fd.h"
 
 namespace sbpf::agent {
 namespace {
@@ -10,7 +17,7 @@ namespace {
 bool is_octal(char c) { return c >= '0' && c <= '7'; }
 
 // Space, tab, newline and backslash are written as three octal digits.
-std::string unescape(const std::string& text) {
+std::string unescape(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); i++) {
     if (text[i] == '\\' && i + 3 < text.size() && is_octal(text[i + 1]) && is_octal(text[i + 2]) && is_octal(text[i + 3])) {
@@ -23,29 +30,44 @@ std::string unescape(const std::string& text) {
   return out;
 }
 
+// Cuts off what stands before the next separator.
+std::string_view next(std::string_view& text, char separator) {
+  const std::string_view part = text.substr(0, text.find(separator));
+  text.remove_prefix(std::min(part.size() + 1, text.size()));
+  return part;
+}
+
+bool read_number(std::string_view text, std::uint32_t& number) {
+  return std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc();
+}
+
 }  // namespace
 
 std::vector<Mount> parse_mounts(const std::string& mountinfo) {
   std::vector<Mount> mounts;
-  std::istringstream lines(mountinfo);
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string_view text = mountinfo; !text.empty();) {
+    std::string_view line = next(text, '\n');
     Mount mount;
-    std::istringstream fields(line);
-    if (!(fields >> mount.id >> mount.parent >> mount.device >> mount.root >> mount.point)) continue;
-    for (std::string field; fields >> field && field != "-";) {  // options, and as many optional fields as there are
+    if (!read_number(next(line, ' '), mount.id) || !read_number(next(line, ' '), mount.parent)) continue;
+    mount.device = next(line, ' ');
+    mount.root = unescape(next(line, ' '));
+    mount.point = unescape(next(line, ' '));
+    while (!line.empty() && next(line, ' ') != "-") {  // options, and as many optional fields as there are
     }
-    if (!(fields >> mount.type)) continue;
-    mount.root = unescape(mount.root);
-    mount.point = unescape(mount.point);
-    mounts.push_back(std::move(mount));
+    mount.type = next(line, ' ');
+    if (!mount.type.empty()) mounts.push_back(std::move(mount));
   }
   return mounts;
 }
 
 std::vector<Mount> own_mounts() {
-  std::ostringstream text;
-  text << std::ifstream("/proc/thread-self/mountinfo").rdbuf();
-  return parse_mounts(text.str());
+  const Fd file(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));
+  if (!file) return {};
+  std::string text;
+  std::array<char, 4096> buffer;
+  ssize_t n = 0;
+  while ((n = ::read(file.get(), buffer.data(), buffer.size())) > 0) text.append(buffer.data(), static_cast<std::size_t>(n));
+  return parse_mounts(text);
 }
 
 }  // namespace sbpf::agent

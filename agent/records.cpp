@@ -41,18 +41,17 @@ bool collect(const Kernel& kernel, const sbpf_sandbox& record, const std::string
 }
 
 // Cgroups of ours that have no record: a supervisor died while it set them up or took them down.
-void collect_orphans(const Kernel& kernel, const std::vector<sbpf_sandbox>& all) {
-  auto root = root_cgroup();
-  if (!root) return;
+void collect_orphans(const Kernel& kernel, const std::vector<sbpf_sandbox>& all, const std::string& mount) {
+  const std::string root = mount + "/" + std::string(kRootCgroupName);
   std::set<std::uint64_t> known;
   for (const sbpf_sandbox& record : all) known.insert(record.cgroup_id);
-  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(root->path().c_str()), ::closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(root.c_str()), ::closedir);
   std::vector<std::string> orphans;
   // The number of a directory is the cgroup's id: those with a record need no further look.
   while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
     const std::string name = entry->d_name;
     if (entry->d_type != DT_DIR || name.starts_with('.') || known.count(entry->d_ino) != 0) continue;
-    auto cgroup = Cgroup::open(root->path() + "/" + name);
+    auto cgroup = Cgroup::open(root + "/" + name);
     if (!cgroup || cgroup->populated() || record_seen(kernel, cgroup->id()) != Seen::absent) continue;
     forget_cgroup(kernel, cgroup->id());
     orphans.push_back(cgroup->path());
@@ -152,8 +151,9 @@ void collect_garbage(Kernel& kernel) {
   mend(kernel);
   const auto mount = cgroup2_mount();
   if (!mount) return;
-  for (const sbpf_sandbox& record : records(kernel)) (void)collect(kernel, record, *mount);
-  collect_orphans(kernel, records(kernel));
+  auto all = records(kernel);
+  std::erase_if(all, [&](const sbpf_sandbox& record) { return collect(kernel, record, *mount); });
+  collect_orphans(kernel, all, *mount);
 }
 
 std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name) {
@@ -161,17 +161,14 @@ std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string
   auto all = records(kernel);
   const auto mount = cgroup2_mount();
   if (!mount) return all;
-  if (all.size() <= kLooks || all.size() + kLooks >= SBPF_MAX_SANDBOXES) {
-    collect_garbage(kernel);
-    return records(kernel);
-  }
-  collect_orphans(kernel, all);
-  const std::size_t n = all.size(), start = boottime_ns() % n;
+  const std::size_t n = all.size(), start = n == 0 ? 0 : boottime_ns() % n;
+  const std::size_t looks = n + kLooks >= SBPF_MAX_SANDBOXES ? n : kLooks;
   std::size_t i = 0;
   std::erase_if(all, [&](const sbpf_sandbox& record) {
-    const bool its_turn = (i++ + n - start) % n < kLooks;
+    const bool its_turn = (i++ + n - start) % n < looks;
     return (its_turn || name == record.name) && collect(kernel, record, *mount);
   });
+  collect_orphans(kernel, all, *mount);
   return all;
 }
 

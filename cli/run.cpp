@@ -47,10 +47,11 @@ Result<void> check_status_fd(int fd) {
   return {};
 }
 
-// One line of JSON to the status descriptor, if there is one. A reader that went away does not end the program.
-void tell_status(int fd, const Json& json) {
+// One line of JSON to the status descriptor, made only if there is one. A reader that went away does not end the program.
+template <typename Make>
+void tell_status(int fd, const Make& make) {
   if (fd < 0) return;
-  if (auto written = write_line(fd, dump(json)); !written) tell("warning: " + written.error().message);
+  if (auto written = write_line(fd, dump(Json(make()))); !written) tell("warning: " + written.error().message);
 }
 
 void tell_loss(const agent::Status& status, int status_fd) {
@@ -62,7 +63,7 @@ void tell_loss(const agent::Status& status, int status_fd) {
       tell("ISOLATION LOST: " + std::string(hook.hook->name) + ": " + printable(hook.reason));
   for (const agent::Degradation& d : status.degraded)
     if (d.what == "processes" || d.what == "liveness" || d.what == "overruled" || d.what == "later" || d.what == "policy") tell("ISOLATION LOST: " + d.what + " " + d.effective + ": " + printable(d.reason));
-  tell_status(status_fd, {{"loss", status_json(status)}});
+  tell_status(status_fd, [&] { return Json{{"loss", status_json(status)}}; });
 }
 
 Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy& policy, const Session& session) {
@@ -88,16 +89,18 @@ Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy
 
 void tell_event(const agent::Event& event, const RunArgs& args, int status_fd) {
   if (!args.quiet) (void)write_line(STDERR_FILENO, "sbpf: " + verdict_text(event));
-  tell_status(status_fd, {{"event", event_json(event, boot_epoch_ns())}});
+  tell_status(status_fd, [&] { return Json{{"event", event_json(event, boot_epoch_ns())}}; });
 }
 
 void tell_end(const agent::RunResult& result, const DenialSummary& denials, const RunArgs& args, int status_fd) {
-  tell_status(status_fd, {{"exit",
-                           {{"code", result.exit_code},
-                            {"timed_out", result.timed_out},
-                            {"denials", denials.denied()},
-                            {"would_deny", denials.would_deny()},
-                            {"lost_events", result.lost_events}}}});
+  tell_status(status_fd, [&] {
+    return Json{{"exit",
+                 {{"code", result.exit_code},
+                  {"timed_out", result.timed_out},
+                  {"denials", denials.denied()},
+                  {"would_deny", denials.would_deny()},
+                  {"lost_events", result.lost_events}}}};
+  });
   if (args.quiet) return;
   if (result.timed_out) tell("timed out: every process of the sandbox was killed");
   if (std::string text = denials.text(kDenialsShown); !text.empty()) {
@@ -133,10 +136,10 @@ Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, co
   auto result =
       run_as_user(policy, options, args.socket.empty() ? usual_socket() : args.socket, [&](const Json& status) {
         tell(printable(service_headline(status)));
-        tell_status(session.status_fd, status);
+        tell_status(session.status_fd, [&] { return status; });
       });
   if (!result) return tl::unexpected<Error>(result.error());
-  tell_status(session.status_fd, {{"exit", {{"code", result->exit_code}, {"timed_out", result->timed_out}}}});
+  tell_status(session.status_fd, [&] { return Json{{"exit", {{"code", result->exit_code}, {"timed_out", result->timed_out}}}}; });
   if (!args.quiet && result->timed_out) tell("timed out: every process of the sandbox was killed");
   return result->exit_code;
 }
@@ -156,7 +159,7 @@ Result<int> run(const RunArgs& args, const Session& session) {
   options->on_warning = [](const std::string& text) { tell("warning: " + printable(text)); };
   options->on_active = [&](const agent::Status& status) {
     tell(headline(status));
-    tell_status(session.status_fd, status_json(status));
+    tell_status(session.status_fd, [&] { return status_json(status); });
   };
   options->on_loss = [&](const agent::Status& status) { tell_loss(status, session.status_fd); };
   if (args.events)
