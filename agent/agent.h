@@ -158,6 +158,12 @@ struct RunOptions {
   std::function<void(const Status&)> on_loss;
   // Called with what does not weaken the isolation but the operator should know.
   std::function<void(const std::string&)> on_warning;
+  // Called once the program runs.
+  std::function<void()> on_started;
+  // Called when the program has stopped (SIGSTOP and its kin).
+  std::function<void(pid_t)> on_stopped;
+  // Called twice a second while the program runs. None of these may wait for anything: the watch would wait with it.
+  std::function<void()> on_pass;
   // Called for each event as it is read; unset = events stay in the ring for `sbpf events`.
   std::function<void(const Event&)> on_event;
 };

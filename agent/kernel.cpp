@@ -131,14 +131,6 @@ Kernel::~Kernel() {
   if (globals_) ::munmap(globals_, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)));
 }
 
-Result<Fd> lock_host() {
-  const std::string path{kLockFile};
-  Fd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd || ::flock(fd.get(), LOCK_EX) != 0)
-    return fail("lock", "cannot lock " + path + ": " + std::strerror(errno), "sbpf must run as root", errno);
-  return fd;
-}
-
 Result<void> Kernel::map_globals() {
   void* memory = ::mmap(nullptr, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), PROT_READ | PROT_WRITE,
                         MAP_SHARED, bss_.get(), 0);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -31,6 +32,8 @@ struct KernelGlobals {
 // An exclusive lock over everything that changes what is pinned. Held by an open descriptor; a dead holder frees it.
 // Errors: "lock".
 Result<Fd> lock_host();
+// The same for who must not wait: at most so long. Errors: also "locked", while another one has it.
+Result<Fd> lock_host(std::chrono::milliseconds patience);
 
 // Programs that are attached to nothing: the agent runs them, by the names sbpf_inodes and so on.
 enum class Asked { inodes, announce, strays, led, cgroup_links, modifiers };

@@ -28,6 +28,8 @@
 namespace sbpf::agent {
 namespace {
 
+constexpr auto kPatienceAtTheEnd = std::chrono::seconds(30);
+
 std::string make_name() {
   std::random_device random;
   return "run-" + std::to_string(::getpid()) + "-" + std::to_string(random() % 100000);
@@ -44,15 +46,17 @@ std::array<std::uint8_t, 32> identity_of(const policy::Image& image) {
 }
 
 // Publishes the policy again where its paths or the mounts changed. A failure leaves the old generation, which denies what
-// it does not know.
-void refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy) {
-  auto lock = lock_host();
-  auto now = lock ? read_policy(kernel, cgroup.id()) : Result<policy::Image>(fail("lock", ""));
-  if (!now) return;
-  if (identity_of(*now) != policy::sha256(policy)) return;  // swapped for another one since
+// it does not know. False: another one has the host lock, and it is to be tried again.
+bool refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy) {
+  auto lock = lock_host(std::chrono::milliseconds(0));
+  if (!lock) return lock.error().code != "locked";
+  auto now = read_policy(kernel, cgroup.id());
+  if (!now) return true;
+  if (identity_of(*now) != policy::sha256(policy)) return true;  // swapped for another one since
   auto fresh = compile_for(kernel, cgroup, policy, now->header().generation + 1);
   if (fresh && policy::image_sha256(fresh->entries) != policy::image_sha256(now->entries))
     (void)publish(kernel, cgroup.id(), *fresh);
+  return true;
 }
 
 // A variable of the caller's by the name of a secret would be the secret, or hide where it is.
@@ -134,7 +138,6 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
         {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
   }
   undo.keep_programs();
-  TerminalGuard terminal;
   Supervisor supervisor(*kernel, *cgroup, *record, status, options);
   if (options.on_active) options.on_active(status);
   Fd pidfd;
@@ -143,15 +146,22 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   if (!pid) return tl::unexpected<Error>(pid.error());
   if (auto returned = places->back(); !returned) return tl::unexpected<Error>(returned.error());
   if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  if (options.on_started) options.on_started();
   lock->reset();  // from here on the cgroup is populated, so no one collects it
 
   // What is mounted later is denied until the policy reaches it.
   if (policy::has_paths(policy))
-    supervisor.on_mounts(std::move(mountinfo), [&] { refresh_filesystem(*kernel, *cgroup, policy); });
+    supervisor.on_mounts(std::move(mountinfo), [&] { return refresh_filesystem(*kernel, *cgroup, policy); });
   if (resolver) supervisor.serve_names(*resolver);
   RunResult result = supervisor.wait(*pid, pidfd);
-  // For the undoing: in the place of the first, as what is declared here ends before that.
-  if (auto again = lock_host()) *lock = std::move(*again);
+  // For the undoing: in the place of the first, as what is declared here ends before that. Nothing runs in it any more: where
+  // another one keeps the lock, the next command collects it.
+  if (auto again = lock_host(kPatienceAtTheEnd)) {
+    *lock = std::move(*again);
+  } else {
+    undo.keep_all();
+    if (options.on_warning) options.on_warning("the sandbox is over, and its empty cgroup is left to the next command: " + again.error().message);
+  }
   return result;
 }
 

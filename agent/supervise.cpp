@@ -12,6 +12,7 @@
 #include <cerrno>
 
 #include "agent/change.h"
+#include "agent/deadline.h"
 #include "agent/events.h"
 #include "agent/guard.h"
 #include "agent/strays.h"
@@ -39,21 +40,12 @@ Fd make_timer(std::chrono::milliseconds first, std::chrono::milliseconds period)
   return timer;
 }
 
+bool has_expired(const Fd& timer) {
+  pollfd waiting{timer.get(), POLLIN, 0};
+  return timer && ::poll(&waiting, 1, 0) == 1;
+}
+
 }  // namespace
-
-TerminalGuard::TerminalGuard() {
-  is_terminal_ = ::tcgetattr(STDIN_FILENO, &modes_) == 0;
-  if (is_terminal_) foreground_ = ::tcgetpgrp(STDIN_FILENO);
-}
-
-TerminalGuard::~TerminalGuard() {
-  if (!is_terminal_) return;
-  // Changing the terminal from the background would stop us; the program may have taken the foreground with it.
-  ::signal(SIGTTOU, SIG_IGN);
-  if (foreground_ > 0 && ::tcgetpgrp(STDIN_FILENO) != foreground_) ::tcsetpgrp(STDIN_FILENO, foreground_);
-  ::tcsetattr(STDIN_FILENO, TCSADRAIN, &modes_);
-  ::signal(SIGTTOU, SIG_DFL);
-}
 
 void restore_signals() {
   sigset_t none;
@@ -65,11 +57,17 @@ void restore_signals() {
 
 int exit_code_of(int status) { return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status); }
 
+bool has_stopped(pid_t pid) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == pid;
+}
+
 ForwardedSignals::ForwardedSignals() {
   sigset_t mask;
   ::sigemptyset(&mask);
   for (int signal : kForwarded) ::sigaddset(&mask, signal);
   for (int signal : kFromTerminal) ::sigaddset(&mask, signal);
+  ::sigaddset(&mask, SIGCHLD);
   ::sigprocmask(SIG_BLOCK, &mask, &old_mask_);
   fd_ = Fd(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
 }
@@ -97,7 +95,7 @@ void ForwardedSignals::forward(pid_t pid) const {
     const int signal = static_cast<int>(info.ssi_signo);
     const bool from_terminal = signal == SIGINT || signal == SIGQUIT;
     // The kernel's own (a key on the terminal) went to the whole foreground group, the program included.
-    if (from_terminal && info.ssi_code == SI_KERNEL) continue;
+    if (signal == SIGCHLD || (from_terminal && info.ssi_code == SI_KERNEL)) continue;
     ::kill(pid, signal);
   }
 }
@@ -181,14 +179,37 @@ void Supervisor::drain_events(RunResult& result) {
   if (const auto now = find_record(kernel_, record_.cgroup_id)) result.lost_events = now->lost_full + now->lost_rate;
 }
 
-void Supervisor::on_mounts(Fd mountinfo, std::function<void()> changed) {
+void Supervisor::on_mounts(Fd mountinfo, std::function<bool()> changed) {
   mountinfo_ = std::move(mountinfo);
   mounts_changed_ = std::move(changed);
 }
 
+void Supervisor::serve(pid_t pid, bool signals, bool pass) {
+  if (signals) {
+    signals_.forward(pid);
+    if (options_.on_stopped && has_stopped(pid)) options_.on_stopped(pid);
+  }
+  if (pass) watch();
+  if (mounts_due_) mounts_due_ = !mounts_changed_();
+  if (options_.on_event && ring_) {
+    RingReader reader(ring_);
+    reader.read_all([&](const sbpf_fs_event& raw) { options_.on_event(explain_event(raw, record_.name)); });
+  }
+  if (pass && options_.on_pass) options_.on_pass();
+}
+
+void Supervisor::end_of_resolver() {
+  if (options_.on_warning) options_.on_warning("the resolver ended: no host name resolves any more in " + std::string(record_.name));
+}
+
 RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
   RunResult result;
-  if (options_.timeout) deadline_ = make_timer(*options_.timeout, std::chrono::milliseconds(0));
+  Deadline guard;
+  if (options_.timeout) {
+    deadline_ = make_timer(*options_.timeout, std::chrono::milliseconds(0));
+    if (auto started = guard.start(cgroup_, std::chrono::steady_clock::now() + *options_.timeout); !started && options_.on_warning)
+      options_.on_warning("the timeout hangs on this process alone: " + started.error().message);
+  }
   std::array<pollfd, 7> waiting{{{pidfd.get(), POLLIN, 0},
                                  {signals_.fd(), POLLIN, 0},
                                  {watch_timer_.get(), POLLIN, 0},
@@ -196,29 +217,26 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
                                  {mountinfo_.get(), POLLPRI, 0},
                                  {resolver_ ? resolver_->told.get() : -1, POLLIN, 0},
                                  {resolver_ ? resolver_->pidfd.get() : -1, POLLIN, 0}}};
-  int status = 0;
   while (true) {
     if (poll_all(waiting.data(), waiting.size()) < 0 && errno != EINTR) break;
-    if (waiting[1].revents != 0) signals_.forward(pid);
-    if (waiting[2].revents != 0) watch();
     if (waiting[3].revents != 0) {
       result.timed_out = true;
       (void)cgroup_.kill();
       waiting[3].fd = -1;
     }
-    if (waiting[4].revents != 0) mounts_changed_();
+    mounts_due_ = mounts_due_ || waiting[4].revents != 0;
     if (waiting[5].revents != 0) relay_names(kernel_, resolver_->told);
     if (waiting[6].revents != 0) {
       waiting[5].fd = waiting[6].fd = -1;
-      if (options_.on_warning) options_.on_warning("the resolver ended: no host name resolves any more in " + std::string(record_.name));
+      end_of_resolver();
     }
-    if (options_.on_event && ring_) {
-      RingReader reader(ring_);
-      reader.read_all([&](const sbpf_fs_event& raw) { options_.on_event(explain_event(raw, record_.name)); });
-    }
+    serve(pid, waiting[1].revents != 0, waiting[2].revents != 0);
     if (waiting[0].revents != 0) break;
   }
+  int status = 0;
   ::waitpid(pid, &status, 0);
+  // The other one that keeps the time may have been first.
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && has_expired(deadline_)) result.timed_out = true;
   result.exit_code = result.timed_out ? 124 : exit_code_of(status);
   // What the program left running ends with it; a frozen cgroup dies too.
   if (cgroup_.populated()) (void)cgroup_.kill();

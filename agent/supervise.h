@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// While the sandboxed program runs: signals, terminal, timeout, and the watch over the hooks.
+// While the sandboxed program runs: signals, timeout, and the watch over the hooks. Nothing here waits for what others may hold.
 #pragma once
 
 #include <signal.h>
 #include <sys/types.h>
-#include <termios.h>
 
 #include "agent/agent.h"
 #include "agent/names.h"
@@ -14,28 +13,17 @@
 
 namespace sbpf::agent {
 
-// Puts the terminal back as it was: modes and foreground process group.
-class TerminalGuard {
- public:
-  TerminalGuard();
-  ~TerminalGuard();
-  TerminalGuard(const TerminalGuard&) = delete;
-  TerminalGuard& operator=(const TerminalGuard&) = delete;
-
- private:
-  bool is_terminal_ = false;
-  termios modes_{};
-  pid_t foreground_ = -1;
-};
-
 // Unblocks all signals and gives SIGPIPE its default, in the child before exec.
 void restore_signals();
 
 // The exit code of a program that ended so, as a shell has it: 128+n for signal n.
 int exit_code_of(int wait_status);
 
+// Has a child of ours stopped since this was asked last, and not gone on?
+bool has_stopped(pid_t pid);
+
 // Blocks the signals that are meant for the program, from construction to destruction, so that none is lost between spawn and
-// wait.
+// wait; and SIGCHLD, which says that it stopped.
 class ForwardedSignals {
  public:
   ForwardedSignals();
@@ -59,9 +47,9 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Calls `changed` whenever the mounts change; `mountinfo` is an open /proc/…/mountinfo, and what changed since it was
-  // opened counts.
-  void on_mounts(Fd mountinfo, std::function<void()> changed);
+  // Calls `changed` whenever the mounts change, and again at the next pass where it returns false; `mountinfo` is an open
+  // /proc/…/mountinfo, and what changed since it was opened counts.
+  void on_mounts(Fd mountinfo, std::function<bool()> changed);
 
   // Puts what the resolver tells into the ring, as it comes; and says so when it ends, once. It outlives wait().
   void serve_names(const ResolverProcess& resolver) { resolver_ = &resolver; }
@@ -70,6 +58,9 @@ class Supervisor {
   RunResult wait(pid_t pid, const Fd& pidfd);
 
  private:
+  // What there is to do, after a wait or a pass: all but the end.
+  void serve(pid_t pid, bool signals, bool pass);
+  void end_of_resolver();
   void watch();
   // Why it cannot be told how the sandbox stands; "": it can. Says so when it lasts.
   void note_unclear(const std::string& why);
@@ -91,7 +82,8 @@ class Supervisor {
   Sentinel sentinel_;
   Fd watch_timer_, deadline_;
   Fd ring_, mountinfo_;
-  std::function<void()> mounts_changed_;
+  std::function<bool()> mounts_changed_;
+  bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;
   std::vector<Later> later_;  // those of its beginning
   bool lost_ = false;

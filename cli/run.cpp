@@ -12,9 +12,11 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/agent.h"
+#include "agent/front.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/input.h"
+#include "cli/outlet.h"
 #include "cli/run_user.h"
 #include "cli/service_client.h"
 
@@ -47,23 +49,48 @@ Result<void> check_status_fd(int fd) {
   return {};
 }
 
-// One line of JSON to the status descriptor, made only if there is one. A reader that went away does not end the program.
-template <typename Make>
-void tell_status(int fd, const Make& make) {
-  if (fd < 0) return;
-  if (auto written = write_line(fd, dump(Json(make()))); !written) tell("warning: " + written.error().message);
-}
+// Where a run is told: stderr, and the status descriptor if there is one. Neither is waited for while the program runs.
+class Voice {
+ public:
+  explicit Voice(int status_fd)
+      : error_(STDERR_FILENO,
+               [](std::uint64_t n) { return "sbpf: warning: " + std::to_string(n) + " lines of sbpf's own found no room here"; }),
+        status_(status_fd, [](std::uint64_t n) { return dump(Json::object({{"untold", n}})); }) {}
 
-void tell_loss(const agent::Status& status, int status_fd) {
-  tell("ISOLATION LOST: sandbox " + printable(status.sandbox) + " has " + std::to_string(status.hooks_attached()) +
+  void say(const std::string& text, Outlet::Weight weight = Outlet::Weight::important) { plain("sbpf: " + text, weight); }
+  void plain(const std::string& text, Outlet::Weight weight = Outlet::Weight::important) { (void)error_.line(text, weight); }
+  // One line of JSON, made only if someone asked for it. A reader that went away does not end the program.
+  template <typename Make>
+  void status(const Make& make, Outlet::Weight weight = Outlet::Weight::important) {
+    if (status_.is_open()) warn(status_.line(dump(Json(make())), weight));
+  }
+  void go_on() {
+    (void)error_.flush();
+    warn(status_.flush());
+  }
+  void finish() {
+    error_.finish(kPatience);
+    status_.finish(kPatience);
+  }
+
+ private:
+  static constexpr std::chrono::seconds kPatience{5};  // for who reads slowly, once all is over
+  void warn(const Result<void>& written) {
+    if (!written) say("warning: " + written.error().message);
+  }
+  Outlet error_, status_;
+};
+
+void tell_loss(const agent::Status& status, Voice& voice) {
+  voice.say("ISOLATION LOST: sandbox " + printable(status.sandbox) + " has " + std::to_string(status.hooks_attached()) +
        "/" + std::to_string(agent::hooks_of(status.flags).size()) + " hooks; on_loss: " +
        std::string(policy::to_string(status.on_loss)) + (status.frozen ? ", its processes are frozen" : ""));
   for (const agent::HookStatus& hook : status.hooks)
     if (!hook.attached && hook.hook != nullptr)
-      tell("ISOLATION LOST: " + std::string(hook.hook->name) + ": " + printable(hook.reason));
+      voice.say("ISOLATION LOST: " + std::string(hook.hook->name) + ": " + printable(hook.reason));
   for (const agent::Degradation& d : status.degraded)
-    if (d.what == "processes" || d.what == "liveness" || d.what == "overruled" || d.what == "later" || d.what == "policy") tell("ISOLATION LOST: " + d.what + " " + d.effective + ": " + printable(d.reason));
-  tell_status(status_fd, [&] { return Json{{"loss", status_json(status)}}; });
+    if (d.what == "processes" || d.what == "liveness" || d.what == "overruled" || d.what == "later" || d.what == "policy") voice.say("ISOLATION LOST: " + d.what + " " + d.effective + ": " + printable(d.reason));
+  voice.status([&] { return Json{{"loss", status_json(status)}}; });
 }
 
 Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy& policy, const Session& session) {
@@ -87,13 +114,13 @@ Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy
   return options;
 }
 
-void tell_event(const agent::Event& event, const RunArgs& args, int status_fd) {
-  if (!args.quiet) (void)write_line(STDERR_FILENO, "sbpf: " + verdict_text(event));
-  tell_status(status_fd, [&] { return Json{{"event", event_json(event, boot_epoch_ns())}}; });
+void tell_event(const agent::Event& event, const RunArgs& args, Voice& voice) {
+  if (!args.quiet) voice.say(verdict_text(event), Outlet::Weight::ordinary);
+  voice.status([&] { return Json{{"event", event_json(event, boot_epoch_ns())}}; }, Outlet::Weight::ordinary);
 }
 
-void tell_end(const agent::RunResult& result, const DenialSummary& denials, const RunArgs& args, int status_fd) {
-  tell_status(status_fd, [&] {
+void tell_end(const agent::RunResult& result, const DenialSummary& denials, const RunArgs& args, Voice& voice) {
+  voice.status([&] {
     return Json{{"exit",
                  {{"code", result.exit_code},
                   {"timed_out", result.timed_out},
@@ -102,13 +129,13 @@ void tell_end(const agent::RunResult& result, const DenialSummary& denials, cons
                   {"lost_events", result.lost_events}}}};
   });
   if (args.quiet) return;
-  if (result.timed_out) tell("timed out: every process of the sandbox was killed");
+  if (result.timed_out) voice.say("timed out: every process of the sandbox was killed");
   if (std::string text = denials.text(kDenialsShown); !text.empty()) {
     text.pop_back();
-    (void)write_line(STDERR_FILENO, text);
+    voice.plain(text);
   }
   if (result.lost_events > 0)
-    tell(std::to_string(result.lost_events) + " events were lost: these are not all denials (verdicts are unaffected)");
+    voice.say(std::to_string(result.lost_events) + " events were lost: these are not all denials (verdicts are unaffected)");
 }
 
 std::string service_headline(const Json& status) {
@@ -128,19 +155,42 @@ std::string usual_socket() {
 
 // By way of sbpfd: it alone may make sandboxes for who is not root.
 Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, const agent::RunOptions& options,
-                           const Session& session) {
+                           Voice& voice) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
   if (args.events)
     return fail("usage", "--events is for root",
                 "`curl -N --unix-socket /run/sbpf/api.sock http://sbpf/v1/sandboxes/NAME/events` shows them");
   auto result =
       run_as_user(policy, options, args.socket.empty() ? usual_socket() : args.socket, [&](const Json& status) {
-        tell(printable(service_headline(status)));
-        tell_status(session.status_fd, [&] { return status; });
+        voice.say(printable(service_headline(status)));
+        voice.status([&] { return status; });
       });
   if (!result) return tl::unexpected<Error>(result.error());
-  tell_status(session.status_fd, [&] { return Json{{"exit", {{"code", result->exit_code}, {"timed_out", result->timed_out}}}}; });
-  if (!args.quiet && result->timed_out) tell("timed out: every process of the sandbox was killed");
+  voice.status([&] { return Json{{"exit", {{"code", result->exit_code}, {"timed_out", result->timed_out}}}}; });
+  if (!args.quiet && result->timed_out) voice.say("timed out: every process of the sandbox was killed");
+  return result->exit_code;
+}
+
+Result<int> run_here(const RunArgs& args, const policy::Policy& policy, agent::RunOptions& options, Voice& voice) {
+  DenialSummary denials;
+  options.on_warning = [&](const std::string& text) { voice.say("warning: " + printable(text)); };
+  options.on_active = [&](const agent::Status& status) {
+    voice.say(headline(status));
+    voice.status([&] { return status_json(status); });
+  };
+  options.on_loss = [&](const agent::Status& status) { tell_loss(status, voice); };
+  options.on_pass = [&] { voice.go_on(); };
+  if (args.events)
+    options.on_event = [&](const agent::Event& event) {
+      denials.add(event);
+      tell_event(event, args, voice);
+    };
+  auto result = agent::run(policy, options);
+  if (!result) return tl::unexpected<Error>(result.error());
+  // With --events each of them was counted as it came.
+  if (!args.events)
+    for (const agent::Event& event : result->denials) denials.add(event);
+  tell_end(*result, denials, args, voice);
   return result->exit_code;
 }
 
@@ -154,26 +204,17 @@ Result<int> run(const RunArgs& args, const Session& session) {
   if (!options) return tl::unexpected<Error>(options.error());
 
   ignore_broken_pipes();  // nothing ends the watch over a running sandbox; the program gets the default back
-  if (::geteuid() != 0 || !args.socket.empty()) return run_by_service(args, loaded->policy, *options, session);
-  DenialSummary denials;
-  options->on_warning = [](const std::string& text) { tell("warning: " + printable(text)); };
-  options->on_active = [&](const agent::Status& status) {
-    tell(headline(status));
-    tell_status(session.status_fd, [&] { return status_json(status); });
-  };
-  options->on_loss = [&](const agent::Status& status) { tell_loss(status, session.status_fd); };
-  if (args.events)
-    options->on_event = [&](const agent::Event& event) {
-      denials.add(event);
-      tell_event(event, args, session.status_fd);
-    };
-  auto result = agent::run(loaded->policy, *options);
-  if (!result) return tl::unexpected<Error>(result.error());
-  // With --events each of them was counted as it came.
-  if (!args.events)
-    for (const agent::Event& event : result->denials) denials.add(event);
-  tell_end(*result, denials, args, session.status_fd);
-  return result->exit_code;
+  agent::Front front;
+  const auto ended = front.split();
+  if (!ended) return tl::unexpected<Error>(ended.error());
+  if (*ended) return **ended;
+  options->on_started = [&] { front.leave(); };
+  options->on_stopped = [&](pid_t program) { front.stop_with(program); };
+  Voice voice(session.status_fd);
+  auto code = ::geteuid() != 0 || !args.socket.empty() ? run_by_service(args, loaded->policy, *options, voice)
+                                                       : run_here(args, loaded->policy, *options, voice);
+  voice.finish();
+  return code;
 }
 
 constexpr const char* kRunFooter = R"(Examples:
@@ -184,7 +225,7 @@ constexpr const char* kRunFooter = R"(Examples:
 The policy is in the kernel, read back and proven by a canary before the first instruction runs; if that fails,
 nothing runs and the exit code is 125. The program gets the variables of process.env and of --env, and no others.
 --status-fd receives one JSON object a line: the status (as `sbpf status --json`), then {"loss":...} and
-{"event":...} as they come, and {"exit":{"code","timed_out","denials","would_deny","lost_events"}}; or, if the
+{"event":...} as they come, {"untold":N} where the reader was too slow for N of them, and {"exit":{"code","timed_out","denials","would_deny","lost_events"}}; or, if the
 program was not run, {"error":{"code","message","hint","domain","retryable"}}.
 Who is not root needs sbpfd, and to be a member of its group: docs/SERVICE.md.)";
 

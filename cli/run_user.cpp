@@ -43,7 +43,7 @@ int until(Clock::time_point deadline) {
 }
 
 // Until the program has ended; true: sbpfd went away meanwhile, and so it was killed.
-bool wait_for_end(const agent::WaitingChild& child, const ServiceClient& service,
+bool wait_for_end(const agent::WaitingChild& child, const agent::RunOptions& options, const ServiceClient& service,
                   const agent::ForwardedSignals& signals, Clock::time_point deadline, agent::RunResult& result) {
   const auto end = [&child] { (void)::syscall(SYS_pidfd_send_signal, child.pidfd().get(), SIGKILL, nullptr, 0); };
   bool lost = false;
@@ -53,7 +53,10 @@ bool wait_for_end(const agent::WaitingChild& child, const ServiceClient& service
     const int ready = ::poll(waiting.data(), waiting.size(), until(deadline));
     if (ready < 0 && errno != EINTR) return true;
     if (ready > 0 && waiting[0].revents != 0) return lost;
-    if (ready > 0 && waiting[1].revents != 0) signals.forward(child.pid());
+    if (ready > 0 && waiting[1].revents != 0) {
+      signals.forward(child.pid());
+      if (options.on_stopped && agent::has_stopped(child.pid())) options.on_stopped(child.pid());
+    }
     if (ready > 0 && waiting[2].revents != 0) {
       lost = true;
       waiting[2].fd = -1;
@@ -86,13 +89,13 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   auto status = service->post("/v1/runs", request);
   if (!status) return tl::unexpected<Error>(status.error());
   if (auto right = check_status(*status, policy); !right) return tl::unexpected<Error>(right.error());
-  const agent::TerminalGuard terminal;
   const agent::ForwardedSignals signals;
   on_active(*status);
   if (auto started = child->go_on(); !started) return tl::unexpected<Error>(started.error());
+  if (options.on_started) options.on_started();
   const auto deadline = options.timeout ? Clock::now() + *options.timeout : kNever;
   agent::RunResult result;
-  const bool lost = wait_for_end(*child, *service, signals, deadline, result);
+  const bool lost = wait_for_end(*child, options, *service, signals, deadline, result);
   int ended = 0;
   (void)::waitpid(child->pid(), &ended, 0);
   result.exit_code = result.timed_out ? 124 : agent::exit_code_of(ended);

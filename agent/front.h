@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `sbpf run` shares with its program, and what it does not: the terminal and the process group of the caller's job.
+#pragma once
+
+#include <sys/types.h>
+#include <termios.h>
+
+#include <optional>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sbpf::agent {
+
+// Puts a terminal back as it was: its modes, its output going on, and its foreground process group, where that is nobody's any
+// more. Does nothing where the job did not have the terminal, and where a living group has it by now: the caller's shell.
+class TerminalGuard {
+ public:
+  // `terminal`: a descriptor that outlives this.
+  explicit TerminalGuard(int terminal);
+  ~TerminalGuard();
+  TerminalGuard(const TerminalGuard&) = delete;
+  TerminalGuard& operator=(const TerminalGuard&) = delete;
+  // Another process does it.
+  void forget() { is_terminal_ = false; }
+
+ private:
+  bool may_restore() const;
+
+  int terminal_;
+  bool is_terminal_ = false;
+  termios modes_{};
+  pid_t foreground_ = -1;  // -1: the terminal of no session, or of another one
+};
+
+// Where the session has a terminal, whoever shares a process group and that terminal can stop all of the group (SIGTTIN,
+// SIGTTOU, SIGTSTP). So there are two processes. The front is the one that the caller knows. It stays in the program's group, and
+// stops and goes on with it, as a shell wants it of a job; it watches nothing, and only hands signals on. The other one does
+// all the rest, and leaves the session when the program runs.
+class Front {
+ public:
+  Front() = default;
+  // The front, if it was stopped, goes on to its end.
+  ~Front();
+  Front(const Front&) = delete;
+  Front& operator=(const Front&) = delete;
+
+  // Makes them two. The front returns from here with the exit code, when the other one has ended; that one returns at once, with
+  // nothing. Without a terminal of the session there is no front. Errors: "spawn".
+  Result<std::optional<int>> split();
+  // The program runs: from here on no signal of a terminal, or to the group, reaches this process.
+  void leave() const;
+  // The program has stopped: so does the front, if it is of its group, and so the caller's shell knows.
+  void stop_with(pid_t program) const;
+
+ private:
+  std::optional<TerminalGuard> guard_;  // without a front
+  Fd front_;                            // its pidfd; -1: there is none
+  pid_t group_ = -1;
+};
+
+}  // namespace sbpf::agent

@@ -1,0 +1,210 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The supervisor of `sbpf run` waits for nobody: not for the terminal that it shares with its program, nor for readers of what it
+# tells, nor for who holds the host lock; and the time ends when it is stopped itself.
+. "$(dirname "$0")/lib.sh"
+keep_loaded
+none=$(policy none <<<$'version: 1\nname: none')
+terminal() { python3 "$here/terminal.py" "$@" 2>&1; }
+job() { terminal job 40 "$@"; }
+state() { awk '{ sub(/.*\) /, ""); print $1 }' "/proc/$1/stat"; }
+populated() { grep -q 'populated 1' "$cgroots/sbpf/$1/cgroup.events" 2>/dev/null; }
+over() { ! populated "$1"; }
+timed_out() { # timed_out STATUS-FILE: what the last line says
+  tail -n 1 "$1" | json 'd["exit"]["timed_out"]' 2>&1
+}
+
+# ---- job control stops the group of who reads in the background ----
+cat >"$tmp/ttin.py" <<'P'
+import os, signal, time
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+if os.fork() == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    time.sleep(1000)
+while os.tcgetpgrp(0) == os.getpgrp():
+    time.sleep(0.05)
+os.read(0, 1)
+time.sleep(1000)
+P
+is ttin/control "stopped 21, still there" "$(terminal job 8 sh -c "python3 $tmp/ttin.py </dev/tty & sleep 2; kill -9 \$!")"
+# Of two that come at once the front takes SIGTSTP first.
+is ttin/time-is-kept "stopped, exit 124" "$(job sbpf run -q --timeout 3s --policy "$none" -- python3 "$tmp/ttin.py" | sed 's/stopped 2[01]/stopped/')"
+
+# ---- a program that stops, for good ----
+is stop/control "stopped 19, still there" "$(terminal job 5 sh -c 'kill -STOP $$')"
+is stop/time-is-kept "stopped 20, exit 124" "$(job sbpf run -q --timeout 3s --policy "$none" -- sh -c 'kill -STOP $$')"
+sbpf run -q --timeout 2s --policy "$none" -- sh -c 'kill -STOP $$'; is stop/without-terminal 124 $?
+
+# ---- the terminal's output is stopped ----
+cat >"$tmp/tcooff.py" <<'P'
+import os, socket, sys, termios, time
+termios.tcflow(1, termios.TCOOFF)
+if sys.argv[1:]:
+    os.write(1, b"x" * 10)
+    sys.exit(0)
+for i in range(1000):
+    try:
+        socket.create_connection(("192.0.2.7", 80))
+    except PermissionError:
+        pass
+    time.sleep(0.01)
+P
+is tcooff/control "still there, terminal back" "$(terminal job 4 python3 "$tmp/tcooff.py" write)"
+is tcooff/time-is-kept "exit 124, terminal back" \
+  "$(job sh -c "exec sbpf run --events --timeout 3s --policy $none --status-fd 3 -- python3 $tmp/tcooff.py 3>$tmp/tcooff.status")"
+is tcooff/told True "$(timed_out "$tmp/tcooff.status")"
+
+# ---- a pipe that nobody reads ----
+cat >"$tmp/full.py" <<'P'
+import fcntl, os, subprocess, sys, time
+reader, writer = os.pipe()
+fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
+fds = {"stdout": writer, "stderr": writer} if sys.argv[1] == "stderr" else {"stderr": subprocess.DEVNULL}
+process = subprocess.Popen([a.replace("FD", str(writer)) for a in sys.argv[2:]], pass_fds=[writer], **fds)
+os.close(writer)
+if sys.argv[1] == "never":
+    print("code", process.wait(60))
+    sys.exit()
+with open(sys.argv[1] if sys.argv[1] != "stderr" else "/dev/null"): # it is there once the time is up
+    pass
+P
+cat >"$tmp/flood.py" <<'P'
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    try:
+        s.connect(("192.0.2.7", 80))
+    except PermissionError:
+        pass
+P
+sed -i '/^with open/,$d' "$tmp/full.py"
+cat >>"$tmp/full.py" <<'P'
+def populated():
+    try:
+        return "populated 1" in open("/sys/fs/cgroup/sbpf/full/cgroup.events").read()
+    except OSError:
+        return False
+end = time.monotonic() + 30
+while not populated() and time.monotonic() < end:
+    time.sleep(0.05)
+while populated() and time.monotonic() < end:
+    time.sleep(0.05)
+print("over" if not populated() else "still there")
+text = open(reader, "rb").read().decode()
+print("code", process.wait(60))
+sys.stderr.write(text)
+P
+full() { python3 "$tmp/full.py" "$@" -- python3 "$tmp/flood.py" 2>"$tmp/full.out" | paste -sd' '; }
+is full/status "over code 124" "$(full status sbpf run -q --events --name full --timeout 5s --policy "$none" --status-fd FD)"
+has full/status-exit '"timed_out":true' "$(tail -n 1 "$tmp/full.out")"
+has full/status-is-counted '{"untold":' "$(grep untold "$tmp/full.out" | head -1)"
+is full/status-whole-lines "" "$(while read -r line; do jq -e . >/dev/null 2>&1 <<<"$line" || echo "$line"; done <"$tmp/full.out" | head -3)"
+is full/stderr "over code 124" "$(full stderr sbpf run --events --name full --timeout 5s --policy "$none")"
+has full/stderr-end "timed out" "$(cat "$tmp/full.out")"
+is full/never-read "code 124" "$(full never sbpf run -q --events --name full --timeout 3s --policy "$none" --status-fd FD)"
+
+# ---- who holds the host lock ----
+h=/srv/late
+mkdir -p $h/a $h/b
+files=$(policy files <<P
+version: 1
+name: files
+extends: [runtime-files]
+filesystem: {write: [$h]}
+P
+)
+mkfifo "$tmp/ask" "$tmp/answer"
+exec 8<>"$tmp/ask" 9<>"$tmp/answer"
+started late -q --policy "$files" --timeout 40s -- sh -c 'while read -r f; do (echo x >"$f") 2>/dev/null; echo $?; done' <"$tmp/ask" >"$tmp/answer" 2>/dev/null; is lock/start 0 $?
+late=$started
+write() { local code; echo "$1" >&8; read -r -t 20 -u 9 code; echo "$code"; }
+is lock/control 0 "$(write $h/f)"
+flock /run/sbpf.lock sleep 1000 & holder=$!
+servers+=($holder)
+taken() { ! flock -n /run/sbpf.lock true; }
+within 10 taken; is lock/is-held 0 $?
+mount -t tmpfs late $h/a
+sleep 2 # some passes
+is lock/mount-is-denied 2 "$(write $h/a/f)"
+is lock/supervisor-goes-on S "$(state $late)"
+is lock/no-wait "" "$(grep -o 'FLOCK.*' /proc/locks | awk -v pid=$late '$4 == pid'; grep -h -- '->' /proc/locks | awk -v pid=$late '$6 == pid')"
+within 50 over late; is lock/time-is-kept 0 $?
+taken; is lock/still-held 0 $?
+pkill -P $holder; kill $holder 2>/dev/null
+wait $late; is lock/code 124 $?
+started late -q --policy "$files" -- sh -c 'while read -r f; do (echo x >"$f") 2>/dev/null; echo $?; done' <"$tmp/ask" >"$tmp/answer" 2>/dev/null
+late=$started
+flock /run/sbpf.lock sleep 1000 & holder=$!
+within 10 taken
+mount -t tmpfs late $h/b
+sleep 1
+is lock/again/denied 2 "$(write $h/b/f)"
+pkill -P $holder; kill $holder 2>/dev/null
+allowed_again() { [[ $(write $h/b/f) == 0 ]]; }
+within 20 allowed_again; is lock/again/published 0 $?
+sbpf kill late 2>/dev/null
+wait $late 2>/dev/null
+umount $h/a $h/b
+
+# ---- it is stopped itself, by who may ----
+started held -q --timeout 4s --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>&1
+kill -STOP $started
+populated held; is stopped/control 0 $?
+within 20 over held; is stopped/time-is-kept 0 $?
+is stopped/still-stopped T "$(state $started)"
+kill -CONT $started
+wait $started; is stopped/code 124 $?
+none left-over/none pgrep -P $started
+started held -q --timeout 1000s --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>&1
+# Its children are the program, and who keeps the time.
+children=$(pgrep -P $started | paste -sd' ')
+is killed/control 2 "$(wc -w <<<"$children")"
+keeper=$(for p in $children; do grep -q '/sbpf/held' /proc/$p/cgroup || echo $p; done)
+is killed/keeper-is-outside 1 "$(wc -w <<<"$keeper")"
+is killed/keeper-holds-one-file 1 "$(ls /proc/$keeper/fd | wc -l)"
+isnt_group() { [[ $(ps -o pgid= -p $keeper) != $(ps -o pgid= -p $started) ]]; }
+isnt_group; is killed/keeper-has-a-group 0 $?
+kill -9 $started
+wait $started 2>/dev/null
+gone() { ! kill -0 $keeper 2>/dev/null; }
+within 10 gone; is killed/keeper-ends 0 $?
+sbpf kill held 2>/dev/null
+
+# ---- job control is the user's ----
+run="sbpf run -q --name typed --policy $none --"
+sessions="for p in \$(pgrep -x sbpf); do tr '\\\\0' ' ' </proc/\$p/cmdline | grep -q typed && echo \$(ps -o stat= -p \$p | cut -c1); done | sort | paste -sd' '"
+terminal type "bash --norc -i" "send $run sh -c 'echo u\"\"p; exec sleep 1000'\\n" "expect up" "send \\x1a" "expect Stopped" "run $sessions" \
+  "send fg\\n" "expect sleep 1000" "run sleep 1; $sessions" "send \\x03" "send echo code=\$?\\n" "expect code=130" >"$tmp/typed"
+is jobs/stop-and-go "seen seen S T seen S S seen" "$(paste -sd' ' "$tmp/typed")"
+cat >"$tmp/tstp.py" <<'P'
+import os, signal
+print("u" + "p", flush=True)
+os.kill(0, signal.SIGTSTP)
+print("ba" + "ck", flush=True)
+P
+terminal type "bash --norc -i" "send $run python3 $tmp/tstp.py\\n" "expect up" "expect Stopped" "send fg\\n" "expect back" >"$tmp/typed"
+is jobs/stops-itself "seen seen seen" "$(paste -sd' ' "$tmp/typed")"
+terminal type "bash --norc -i" "send $run cat &\\n" "expect [1]" "send sleep 5; echo; jobs\\n" "expect Stopped" "run $sessions" \
+  "send fg\\n" "expect cat" "send hello\\n" "expect hello" "send \\x04" "send echo code=\$?\\n" "expect code=0" >"$tmp/typed"
+is jobs/background "seen seen S T seen seen seen" "$(paste -sd' ' "$tmp/typed")"
+is jobs/pipe-reads-the-terminal "seen" "$(terminal type "bash --norc -i" "send $run sleep 4 | (read -r x </dev/tty; echo got=\$x)\\n" "send word\\n" "expect got=word")"
+is jobs/terminal-is-put-back "exit 0, terminal back" "$(job $run sh -c 'stty raw -echo')"
+cat >"$tmp/takes.py" <<'P'
+import os, signal
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+os.setpgid(0, 0)
+os.tcsetpgrp(0, os.getpid())
+P
+is jobs/terminal-taken/control "exit 0, terminal taken" "$(job sh -c "python3 $tmp/takes.py; true")"
+is jobs/terminal-taken "exit 0, terminal back" "$(job $run python3 "$tmp/takes.py")"
+
+# ---- other sessions ----
+sbpf run -q --timeout 2s --policy "$none" -- setsid sleep 1000; is setsid/program 124 $?
+setsid -w sbpf run -q --timeout 2s --policy "$none" -- sleep 1000 </dev/null; is setsid/no-terminal 124 $?
+nohup sbpf run -q --name hup --timeout 4s --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>&1 & hup=$!
+within 20 populated hup
+kill -HUP $hup
+wait $hup; is nohup/goes-on 124 $?
+end_all
+finish
