@@ -210,7 +210,7 @@ void explain_into(Event& event) {
       return;
     case SBPF_REASON_SOCKET_OPTION:
       event.text = "socket option " + std::to_string(e.net.level) + "/" + std::to_string(e.net.option) +
-                   " that can re-route packets";
+                   " that is not known to leave packets where the address sends them";
       event.allow = kAllowAll;
       return;
     case SBPF_REASON_FOREIGN_SOCKET:

@@ -311,50 +311,7 @@ SBPF_INLINE int sbpf_decide_socket(void *policy, int socket_class)
 	return SBPF_DENY;
 }
 
-/* Options that change where packets go, or who may: source routes and extension headers, transparent proxying,
- * raw header inclusion, IPsec policies, multicast routing, and the netfilter and IPVS control interfaces. */
-SBPF_INLINE int sbpf_decide_sockopt(void *policy, int level, int option)
-{
-	const struct sbpf_policy_header *header;
-	int risky = 0;
-
-	if (level == 1) { /* SOL_SOCKET */
-		risky = option == 36; /* SO_MARK: policy routing */
-	} else if (level == 0) { /* IPPROTO_IP */
-		risky = option < 0 || option >= 64 /* iptables, arptables, ebtables, multicast routing, IPVS */ ||
-			option == 3 /* HDRINCL */ || option == 4 /* OPTIONS */ || option == 5 /* ROUTER_ALERT */ ||
-			option == 7 /* RETOPTS */ || option == 16 /* IPSEC_POLICY */ || option == 17 /* XFRM_POLICY */ ||
-			option == 19 /* TRANSPARENT */;
-	} else if (level == 41) { /* IPPROTO_IPV6 */
-		risky = option < 0 || option >= 200 /* multicast routing */ || option == 64 || option == 65 /* ip6tables */ ||
-			(option >= 3 && option <= 6) /* RFC 2292 headers and PKTOPTIONS */ || option == 22 /* ROUTER_ALERT */ ||
-			(option >= 34 && option <= 36) /* IPsec, XFRM, HDRINCL */ ||
-			(option >= 54 && option <= 59 && option != 56 && option != 58) /* HOPOPTS, RTHDR, DSTOPTS */ ||
-			option == 75 /* TRANSPARENT */;
-	} else if (level == 132) { /* SCTP: bindx, connectx, peeloff carry addresses past the address hooks */
-		risky = option == 100 || option == 101 || option == 107 || option == 110 || option == 111;
-	} else if (level == 6) { /* TCP */
-		risky = option == 19 /* REPAIR */;
-	}
-	if (!risky)
-		return SBPF_ALLOW;
-	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
-	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL ? SBPF_ALLOW : SBPF_DENY;
-}
-
-/* Ancillary data of a send: the same headers by another door. */
-SBPF_INLINE int sbpf_risky_cmsg(int level, int type)
-{
-	if (level == 0)
-		return type == 7; /* IP_RETOPTS */
-	if (level == 41)
-		return (type >= 3 && type <= 5) || type == 54 || type == 55 || type == 57 || type == 59;
-	if (level == 1)
-		return type == 36; /* SO_MARK */
-	if (level == 132)
-		return type == 7 || type == 8; /* SCTP_DSTADDRV4 and 6: more destinations for the association */
-	return 0;
-}
+#include "decide_option.h"
 
 /* ---- filesystem ---- */
 

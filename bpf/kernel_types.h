@@ -256,11 +256,13 @@ struct socket {
 
 struct ipv6_pinfo {
 	void *opt;
+	void *ipv6_fl_list; /* flow labels that the socket leased; later kernels have them in inet_sock */
 };
 
 struct inet_sock {
 	struct sock sk;
 	struct ipv6_pinfo *pinet6;
+	void *ipv6_fl_list;
 	void *inet_opt;
 };
 

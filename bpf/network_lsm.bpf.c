@@ -75,6 +75,39 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 	LSM_JUDGE(boxes, judge_create, family, type, protocol);
 }
 
+/* Source routes and extension headers that were set before the socket came under the policy, and flow labels, each of which may
+ * bring some. */
+static __always_inline int has_header_options(struct sock *sk)
+{
+	const struct inet_sock *inet = (const struct inet_sock *)sk;
+	struct ipv6_pinfo *pinet6 = NULL;
+	void *options = NULL;
+
+	bpf_core_read(&options, sizeof(options), &inet->inet_opt);
+	if (options)
+		return 1;
+	if (sk->__sk_common.skc_family != AF_INET6)
+		return 0;
+	bpf_core_read(&pinet6, sizeof(pinet6), &inet->pinet6);
+	bpf_core_read(&options, sizeof(options), &pinet6->opt);
+	if (options)
+		return 1;
+	if (bpf_core_field_exists(inet->ipv6_fl_list))
+		bpf_core_read(&options, sizeof(options), &inet->ipv6_fl_list);
+	else if (bpf_core_field_exists(pinet6->ipv6_fl_list))
+		bpf_core_read(&options, sizeof(options), &pinet6->ipv6_fl_list);
+	else
+		return 1; /* it cannot be told */
+	return !!options;
+}
+
+/* Can what is sent by this socket go elsewhere than to the address that is judged? Only where it could be prepared before the
+ * policy was in force. */
+static __always_inline int may_be_rerouted(const struct sbpf_sandbox *box, struct sock *sk, int own)
+{
+	return (!own || box->flags & SBPF_SANDBOX_ATTACHED) && has_header_options(sk) && !box_allows_all_network(box);
+}
+
 /* ---- socket_connect, socket_bind ---- */
 
 static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, struct socket *sock,
@@ -92,7 +125,11 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 		return refuse_endpoint(box, d, &ep, SBPF_REASON_BAD_ADDRESS);
 	endpoint_of_sock(&ep, kind, sk);
 	if (ep.family == AF_INET || ep.family == AF_INET6) {
-		if (cgroup_layer_judges(&ep, sock_in_box(sk, box)))
+		int own = sock_in_box(sk, box);
+
+		if (kind == SBPF_RULE_CONNECT && may_be_rerouted(box, sk, own))
+			return refuse_endpoint(box, d, &ep, SBPF_REASON_SOCKET_OPTION);
+		if (cgroup_layer_judges(&ep, own))
 			return 0;
 		switch (endpoint_from_sockaddr(&ep, address, len, kind == SBPF_RULE_BIND)) {
 		case ADDRESS_NONE:
@@ -200,23 +237,6 @@ static __always_inline void endpoint_of_local(struct endpoint *ep, struct sock *
 	}
 }
 
-/* Source routes and extension headers that were set before the socket came under the policy. */
-static __always_inline int has_header_options(struct sock *sk)
-{
-	const struct inet_sock *inet = (const struct inet_sock *)sk;
-	struct ipv6_pinfo *pinet6 = NULL;
-	void *options = NULL;
-
-	bpf_core_read(&options, sizeof(options), &inet->inet_opt);
-	if (options)
-		return 1;
-	if (sk->__sk_common.skc_family != AF_INET6)
-		return 0;
-	bpf_core_read(&pinet6, sizeof(pinet6), &inet->pinet6);
-	bpf_core_read(&options, sizeof(options), &pinet6->opt);
-	return !!options;
-}
-
 /* What a send is about. By addresses, as struct fs_ask. */
 struct send_ask {
 	__u64 sock;
@@ -272,9 +292,8 @@ static __always_inline int judge_message(struct sbpf_sandbox *box, const struct 
 	}
 
 	early = !own || box->flags & SBPF_SANDBOX_ATTACHED;
-	if ((msg->msg_controllen && has_risky_control(msg)) || (early && has_header_options(sk)))
-		if (!box_allows_all_network(box))
-			return refuse_endpoint(box, &d, &ep, SBPF_REASON_SOCKET_OPTION);
+	if ((msg->msg_controllen && has_risky_control(msg) && !box_allows_all_network(box)) || may_be_rerouted(box, sk, own))
+		return refuse_endpoint(box, &d, &ep, SBPF_REASON_SOCKET_OPTION);
 	if (!early && cgroup_layer_judges(&ep, own))
 		return 0;
 

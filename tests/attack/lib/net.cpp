@@ -2,6 +2,7 @@
 #include "tests/attack/lib/net.h"
 
 #include <arpa/inet.h>
+#include <linux/in6.h>
 #include <linux/netlink.h>
 #include <linux/vm_sockets.h>
 #include <sys/un.h>
@@ -172,6 +173,34 @@ std::string home_route(const char* hop) {
   std::string header("\x00\x02\x02\x01\x00\x00\x00\x00", 8);  // 2 * 8 bytes, type 2, one left
   header.append(reinterpret_cast<const char*>(&address), sizeof(address));
   return header;
+}
+
+std::uint32_t lease_routing_label(const Fd& fd, const char* hop) {
+  const std::string route = home_route(hop);
+  const std::size_t item = CMSG_SPACE(route.size());
+  std::string request(sizeof(in6_flowlabel_req) + item, '\0');
+  in6_flowlabel_req label{};
+  inet_pton(AF_INET6, "::1", &label.flr_dst);
+  label.flr_action = IPV6_FL_A_GET;
+  label.flr_share = IPV6_FL_S_EXCL;
+  label.flr_flags = IPV6_FL_F_CREATE;
+  std::memcpy(request.data(), &label, sizeof(label));
+  cmsghdr header{};
+  header.cmsg_len = CMSG_LEN(route.size());
+  header.cmsg_level = IPPROTO_IPV6;
+  header.cmsg_type = IPV6_RTHDR;
+  std::memcpy(request.data() + sizeof(label), &header, sizeof(header));
+  std::memcpy(request.data() + sizeof(label) + CMSG_LEN(0), route.data(), route.size());
+  set_option(fd, IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, request.data(), request.size());
+  std::memcpy(&label, request.data(), sizeof(label));  // the kernel wrote the label that it chose
+  return label.flr_label;
+}
+
+Address labelled(Address to, std::uint32_t label) {
+  sockaddr_in6 in6{};
+  std::memcpy(&in6, &to.storage, sizeof(in6));
+  in6.sin6_flowinfo = label;
+  return of(in6);
 }
 
 }  // namespace attack

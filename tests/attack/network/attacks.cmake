@@ -50,6 +50,7 @@ set(SBPF_NETWORK_ATTACKS
   ipv4_mapped_udp_connect_is_refused
   ipv4_mapped_udp_sendto_is_refused
   ipv6_destination_options_are_refused
+  ipv6_flow_label_with_route_is_refused
   ipv6_hop_by_hop_options_are_refused
   ipv6_old_routing_header_in_ancillary_data_is_refused
   ipv6_packet_options_are_refused
@@ -115,6 +116,9 @@ set(SBPF_NETWORK_ATTACKS
   premade_connection_uring_write_is_refused
   premade_connection_write_is_refused
   premade_connection_zerocopy_send_is_refused
+  premade_flow_label_connect_is_refused
+  premade_flow_label_in_ancillary_data_is_refused
+  premade_flow_label_sendto_is_refused
   premade_ipv6_routing_header_is_refused
   premade_listener_reply_is_refused
   premade_mapped_connection_send_is_refused
@@ -197,6 +201,7 @@ set(SBPF_NETWORK_ATTACKS
   udp6_any_address_sendto_is_refused
   udp6_connect_is_refused
   udp6_sendto_is_refused
+  udp_encapsulation_is_refused
   udplite_connect_is_refused
   udplite_sendto_is_refused
   unix_abstract_dgram_sendto_is_refused
