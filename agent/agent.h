@@ -94,6 +94,7 @@ struct Status {
   std::uint32_t n_rules = 0;
   policy::Mode mode = policy::Mode::enforce;
   policy::OnLoss on_loss = policy::OnLoss::freeze;
+  std::vector<policy::ProgramTag> trusted_programs;  // of others, that the policy lets run after sbpf's
   bool attached_cgroup = false;  // made by attach, not by run
   std::uint32_t flags = 0;       // enum sbpf_sandbox_flags
   std::uint64_t processes = 0;

@@ -39,6 +39,13 @@ std::string name_of_program(std::uint32_t id) {
          tag_text(info->tag) + ", loaded by uid " + std::to_string(info->created_by_uid) + ")";
 }
 
+// One that ended meanwhile, or cannot be asked, is not.
+bool is_trusted(std::uint32_t id, const std::vector<policy::ProgramTag>& trusted) {
+  const Fd program(bpf_prog_get_fd_by_id(id));
+  const auto info = program ? program_info(program.get()) : Result<bpf_prog_info>(fail("bpf_info", ""));
+  return info && std::ranges::find(trusted, std::to_array(info->tag)) != trusted.end();
+}
+
 bool calls_hook(const std::string& function) {
   return std::ranges::any_of(hooks(), [&](const Hook& hook) {
     return hook.kind == HookKind::lsm && function == std::string("security_") + hook.name;
@@ -47,7 +54,7 @@ bool calls_hook(const std::string& function) {
 
 }  // namespace
 
-Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd) {
+Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted) {
   std::vector<Later> later;
   for (const Hook& hook : hooks()) {
     if (hook.kind != HookKind::cgroup) continue;
@@ -61,6 +68,7 @@ Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd) {
   auto options = in_force(cgroup_fd, BPF_CGROUP_SETSOCKOPT);
   if (!options) return tl::unexpected<Error>(options.error());
   for (const std::uint32_t id : *options) later.push_back({"setsockopt", id});
+  if (!trusted.empty()) std::erase_if(later, [&](const Later& one) { return is_trusted(one.prog_id, trusted); });
   return later;
 }
 

@@ -19,8 +19,9 @@ struct Later {
   bool operator==(const Later&) const = default;
 };
 
-// Those that are in force for the cgroup behind this descriptor. Errors: "overruled" where the kernel does not say.
-Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd);
+// Those that are in force for the cgroup behind this descriptor, but for the trusted ones. Errors: "overruled" where the kernel
+// does not say.
+Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted);
 
 // For a person: the program's name, number and tag, and who loaded it.
 std::string describe(const Later& later);

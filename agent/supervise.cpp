@@ -80,12 +80,12 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
   ring_ = open_ring(kernel, record.cgroup_id);
   learn(verified);
-  if (auto later = later_programs(kernel, cgroup.fd())) later_ = std::move(*later);
+  if (auto later = later_programs(kernel, cgroup.fd(), trusted_)) later_ = std::move(*later);
   policy_id_ = policy_map_id(kernel, cgroup.id());
 }
 
 bool Supervisor::has_new_later() {
-  const auto now = later_programs(kernel_, cgroup_.fd());
+  const auto now = later_programs(kernel_, cgroup_.fd(), trusted_);
   return now && std::ranges::any_of(*now, [&](const Later& one) { return std::ranges::find(later_, one) == later_.end(); });
 }
 
@@ -105,6 +105,7 @@ void Supervisor::learn(const Status& status) {
   generation_ = status.generation;
   mode_ = status.mode;
   on_loss_ = status.on_loss;
+  trusted_ = status.trusted_programs;
 }
 
 void Supervisor::answer_loss(const HostProbe& host) {

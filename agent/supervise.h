@@ -93,6 +93,7 @@ class Supervisor {
   std::uint32_t policy_id_ = 0;   // of its map
   policy::Mode mode_ = policy::Mode::enforce;
   policy::OnLoss on_loss_ = policy::OnLoss::freeze;
+  std::vector<policy::ProgramTag> trusted_;
 };
 
 }  // namespace sbpf::agent

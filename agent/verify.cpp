@@ -113,6 +113,8 @@ Seen read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& 
   status.mode = (header.flags & SBPF_POLICY_AUDIT) != 0 ? policy::Mode::audit : policy::Mode::enforce;
   if (id.on_loss == SBPF_ON_LOSS_KILL) status.on_loss = policy::OnLoss::kill;
   if (id.on_loss == SBPF_ON_LOSS_ALERT) status.on_loss = policy::OnLoss::alert;
+  for (std::size_t i = 0; i < std::min<std::size_t>(id.n_trusted, SBPF_TRUSTED_PROGRAMS); i++)
+    status.trusted_programs.push_back(std::to_array(id.trusted[i]));
   const auto contents = policy::image_sha256(image.entries);
   if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0) {
     add_degradation(status, "policy", "as published", "changed", "the kernel's policy map does not have its own hash");
@@ -247,7 +249,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   if (cgroup) {
     status.cgroup = cgroup->path();
     status.frozen = cgroup->frozen();
-    if (auto later = later_programs(kernel, cgroup->fd()); !later)
+    if (auto later = later_programs(kernel, cgroup->fd(), status.trusted_programs); !later)
       add_degradation(status, "later", "none", "not known", later.error().message);
     else
       for (const Later& one : *later) add_degradation(status, "later", "none", one.hook, describe(one));

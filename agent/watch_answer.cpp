@@ -31,12 +31,14 @@ bool names(const std::vector<Lost>& lost, const std::string& what) {
 void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
   const policy::Mode mode = entry.status.mode;
   const policy::OnLoss on_loss = entry.status.on_loss;
+  auto trusted = std::move(entry.status.trusted_programs);
   entry.status = read_status(*kernel_, entry.sound.record, false, probe_);
   Status& status = entry.status;
   // A policy that is missing or put in by others does not say how the next loss is answered.
   if (names(lost, "policy") && !entry.first) {
     status.mode = mode;
     status.on_loss = on_loss;
+    status.trusted_programs = std::move(trusted);
   }
   for (const Lost& one : lost) {
     status.isolation = one.what == "later" ? std::max(status.isolation, Isolation::degraded) : Isolation::inactive;
@@ -92,7 +94,7 @@ void Watch::note_unclear(Entry& entry, const std::string& name, std::vector<Lost
 // A program that came to run after ours while the watch looked is a loss; what was there before is in the status.
 void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost) {
   if (is_changing(*kernel_, entry.sound.record.cgroup_id) || is_upgrading(*kernel_) || kernel_->outdated()) return;
-  const auto now = later_programs(*kernel_, entry.cgroup->fd());
+  const auto now = later_programs(*kernel_, entry.cgroup->fd(), entry.status.trusted_programs);
   if (!now) return;
   if (entry.first) entry.later = *now;
   for (const Later& one : *now)

@@ -223,10 +223,14 @@ struct sbpf_prefixes {
 SBPF_ASSERT(sizeof(struct sbpf_prefixes) == sizeof(struct sbpf_rule));
 
 /* Names, for status: header keys with port 1 (identity) and 4 (name). */
+#define SBPF_TRUSTED_PROGRAMS 4
+
 struct sbpf_policy_id {
 	__u8 policy_sha256[32]; /* of the canonical text */
 	__u8 on_loss;           /* enum sbpf_on_loss */
-	__u8 pad[39];
+	__u8 n_trusted;
+	__u8 trusted[SBPF_TRUSTED_PROGRAMS][8]; /* tags of programs that may run after ours, ascending */
+	__u8 pad[6];
 };
 SBPF_ASSERT(sizeof(struct sbpf_policy_id) == sizeof(struct sbpf_rule));
 

@@ -136,6 +136,8 @@ std::string network_text(const Network& network) {
   // Nothing at all where there are none.
   if (network.record_flows) text += "  record_flows: true\n";
   if (network.resolver) text += "  dns: {resolver: \"" + to_string(*network.resolver) + "\"}\n";
+  if (!network.trusted_programs.empty()) text += "  trusted_programs:\n";
+  for (const ProgramTag& tag : network.trusted_programs) text += "    - \"" + hex(tag) + "\"\n";
   if (!network.unix_peers.empty()) text += "  unix:\n";
   for (const UnixRule& rule : network.unix_peers) text += "    - " + internal::path_text(rule.peer) + "\n";
   return text;
@@ -279,10 +281,10 @@ std::array<std::uint8_t, 32> sha256(const Policy& policy) {
   return digest.finish();
 }
 
-std::string hex(const std::array<std::uint8_t, 32>& digest) {
+std::string hex(std::span<const std::uint8_t> bytes) {
   constexpr char kHex[] = "0123456789abcdef";
   std::string text;
-  for (const std::uint8_t byte : digest) text += {kHex[byte >> 4], kHex[byte & 0xf]};
+  for (const std::uint8_t byte : bytes) text += {kHex[byte >> 4], kHex[byte & 0xf]};
   return text;
 }
 

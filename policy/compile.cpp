@@ -183,6 +183,7 @@ Result<sbpf_prefixes> prefix_slot(const std::vector<std::uint8_t>& lengths, cons
 
 sbpf_policy_id id_slot(const Policy& policy) {
   sbpf_policy_id id{};
+  for (const ProgramTag& tag : policy.network.trusted_programs) std::memcpy(id.trusted[id.n_trusted++], tag.data(), tag.size());
   const auto digest = sha256(policy);
   std::memcpy(id.policy_sha256, digest.data(), digest.size());
   switch (policy.on_loss) {
@@ -241,6 +242,9 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
   const auto bind_slot = prefix_slot(bind_lengths, policy.network.bind);
   if (!bind_slot) return fail(bind_slot.error(), "network.bind");
 
+  if (policy.network.trusted_programs.size() > SBPF_TRUSTED_PROGRAMS)
+    return fail("too_many_programs", "at most " + std::to_string(SBPF_TRUSTED_PROGRAMS) + " programs can be trusted, in all that is extended",
+                "name those that run after sbpf's alone: `sbpf status` names them");
   for (const HostRule& rule : policy.network.hosts)
     if (auto opened = opened_entries(rule, 0, Address{}); !opened)
       return fail(std::move(opened.error()), internal::entry_text(rule));

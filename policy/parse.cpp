@@ -91,6 +91,7 @@ void merge(Draft& base, Draft later) {
     base.bind.clear();
     base.dangerously_allow_sockets.clear();
     base.unix_peers.clear();
+    base.trusted_programs.clear();
     base.hosts.clear();
     base.resolver.reset();
   }
@@ -102,6 +103,7 @@ void merge(Draft& base, Draft later) {
   append(base.hosts, std::move(later.hosts));
   replace(base.resolver, later.resolver);
   append(base.dangerously_allow_sockets, std::move(later.dangerously_allow_sockets));
+  append(base.trusted_programs, std::move(later.trusted_programs));
   for (auto& [peer, rule] : later.unix_peers) base.unix_peers.insert_or_assign(peer, std::move(rule));
   merge(base.filesystem, std::move(later.filesystem));
   merge(base.exec, std::move(later.exec));
@@ -206,6 +208,8 @@ Policy finish(Draft draft) {
   normalise(policy.network.connect);
   normalise(policy.network.bind);
   sort_unique(policy.network.dangerously_allow_sockets);
+  policy.network.trusted_programs = std::move(draft.trusted_programs);
+  sort_unique(policy.network.trusted_programs);
   for (auto& [peer, rule] : draft.unix_peers) policy.network.unix_peers.push_back(std::move(rule));
   Filesystem& filesystem = policy.filesystem;
   filesystem.requested = draft.filesystem.requested;

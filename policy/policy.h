@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -90,6 +91,9 @@ struct UnixRule {
   bool abstract() const { return peer[0] == '@'; }
 };
 
+// The kernel's tag of a BPF program: what it does, whoever loaded it and however often.
+using ProgramTag = std::array<std::uint8_t, 8>;
+
 struct Network {
   bool dangerously_allow_all = false;
   bool dangerously_allow_metadata = false;  // lists, networks and dangerously_allow_all leave these addresses out
@@ -100,6 +104,7 @@ struct Network {
   std::optional<Address> resolver;                   // who answers for the hosts; unset: as /etc/resolv.conf says
   std::vector<sbpf_socket_class> dangerously_allow_sockets;  // sorted, unique
   std::vector<UnixRule> unix_peers;                          // sorted by peer (its bytes), each once
+  std::vector<ProgramTag> trusted_programs;                  // of others, that may run after sbpf's; sorted, unique
 };
 
 enum class FsAccess {
@@ -215,7 +220,7 @@ std::string canonical(const Policy& policy);
 
 // SHA-256 of the canonical text.
 std::array<std::uint8_t, 32> sha256(const Policy& policy);
-std::string hex(const std::array<std::uint8_t, 32>& digest);
+std::string hex(std::span<const std::uint8_t> bytes);
 
 // JSON Schema (draft 2020-12) of a policy file, for editors.
 std::string json_schema();

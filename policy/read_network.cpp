@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `network` part of a policy.
 #include <algorithm>
+#include <charconv>
 #include <set>
 
 #include "policy/reader.h"
@@ -191,6 +192,31 @@ void read_unix(const YamlNode& node, const std::string& key, Reader& reader, std
               });
 }
 
+Value<ProgramTag> parse_tag(std::string_view text) {
+  const BadValue bad{"bad_tag", quoted(text) + " is no tag of a BPF program", "16 hexadecimal digits, as `sbpf status` and `bpftool prog show` say it"};
+  ProgramTag tag{};
+  if (text.size() != 2 * tag.size()) return tl::unexpected(bad);
+  for (std::size_t i = 0; i < tag.size(); i++) {
+    const char* end = text.data() + 2 * i + 2;
+    if (const auto [at, error] = std::from_chars(end - 2, end, tag[i], 16); error != std::errc() || at != end) return tl::unexpected(bad);
+  }
+  return tag;
+}
+
+void read_trusted(const YamlNode& node, const std::string& key, Reader& reader, std::vector<ProgramTag>& out) {
+  reader.list(node, key, "a list of tags, as in [\"6deef7357e7b4530\"]", [&](const YamlNode& item, const std::string& item_key) {
+    const auto tag = reader.value<ProgramTag>(item, item_key, "a tag", parse_tag);
+    if (!tag) return;
+    if (std::find(out.begin(), out.end(), *tag) != out.end())
+      reader.error(item, item_key, {"duplicate_value", quoted(item.text) + " is named twice", "remove one"});
+    else if (out.size() == SBPF_TRUSTED_PROGRAMS)
+      reader.error(item, item_key, {"too_many_programs", "at most " + std::to_string(SBPF_TRUSTED_PROGRAMS) + " programs can be trusted",
+                                    "name those that run after sbpf's alone: `sbpf status` names them"});
+    else
+      out.push_back(*tag);
+  });
+}
+
 }  // namespace
 
 void read_network(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
@@ -223,6 +249,7 @@ void read_network(const YamlNode& node, const std::string& key, Reader& reader, 
        }},
       {"dns", [&](const YamlNode& n, const std::string& k) { read_dns(n, k, reader, draft); }},
       {"unix", [&](const YamlNode& n, const std::string& k) { read_unix(n, k, reader, draft.unix_peers); }},
+      {"trusted_programs", [&](const YamlNode& n, const std::string& k) { read_trusted(n, k, reader, draft.trusted_programs); }},
   };
   reader.map(node, key, fields, {});
 }

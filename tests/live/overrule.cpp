@@ -8,6 +8,7 @@
 //   overrule later CGROUP HOOK         attached for good, beside others, to the cgroup; lifts the denial of those before it
 //   overrule bystander CGROUP HOOK     likewise, and leaves their answer as it is
 //   overrule link CGROUP HOOK          as later, by a link, until this process ends
+//   overrule bystander-link CGROUP HOOK   as bystander, likewise
 // HOOK: connect4, connect6, sendmsg4, bind4, sock_create, setsockopt.
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
@@ -71,15 +72,15 @@ int attach(const std::string& how, const char* cgroup, const std::string& hook) 
   for (const Kind& kind : kKinds) {
     if (hook != kind.name) continue;
     std::vector<bpf_insn> insns;
-    if (how != "bystander")
+    if (!how.starts_with("bystander"))
       insns = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0}, {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_set_retval}};
     insns.push_back({BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1});
     insns.push_back({BPF_JMP | BPF_EXIT, 0, 0, 0, 0});
     LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = kind.attach);
-    const Fd program(bpf_prog_load(kind.program, how == "bystander" ? "bystander" : "overruler", "GPL", insns.data(), insns.size(), &options));
+    const Fd program(bpf_prog_load(kind.program, how.starts_with("bystander") ? "bystander" : "overruler", "GPL", insns.data(), insns.size(), &options));
     const Fd group(::open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!program || !group) return told(false, program) ? 0 : 1;
-    if (how != "link") return told(bpf_prog_attach(program.get(), group.get(), kind.attach, BPF_F_ALLOW_MULTI) == 0, program) ? 0 : 1;
+    if (!how.ends_with("link")) return told(bpf_prog_attach(program.get(), group.get(), kind.attach, BPF_F_ALLOW_MULTI) == 0, program) ? 0 : 1;
     const Fd link(bpf_link_create(program.get(), group.get(), kind.attach, nullptr));
     if (!told(static_cast<bool>(link), program)) return 1;
     while (true) ::pause();

@@ -101,6 +101,38 @@ foreign lsm userns_create 0; is answer/lsm-userns 1 "$error"
 foreign lsm file_open 0; is answer/lsm/control 0 "$error" # other security modules on BPF go on
 kill $other; wait $other 2>/dev/null
 is answer/lsm/active active "$(isolation)"
+# ---- one that the policy trusts is neither told nor a loss, whoever loads it and when; another one is ----
+thaw
+foreign link "$cgroots/sbpf" connect4 # its tag says what it does
+tag=$(why | grep -o 'tag [0-9a-f]*' | head -1 | cut -d' ' -f2)
+kill $other; wait $other 2>/dev/null
+is trusted/tag 16 "${#tag}"
+thaw
+within 20 sound
+sed "s/^on_loss.*/&\nnetwork: {trusted_programs: [\"$tag\"]}/" "$tmp/guarded.yaml" >"$tmp/trusting.yaml"
+sbpf swap box --policy "$tmp/trusting.yaml" >/dev/null; is trusted/swap 0 $?
+thaw
+sleep 1.5
+before=$(losses)
+foreign link "$cgroots/sbpf" connect4; is trusted/came 0 "$error"
+sleep 2
+is trusted/active "active $before" "$(isolation) $(losses)"
+is trusted/lifts 0 "$(asked 7001)"
+is trusted/runs-on 1 "$(frozen; echo $?)"
+kill $other; wait $other 2>/dev/null
+foreign link "$cgroots/sbpf" connect4; is trusted/came-again 0 "$error"
+sleep 2
+is trusted/active-again "active $before" "$(isolation) $(losses)"
+first=$other
+foreign bystander-link "$cgroots" connect4; is trusted/other/control 0 "$error"
+answered trusted/other degraded later "id $program"
+hasnt() { if [[ $3 != *"$2"* ]]; then ok "$1"; else not_ok "$1" "'$2' in '$3'"; fi; }
+hasnt trusted/other/alone "tag $tag" "$(why)"
+kill $other $first; wait $other $first 2>/dev/null
+thaw
+within 20 sound
+sbpf swap box --policy "$tmp/guarded.yaml" >/dev/null; is trusted/swap-back 0 $?
+
 # ---- one that was there before and overrules nothing is told, and programs start ----
 kill $watch
 sbpf kill box 2>/dev/null
