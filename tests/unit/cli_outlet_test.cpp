@@ -51,8 +51,9 @@ class Outlets : public testing::Test {
 
 TEST_F(Outlets, writes_at_once_where_there_is_room) {
   EXPECT_TRUE(outlet_.line("one"));
+  EXPECT_EQ(taken(), "one\n");
   EXPECT_TRUE(outlet_.line("two"));
-  EXPECT_EQ(taken(), "one\ntwo\n");
+  EXPECT_EQ(taken(), "two\n");
 }
 
 TEST_F(Outlets, waits_for_nobody_and_loses_nothing_that_fits) {
