@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "agent/canary_ops.h"
 #include "agent/sandbox.h"
@@ -51,6 +54,56 @@ std::vector<Hook> proven_of(std::uint32_t flags) { return hooks_of(flags & ~stat
   report.complete = true;
   (void)!::write(pipe, &report, sizeof report);
   ::_exit(0);
+}
+
+constexpr const char* kTurnFile = "/run/sbpf-canary.lock";
+constexpr std::uint64_t kPatience = 10'000'000'000;
+constexpr std::uint64_t kGivesWay = 1'000'000'000;  // before it does, it has had time enough where nothing is wrong
+
+// While it lives nobody inside can signal, trace or change a child of this process that starts now. Only one at a time.
+class OutOfReach {
+ public:
+  explicit OutOfReach(sbpf_canary& canary) : canary_(canary) {
+    __atomic_store_n(&canary_.tgid, 0u, __ATOMIC_SEQ_CST);
+    canary_.born_from = boottime_ns();
+    canary_.born_until = canary_.born_from + kPatience;
+    __atomic_store_n(&canary_.runner, static_cast<std::uint32_t>(::getpid()), __ATOMIC_SEQ_CST);
+  }
+  ~OutOfReach() {
+    __atomic_store_n(&canary_.tgid, 0u, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&canary_.runner, 0u, __ATOMIC_SEQ_CST);
+  }
+  OutOfReach(const OutOfReach&) = delete;
+  OutOfReach& operator=(const OutOfReach&) = delete;
+
+ private:
+  sbpf_canary& canary_;
+};
+
+// One canary at a time, of whichever sandbox: a lock of its own, so that nobody who waits for one holds the host's. It is the
+// process's alone, and not the canary's, which has the descriptor, too, and may outlive who runs it. Errors: "canary".
+Result<Fd> take_turn(sbpf_canary& canary) {
+  Fd turn(::open(kTurnFile, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!turn) return fail("canary", std::string("cannot open ") + kTurnFile + ": " + std::strerror(errno), "", errno);
+  const std::uint64_t begin = boottime_ns();
+  struct flock whole {};
+  whole.l_type = F_WRLCK;
+  while (::fcntl(turn.get(), F_SETLK, &whole) != 0) {
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR) return fail("canary", std::string("cannot lock ") + kTurnFile + ": " + std::strerror(errno), "", errno);
+    if (boottime_ns() - begin > 2 * kPatience) return fail("canary", "other canaries took all the time", "", EAGAIN);
+    __atomic_store_n(&canary.wanted, 1u, __ATOMIC_RELAXED);
+    ::poll(nullptr, 0, 10);
+  }
+  __atomic_store_n(&canary.wanted, 0u, __ATOMIC_RELAXED);
+  return turn;
+}
+
+// How the kernel names its state: R (it runs, or would), T (stopped), t (traced)… R also where that cannot be told.
+char state_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const auto comm = text.rfind(") ");
+  return comm == std::string::npos || comm + 2 >= text.size() ? 'R' : text[comm + 2];
 }
 
 bool in_host_pid_namespace() {
@@ -97,7 +150,47 @@ CanaryReport judge(const RawReport& raw, bool passes, std::uint32_t flags) {
   return report;
 }
 
-// Errors, beside others: EBUSY where nobody may be started, ECANCELED where it was killed.
+// Nothing of a terminal or a process group stops the canary, nor a signal that was sent to who runs it. Its own faults are its own.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGILL, SIGBUS, SIGFPE, SIGTRAP, SIGSYS}) ::sigdelset(&all, fault);
+    ::sigprocmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+Error no_answer(const std::string& end, int number) {
+  return fail("canary", "the canary gave no answer" + end, "the sandbox's cgroup may be frozen or at a limit", number).value();
+}
+
+// Waits for what the canary reports. Errors: ETIME: it neither computes nor waits for a processor, and says nothing; EAGAIN: it
+// waited for a processor, or gave way to others; EIO: it ended without.
+Result<RawReport> wait_for_report(const KernelGlobals& globals, int pipe, pid_t pid) {
+  const std::uint64_t begin = boottime_ns();
+  RawReport raw{};
+  pollfd waiting{pipe, POLLIN, 0};
+  while (::poll(&waiting, 1, 50) != 1) {
+    const std::uint64_t took = boottime_ns() - begin;
+    const bool gives_way = took > kGivesWay && __atomic_load_n(&globals.canary.wanted, __ATOMIC_RELAXED) != 0;
+    if (!gives_way && took <= kPatience) continue;
+    const char state = state_of(pid);
+    const bool hangs = gives_way ? state == 'T' || state == 't' : state != 'R';
+    return tl::unexpected<Error>(no_answer((gives_way ? " so far, and others wait for their turn (state " : " within 10 s (state ") + std::string(1, state) + ")",
+                                           hangs ? ETIME : EAGAIN));
+  }
+  if (::read(pipe, &raw, sizeof raw) != sizeof raw || !raw.complete) return tl::unexpected<Error>(no_answer("", EIO));
+  return raw;
+}
+
+// Errors, beside others: EBUSY where nobody may be started, ECANCELED where it was killed; those of wait_for_report().
 Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image, std::uint32_t flags) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", "cannot make a pipe", "", errno);
@@ -107,32 +200,28 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
   if (scene.path.empty() || !scene.file) return fail("canary", "cannot make a scratch directory in /run", "", errno);
   KernelGlobals& globals = kernel.globals();
   Fd pidfd;
-  const std::uint64_t before = boottime_ns();
+  const SignalsBlocked quiet;
+  const OutOfReach guarded(globals.canary);
+  const pid_t runner = ::getpid();
   auto pid = clone_into(cgroup, pidfd);
   if (!pid) return fail(std::move(pid.error()), "cannot run the canary");
   if (*pid == 0) {
-    globals.canary.born_from = before;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != runner) ::_exit(1);
     globals.canary.born_until = boottime_ns();
     __atomic_store_n(&globals.canary.tgid, static_cast<std::uint32_t>(::getpid()), __ATOMIC_SEQ_CST);
     canary_main(globals, writer.get(), scene, flags);
   }
   writer.reset();
-  RawReport raw{};
-  pollfd waiting{reader.get(), POLLIN, 0};
-  const bool in_time = ::poll(&waiting, 1, 10000) == 1;
-  const bool answered = in_time && ::read(reader.get(), &raw, sizeof raw) == sizeof raw;
-  if (!answered) ::kill(*pid, SIGKILL);
+  auto raw = wait_for_report(globals, reader.get(), *pid);
+  if (!raw) ::kill(*pid, SIGKILL);
   int status = 0;
   ::waitpid(*pid, &status, 0);
-  __atomic_store_n(&globals.canary.tgid, 0u, __ATOMIC_SEQ_CST);
-  if (!answered || !raw.complete) {
-    const std::string end = !in_time              ? " within 10 s"
-                            : WIFSIGNALED(status) ? ": it was ended by signal " + std::to_string(WTERMSIG(status))
-                                                  : ": it ended with exit code " + std::to_string(WEXITSTATUS(status));
-    return fail("canary", "the canary gave no answer" + end, "the sandbox's cgroup may be frozen or at a limit",
-                WIFSIGNALED(status) && in_time ? ECANCELED : EIO);
-  }
-  return judge(raw, lets_probe_pass(image) && passes_above(kernel, cgroup), flags);
+  if (raw) return judge(*raw, lets_probe_pass(image) && passes_above(kernel, cgroup), flags);
+  if (raw.error().sys_errno == ETIME && (cgroup.frozen() || cgroup.at_limit())) raw.error().sys_errno = EAGAIN;
+  if (raw.error().sys_errno != EIO) return tl::unexpected<Error>(raw.error());
+  if (!WIFSIGNALED(status)) return tl::unexpected<Error>(no_answer(": it ended with exit code " + std::to_string(WEXITSTATUS(status)), EIO));
+  return tl::unexpected<Error>(no_answer(": it was ended by signal " + std::to_string(WTERMSIG(status)), ECANCELED));
 }
 
 }  // namespace
@@ -172,6 +261,8 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
     return fail("pid_namespace", "sbpf runs in a pid namespace of its own, so its canary cannot be told apart",
                 "run sbpf in the host's pid namespace (containers: --pid=host)");
   if (cgroup.frozen()) return fail("canary", "the sandbox is frozen: a canary in it could not run", "thaw it first");
+  const auto turn = take_turn(kernel.globals().canary);
+  if (!turn) return tl::unexpected<Error>(turn.error());
   auto report = run_in(kernel, cgroup, image, flags);
   // A cgroup that hands controllers down takes no processes itself. And in one that was ever killed by its cgroup.kill, some
   // kernels (6.12) kill whatever clone3 starts in it. A child of it is judged the same.

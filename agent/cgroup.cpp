@@ -246,6 +246,27 @@ bool Cgroup::frozen() const {
   return events && events->find("frozen 1") != std::string::npos;
 }
 
+bool Cgroup::at_limit() const {
+  constexpr std::uint64_t kNear = 32;  // of memory, that part is as good as none
+  std::error_code ec;
+  for (fs::path path = path_; fs::exists(path / "cgroup.events", ec); path = path.parent_path()) {
+    // "max", and what a cgroup without that controller says, is no number.
+    const auto number = [&](const char* file) {
+      std::uint64_t value = 0;
+      std::ifstream stream(path / file);
+      return stream >> value ? std::optional(value) : std::nullopt;
+    };
+    const auto near = [&](const char* now, const char* limit, std::uint64_t part) {
+      const auto used = number(now), most = number(limit);
+      return used && most && *used + *most / part >= *most;
+    };
+    if (near("pids.current", "pids.max", ~std::uint64_t{0}) || near("memory.current", "memory.max", kNear) ||
+        near("memory.current", "memory.high", kNear))
+      return true;
+  }
+  return false;
+}
+
 Seen Cgroup::seen() const {
   // Of a removed directory the kernel keeps the object, and has no names any more.
   if (::faccessat(fd_.get(), "cgroup.events", F_OK, 0) == 0) return Seen::there;

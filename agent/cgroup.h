@@ -42,6 +42,8 @@ class Cgroup {
   Result<std::vector<pid_t>> processes() const;
   bool populated() const;  // also where it cannot be told
   bool frozen() const;
+  // Is it, or one above it, at a limit of memory or processes, so that a process in it may have to wait or cannot start?
+  bool at_limit() const;
   // Is it there still? Needs no descriptor where none is free to tell that it is gone.
   Seen seen() const;
   // Freezes or thaws; returns when the kernel reports it done. Errors: "cgroup_freeze" after 10 s.

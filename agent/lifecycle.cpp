@@ -40,6 +40,21 @@ Result<Locked> open_locked() {
   return Locked{std::move(*lock), std::move(*kernel)};
 }
 
+// A canary while nothing changes; where that never is so, the status says that there was none.
+Status proven_status(Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host) {
+  using namespace std::chrono_literals;
+  const auto patience = std::chrono::steady_clock::now() + 20s;
+  do {
+    kernel.renew();
+    if (auto status = prove(kernel, record, host)) return std::move(*status);
+    std::this_thread::sleep_for(10ms);
+  } while (std::chrono::steady_clock::now() < patience && find_record(kernel, record.cgroup_id));
+  Status status = read_status(kernel, record, false, host);
+  status.degraded.push_back({"canary", "denied", "not run", "the sandbox, or the programs of all, changed again and again"});
+  if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
+  return status;
+}
+
 // While an upgrade has links run other programs, some run these and some those. One that was killed is told as it is.
 Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host) {
   using namespace std::chrono_literals;
@@ -47,7 +62,7 @@ Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary, c
   const auto patience = std::chrono::steady_clock::now() + 2s;
   while (true) {
     kernel.renew();
-    Status status = read_status(kernel, record, canary, host);
+    Status status = canary ? proven_status(kernel, record, host) : read_status(kernel, record, false, host);
     const bool between = is_upgrading(kernel) || kernel.outdated();
     if (!between && !is_clear(status) && tries-- > 0) {  // what is short for a moment
       std::this_thread::sleep_for(10ms);
@@ -148,13 +163,6 @@ Result<void> check_root() {
 
 Result<Status> status(const std::string& name, bool canary) {
   if (auto root = check_root(); !root) return tl::unexpected<Error>(root.error());
-  // A canary needs the lock; a plain status must answer while others hold it.
-  Fd lock;
-  if (canary) {
-    auto held = lock_host();
-    if (!held) return tl::unexpected<Error>(held.error());
-    lock = std::move(*held);
-  }
   auto kernel = Kernel::open();
   if (!kernel) {
     if (kernel.error().code == "not_loaded")

@@ -9,6 +9,7 @@
 
 #include "agent/bpf_info.h"
 #include "agent/canary.h"
+#include "agent/change.h"
 #include "agent/guard.h"
 #include "agent/host.h"
 #include "agent/names.h"
@@ -146,7 +147,7 @@ Seen gate_seen(const Kernel& kernel, const sbpf_sandbox& record, std::string& un
 bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image) {
   auto report = run_canary(kernel, cgroup, image, status.flags);
   if (!report) {
-    add_degradation(status, "canary", "denied", "not run", report.error().message);
+    add_degradation(status, "canary", "denied", report.error().sys_errno == ETIME ? "no answer" : "not run", report.error().message);
     return false;
   }
   for (HookStatus& hook : status.hooks) hook.canary = to_string(report->hooks[hook.hook->id]);
@@ -154,7 +155,30 @@ bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, co
   return report->ok();
 }
 
+// What of a sandbox changes when sbpf changes it; nothing while it does.
+struct Version {
+  std::uint64_t created_ns = 0;
+  std::uint32_t generation = 0, policy = 0, programs = 0;
+  bool operator==(const Version&) const = default;
+};
+
+std::optional<Version> version_of(const Kernel& kernel, std::uint64_t cgroup_id) {
+  if (is_changing(kernel, cgroup_id) || kernel.outdated()) return std::nullopt;
+  const auto record = find_record(kernel, cgroup_id);
+  const auto ref = read_ref(kernel, cgroup_id);
+  return Version{record ? record->created_ns : 0, ref ? ref->generation : 0, policy_map_id(kernel, cgroup_id),
+                 __atomic_load_n(&kernel.globals().change.loaded, __ATOMIC_SEQ_CST)};
+}
+
 }  // namespace
+
+std::optional<Status> prove(const Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host) {
+  const auto before = version_of(kernel, record.cgroup_id);
+  if (!before || before->created_ns != record.created_ns) return std::nullopt;
+  Status status = read_status(kernel, record, true, host);
+  if (version_of(kernel, record.cgroup_id) != before) return std::nullopt;
+  return status;
+}
 
 bool is_clear(const Status& status) {
   return std::ranges::none_of(status.degraded, [](const Degradation& d) { return d.effective == "not known"; });

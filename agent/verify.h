@@ -2,16 +2,23 @@
 // How a sandbox stands, read from the kernel.
 #pragma once
 
+#include <optional>
+
 #include "agent/kernel.h"
 #include "agent/probe.h"
 #include "agent/sandbox.h"
 
 namespace sbpf::agent {
 
-// Reads back every hook, the policy and the record. With `canary`, also runs one (the caller then holds the host lock).
+// Reads back every hook, the policy and the record. With `canary`, also runs one: the caller then holds the host lock, so that
+// nobody changes the sandbox meanwhile; who waits for canaries of running sandboxes uses prove().
 // Never fails: what is missing is a hook not attached or a degradation with its reason, and makes it inactive; what cannot be
 // told (exhaustion, a hierarchy that is hidden) makes it degraded.
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host);
+
+// The same with a canary, and without the lock. Nothing: somebody changed the sandbox meanwhile, or the programs of all, or took it
+// down, and what was seen is neither of before nor of after.
+std::optional<Status> prove(const Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host);
 
 // The same with a look at the host of its own.
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary);

@@ -2,6 +2,7 @@
 #include "agent/watch_canary.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -22,23 +23,32 @@
 namespace sbpf::agent {
 namespace {
 
-constexpr std::uint64_t kPatienceNs = 30'000'000'000;
+constexpr std::uint64_t kPatienceNs = 60'000'000'000;  // twice its turn and its answer
+constexpr std::uint64_t kChangesFor = 5'000'000'000;
 
-// Lines: "denied", "lost WHAT\tREASON", "not_run WHY"; then "end".
+// What sbpf changes by itself is over in a moment.
+std::optional<Status> prove_patiently(const Kernel& kernel, std::uint64_t cgroup_id) {
+  const std::uint64_t begin = boottime_ns();
+  while (const auto record = find_record(kernel, cgroup_id)) {
+    if (auto status = prove(kernel, *record, probe_host(kernel))) return status;
+    if (boottime_ns() - begin > kChangesFor) return std::nullopt;
+    ::poll(nullptr, 0, 50);
+  }
+  return std::nullopt;
+}
+
+// Lines: "denied", "lost WHAT\tREASON", "not_run WHY"; then "end". No lock is held: whoever wants the host's does not wait for a
+// canary.
 std::string canary_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
-  const auto lock = lock_host();
-  if (!lock) return "not_run " + lock.error().message + "\n";
-  const auto record = find_record(kernel, cgroup_id);
-  if (!record) return "not_run \n";
   std::string lines;
   // What a full memory or a full table of processes does to a canary once is no loss.
   for (int time = 0; time < 2; time++) {
-    const Status status = read_status(kernel, *record, true);
-    if (status.cgroup.empty() || status.frozen) return "not_run \n";
+    const auto status = prove_patiently(kernel, cgroup_id);
+    if (!status || status->cgroup.empty() || status->frozen) return "not_run \n";
     lines.clear();
-    for (const HookStatus& hook : status.hooks)
+    for (const HookStatus& hook : status->hooks)
       if (hook.canary == "not denied") lines += std::string("lost ") + hook.hook->name + "\tthe canary was not denied\n";
-    for (const Degradation& d : status.degraded) {
+    for (const Degradation& d : status->degraded) {
       if (d.what == "canary" && d.effective == "not run") return "not_run " + d.reason + "\n";
       if (d.what == "canary" && lines.empty()) lines += "lost canary\t" + d.reason + "\n";
       if (d.what == "policy" && d.effective != "not known") lines += "lost policy\t" + d.reason + "\n";
@@ -114,7 +124,7 @@ std::optional<CanaryAnswer> CanaryChild::answer() {
   CanaryAnswer answer;
   answer.cgroup_id = cgroup_id_;
   answer.started_ns = started_ns_;
-  if (!text_.ends_with("end\n")) answer.why = late ? "the canary gave no answer within 30 s" : "the canary's process ended early";
+  if (!text_.ends_with("end\n")) answer.why = late ? "the canary gave no answer within 60 s" : "the canary's process ended early";
   std::istringstream lines(answer.why.empty() ? text_ : "");
   for (std::string line; std::getline(lines, line);) {
     if (line == "denied") answer.kind = CanaryAnswer::Kind::denied;

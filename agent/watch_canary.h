@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Canaries of `sbpf watch`: in a process of their own, so that one that hangs, or the host lock, stops no pass.
+// Canaries of `sbpf watch`: in a process of their own, so that one that hangs stops no pass; and without the host lock.
 #pragma once
 
 #include <sys/types.h>
@@ -36,7 +36,7 @@ class CanaryChild {
   int fd() const { return pipe_.get(); }
   // Starts one for this sandbox. Errors: "canary".
   Result<void> start(const Kernel& kernel, std::uint64_t cgroup_id);
-  // Its answer, once it is there; one that took more than 30 s is killed and was not run.
+  // Its answer, once it is there; one that took more than 60 s is killed and was not run.
   std::optional<CanaryAnswer> answer();
 
  private:

@@ -388,9 +388,11 @@ struct sbpf_canary {
 	__u32 tgid;
 	__u32 hook;
 	__u32 hit; /* hook + 1 of the last denial of the canary; 0: none */
-	__u32 pad;
+	__u32 runner; /* whose child the canary is, from before it is born until it is waited for: out of its sandbox's reach */
 	__u64 born_from; /* CLOCK_BOOTTIME, ns: it started between these; a mark left behind fits no later task */
 	__u64 born_until;
+	__u32 wanted; /* another one waits for its turn to run a canary */
+	__u32 pad;
 };
 
 #define SBPF_BREAK_REASON_LEN 128 /* NUL included */

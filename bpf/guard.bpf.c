@@ -6,7 +6,7 @@
  * file_open            do_dentry_open                    writing: cgroupfs, /proc/sys, sysfs,  files opened before joining
  *                                                        tracefs and other files that drive    (`run` closes them, `attach` looks);
  *                                                        the kernel; all of /proc/PID of a     that a process is there, and whose
- *                                                        process outside                       (readdir, stat)
+ *                                                        process outside, writing of a canary  (readdir, stat)
  * path_unlink, _rmdir, do_unlinkat, do_rmdir,            bpffs entries, cgroup directories     mkdir of child cgroups (they are
  * path_rename          do_renameat2                                                            confined too)
  * sb_mount, move_mount path_mount, do_move_mount,        mounts over and unmounts of bpffs,    mounts elsewhere
@@ -16,6 +16,9 @@
  *                                                        pidfd_getfd, kcmp, move_pages, links
  *                                                        in /proc/P, setns of tasks outside
  * ptrace_traceme       ptrace_traceme                    a parent outside as tracer            -
+ *
+ * The canary of a verification is inside, and counts as outside in task_kill, ptrace_access_check, and the hooks of
+ * process.bpf.c for what changes another task (gate.h, is_canary_of_others).
  *
  * The rest of what concerns tasks outside is in process.bpf.c. Of these here, path_unlink, _rmdir, _rename, sb_mount,
  * move_mount, sb_umount and ptrace_access_check also keep tasks outside of every sandbox off what is sbpf's own (own.h);
@@ -136,7 +139,7 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 		} else {
 			__u64 task = task_of_pid(pid);
 
-			if (!address_in_box(task, box)) {
+			if (!address_in_box(task, box) || (writes && is_canary_of_others(task))) {
 				reason = SBPF_REASON_GUARD;
 				target = task ? BPF_CORE_READ((struct task_struct *)task, tgid) : 0;
 			}
@@ -303,7 +306,7 @@ static __noinline int judge_task(struct sbpf_sandbox *box, __u32 hook, struct ta
 		d.reason = SBPF_REASON_CANARY;
 		return refuse(box, &d);
 	}
-	if (task_in_box(target, box))
+	if (task_in_box(target, box) && !is_canary_of_others((__u64)target))
 		return 0;
 	return refuse(box, &d);
 }

@@ -78,6 +78,7 @@ struct task_struct {
 	struct files_struct *files;
 	int pid;
 	int tgid;
+	struct task_struct *real_parent;
 	__u64 start_boottime;
 	const struct cred *real_cred;
 	const struct cred *cred;

@@ -92,7 +92,7 @@ TEST_F(AbiLayout, sandbox) {
          {OFFSET(sbpf_gate, root_level), OFFSET(sbpf_gate, other_levels), OFFSET(sbpf_gate, root_id), OFFSET(sbpf_gate, alive_id)});
   expect("sbpf_alive", sizeof(sbpf_alive), {OFFSET(sbpf_alive, ran)});
   expect("sbpf_canary", sizeof(sbpf_canary),
-         {OFFSET(sbpf_canary, tgid), OFFSET(sbpf_canary, hook), OFFSET(sbpf_canary, hit)});
+         {OFFSET(sbpf_canary, tgid), OFFSET(sbpf_canary, hook), OFFSET(sbpf_canary, hit), OFFSET(sbpf_canary, runner), OFFSET(sbpf_canary, wanted)});
   expect("sbpf_guard", sizeof(sbpf_guard),
          {OFFSET(sbpf_guard, agents), OFFSET(sbpf_guard, pins_ino), OFFSET(sbpf_guard, pins_dev),
           OFFSET(sbpf_guard, pins_mount), OFFSET(sbpf_guard, pins_parent), OFFSET(sbpf_guard, open_until),

@@ -21,13 +21,13 @@ using Clock = std::chrono::steady_clock;
 
 class Outlets : public testing::Test {
  protected:
-  Outlets() {
+  Outlets() { ::signal(SIGPIPE, SIG_IGN); }
+
+  static std::array<Fd, 2> small_pipe() {
     int ends[2];
     EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    reader_ = Fd(ends[0]);
-    writer_ = Fd(ends[1]);
-    ::fcntl(writer_.get(), F_SETPIPE_SZ, 4096);
-    ::signal(SIGPIPE, SIG_IGN);
+    ::fcntl(ends[1], F_SETPIPE_SZ, 4096);
+    return {Fd(ends[0]), Fd(ends[1])};
   }
 
   // All that is in the pipe now.
@@ -44,14 +44,16 @@ class Outlets : public testing::Test {
     return text;
   }
 
-  Fd reader_, writer_;
-  Outlet outlet_{writer_.get(), [](std::uint64_t n) { return "missing " + std::to_string(n); }};
+  std::array<Fd, 2> pipe_ = small_pipe();
+  Fd& reader_ = pipe_[0];
+  Outlet outlet_{pipe_[1].get(), [](std::uint64_t n) { return "missing " + std::to_string(n); }};
 };
 
 TEST_F(Outlets, writes_at_once_where_there_is_room) {
   EXPECT_TRUE(outlet_.line("one"));
+  EXPECT_EQ(taken(), "one\n");
   EXPECT_TRUE(outlet_.line("two"));
-  EXPECT_EQ(taken(), "one\ntwo\n");
+  EXPECT_EQ(taken(), "two\n");
 }
 
 TEST_F(Outlets, waits_for_nobody_and_loses_nothing_that_fits) {
@@ -63,7 +65,7 @@ TEST_F(Outlets, waits_for_nobody_and_loses_nothing_that_fits) {
     EXPECT_TRUE(outlet_.line(line));
   }
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(2));
-  EXPECT_EQ(all_taken(), wanted);
+  EXPECT_TRUE(all_taken() == wanted);
 }
 
 TEST_F(Outlets, counts_what_does_not_fit) {
@@ -71,10 +73,11 @@ TEST_F(Outlets, counts_what_does_not_fit) {
   for (int i = 0; i < 400; i++) EXPECT_TRUE(outlet_.line(line));
   EXPECT_TRUE(outlet_.line("the end", Outlet::Weight::important));
   const std::string text = all_taken();
+  ASSERT_GT(text.size(), 1000u);
   const std::size_t kept = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) - 2;
-  EXPECT_GE(kept, 256u);
+  ASSERT_GE(kept, 250u);
   EXPECT_LT(kept, 400u);
-  EXPECT_TRUE(text.ends_with("missing " + std::to_string(400 - kept) + "\nthe end\n")) << text.substr(text.size() - 100);
+  EXPECT_TRUE(text.ends_with("missing " + std::to_string(400 - kept) + "\nthe end\n")) << text.substr(text.size() - 40);
 }
 
 TEST_F(Outlets, important_lines_have_a_bound_too) {

@@ -1,0 +1,147 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Canaries are out of the reach of the sandbox that they are in; one that hangs holds nobody up, and is a loss when it does so
+# twice and nothing accounts for it.
+. "$(dirname "$0")/lib.sh"
+out=$tmp/watch.json
+runtime=$cgroots/other.runtime
+keep_loaded
+root=$(policy root <<P
+version: 1
+name: root
+$powers
+P
+)
+freeze=$(policy freeze <<<$'version: 1\nname: freeze\non_loss: freeze')
+lock_is_free() { flock -n /run/sbpf.lock true; }
+effective() { jq -r '.degraded[] | select(.what == "canary") | .effective'; }
+
+# ---- from inside ----
+mkdir -p "$runtime/in"
+echo +pids >"$runtime/cgroup.subtree_control"
+seen() { awk -v who="$1" -v op="$2" '$1 == who && $2 == op { print $3 }' "$tmp/attack" | sort -u | paste -sd' '; }
+# Attached, so that it sees the host's /proc: that of `run` hides the canary.
+mkdir -p "$runtime/attacked"
+mkfifo "$tmp/go"
+sh -c "echo \$\$ >$runtime/attacked/cgroup.procs; read -r go <$tmp/go; exec python3 $here/canary.py $tmp/attack" </dev/null >/dev/null 2>&1 & servers+=($!)
+within 20 grep -q 'populated 1' "$runtime/attacked/cgroup.events"
+sbpf attach --cgroup "$runtime/attacked" --name attacked --policy "$root" >/dev/null; is inside/start 0 $?
+: >"$tmp/attack"
+echo go >"$tmp/go"
+within 60 grep -q 'control ready' "$tmp/attack"; is inside/ready 0 $?
+codes=''
+for i in {1..8}; do
+  sbpf verify attacked >/dev/null 2>&1
+  codes+=$?
+done
+is inside/canaries-answer 00000000 "$codes"
+for op in stop null nice scheduler affinity ioprio limit trace descriptor memory mem-file oom; do
+  is "inside/$op/control" 0 "$(seen control $op)"
+  is "inside/$op/denied" 1 "$(seen canary $op)"
+done
+is inside/move/denied 1 "$(seen canary move)"
+is inside/freeze/denied 1 "$(seen control freeze)"
+sbpf kill attacked 2>/dev/null
+# What the last two do where nothing stands in the way.
+mkdir -p "$runtime/in/cage"
+sleep infinity & moved=$!
+echo $moved >"$runtime/in/cage/cgroup.procs"; is inside/move/control 0 $?
+echo 1 >"$runtime/in/cage/cgroup.freeze"
+within 10 grep -q 'frozen 1' "$runtime/in/cage/cgroup.events"; is inside/freeze/control 0 $?
+kill -9 $moved
+
+# ---- one that hangs: root outside stops it ----
+confine() { # confine NAME
+  mkdir -p "$runtime/$1"
+  sh -c "echo \$\$ >$runtime/$1/cgroup.procs; exec sleep infinity" & servers+=($!)
+  within 20 grep -q 'populated 1' "$runtime/$1/cgroup.events"
+  sbpf attach --cgroup "$runtime/$1" --name "$1" --policy "$freeze" >/dev/null
+}
+confine hang; is hang/start 0 $?
+confine by; is by/start 0 $?
+member=$(cat "$runtime/hang/cgroup.procs")
+cat >"$tmp/stop.py" <<P
+import os, signal, sys
+open("$tmp/ready-to-stop", "w").close()
+known, procs = {int(p) for p in sys.argv[2:]}, os.open(sys.argv[1] + "/cgroup.procs", os.O_RDONLY)
+while True:
+    for pid in os.pread(procs, 65536, 0).split():
+        if int(pid) not in known:
+            known.add(int(pid))
+            try:
+                os.kill(int(pid), signal.SIGSTOP)
+            except OSError:
+                pass
+P
+stop_all() {
+  rm -f "$tmp/ready-to-stop"
+  python3 "$tmp/stop.py" "$runtime/hang" $member & stopper=$!
+  servers+=($stopper)
+  within 20 test -e "$tmp/ready-to-stop"
+}
+stopped_in() { local p; for p in $(cat "$runtime/hang/cgroup.procs"); do grep -q '^State:.T' "/proc/$p/status" 2>/dev/null && return; done; return 1; }
+stop_all
+sbpf verify hang --json >"$tmp/verify" 2>/dev/null & verifier=$!
+within 20 stopped_in; is hang/control-stopped 0 $?
+lock_is_free; is hang/lock-is-free 0 $?
+sbpf swap by --policy "$freeze" >/dev/null 2>&1; is hang/others-change 0 $?
+sbpf run -q --policy "$freeze" -- true 2>/dev/null; is hang/others-start 0 $?
+wait $verifier; is hang/verify-code 3 $?
+is hang/verify-says "inactive no answer" "$(jq -r .isolation <"$tmp/verify") $(effective <"$tmp/verify")"
+
+# At a limit it cannot be told.
+sbpf verify hang --json >"$tmp/verify" 2>/dev/null & verifier=$!
+within 20 stopped_in
+echo 1 >"$runtime/hang/pids.max"; is limit/set 0 $?
+wait $verifier
+is limit/not-told "not run" "$(effective <"$tmp/verify")"
+echo max >"$runtime/hang/pids.max"
+
+# Who runs it is killed: it does not stay, and the next one has its turn.
+sbpf verify hang >/dev/null 2>&1 & verifier=$!
+within 20 stopped_in; is killed/control-stopped 0 $?
+kill -9 $verifier
+wait $verifier 2>/dev/null
+kill $stopper
+wait $stopper 2>/dev/null
+sbpf verify hang >/dev/null 2>&1; is killed/next-one 0 $?
+for p in $(grep -vx "$member" "$runtime/hang/cgroup.procs"); do kill -CONT "$p" 2>/dev/null; done # it may have been stopped before its first call
+nobody_else() { [[ $(cat "$runtime/hang/cgroup.procs") == "$member" ]]; }
+within 10 nobody_else; is killed/it-ends 0 $?
+
+# ---- twice is a loss for the watch ----
+stop_all
+sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
+servers+=($watch)
+within 60 stopped_in; is watch/control-stopped 0 $?
+free=0
+for i in {1..20}; do lock_is_free && free=$((free + 1)); sleep 0.2; done
+is watch/lock-is-free 20 $free
+within 90 grep -q 'frozen 1' "$runtime/hang/cgroup.events"; is watch/frozen 0 $?
+is watch/named '["canary"]' "$(jq -c 'select(.loss.sandbox == "hang") | .loss.hooks' "$out" | head -1)"
+has watch/says-why "gave no answer" "$(jq -c 'select(.loss.sandbox == "hang") | .loss.reasons' "$out")"
+is watch/others-lose-nothing "" "$(jq -c 'select(.loss and .loss.sandbox != "hang")' "$out")"
+is watch/status true "$(sbpf status hang --json | jq .frozen)"
+kill $stopper $watch
+wait $stopper $watch 2>/dev/null
+echo 0 >"$runtime/hang/cgroup.freeze"
+
+# ---- what changes meanwhile is no loss ----
+sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
+servers+=($watch)
+for i in {1..15}; do
+  sbpf swap by --policy "$freeze" >/dev/null 2>&1
+  sbpf detach hang 2>/dev/null
+  sbpf attach --cgroup "$runtime/hang" --name hang --policy "$freeze" >/dev/null 2>&1
+  sbpf verify by >/dev/null 2>&1 || echo "not verified: $?" >>"$tmp/unverified"
+done
+canary_ran() { jq -c 'select(.sandbox.canary_at > 0)' "$out" 2>/dev/null | grep -q .; }
+within 60 canary_ran; is change/canaries-ran 0 $?
+kill $watch
+wait $watch 2>/dev/null
+is change/no-loss "" "$(jq -c 'select(.loss)' "$out")"
+is change/verified "" "$(cat "$tmp/unverified" 2>/dev/null)"
+sbpf detach hang 2>/dev/null
+sbpf detach by 2>/dev/null
+end_all
+finish
