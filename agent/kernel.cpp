@@ -351,15 +351,12 @@ Result<Kernel> Kernel::ensure() {
   if (is_pinned()) {
     auto kernel = open();
     if (!kernel) return kernel;
-    // What the links run is read once, with the status.
-    for (const Hook& hook : hooks()) {
-      const bool missing =
-          hook.per_sandbox() ? !kernel->programs_[hook.id] : !kernel->host_status(hook, false).attached;
-      if (missing)
+    // What a link is and what it runs is read back with the status, once.
+    for (const Hook& hook : hooks())
+      if (!(hook.per_sandbox() ? kernel->programs_ : kernel->links_)[hook.id])
         return fail("pins_broken", std::string("hook ") + hook.name + " is pinned but not in force: " +
-                                       (!hook.per_sandbox() ? kernel->host_status(hook, false).reason : "program missing"),
+                                       (hook.per_sandbox() ? "program missing" : "link pin is missing"),
                     "end the sandboxes and run `sbpf unload`, then start again");
-    }
     // Whoever could open the maps is the agent, or came through a break-glass window to take over.
     if (auto agent = become_agent(*kernel); !agent) return tl::unexpected<Error>(agent.error());
     return kernel;
