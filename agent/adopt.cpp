@@ -126,7 +126,7 @@ Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
 Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   const Owner owner{options.uid, options.gid, options.parent};
   if (auto fit = check_for_user(policy, owner.uid); !fit) return tl::unexpected<Error>(fit.error());
-  const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
+  const auto checked = policy::compile_rules(policy, 1, policy::empty_view(policy));
   if (!checked) return tl::unexpected<Error>(checked.error());
   // Refused before the lock is waited for, and before anything is made.
   {

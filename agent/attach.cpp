@@ -187,7 +187,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   auto cgroup = Cgroup::open(options.cgroup);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   const std::string name = options.name.empty() ? derive_name(cgroup->path()) : options.name;
-  const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
+  const auto checked = policy::compile_rules(policy, 1, policy::empty_view(policy));
   if (!checked) return tl::unexpected<Error>(checked.error());
   auto lock = lock_host_to_load();
   if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));

@@ -72,7 +72,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   RunOptions options = asked;
   if (options.argv.empty()) return fail("usage", "no command was given", "sbpf run -- COMMAND");
   const std::string name = options.name.empty() ? make_name() : options.name;
-  const auto checked = policy::compile(policy, 1, policy::empty_view(policy));
+  const auto checked = policy::compile_rules(policy, 1, policy::empty_view(policy));
   if (!checked) return tl::unexpected<Error>(checked.error());
   auto filters = seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
   if (!filters) return tl::unexpected<Error>(filters.error());

@@ -113,7 +113,7 @@ Result<LoadedPolicy> load_policy(const std::string& reference, bool with_seccomp
   }
   if (auto read = with_seccomp ? load_seccomp(*parsed) : Result<void>(); !read)
     return fail("invalid_policy", "policy " + reference + " is not valid\n" + read.error().message);
-  auto image = policy::compile(*parsed, 1, policy::empty_view(*parsed));
+  auto image = policy::compile_rules(*parsed, 1, policy::empty_view(*parsed));
   if (!image) return fail(image.error(), "policy " + reference);
   return LoadedPolicy{std::move(*parsed), std::move(*image)};
 }

@@ -229,7 +229,7 @@ sbpf_policy_process process_slot(const KernelAccess& kernel) {
 
 }  // namespace
 
-Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsView& view) {
+Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, const FsView& view) {
   Compiler compiler;
   if (auto added = compiler.add_all(SBPF_RULE_CONNECT, policy.network.connect); !added)
     return tl::unexpected(added.error());
@@ -281,14 +281,22 @@ Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsVi
     add_via(image.entries, static_cast<std::uint32_t>(i), policy.network.connect[i].via);
   for (std::size_t i = 0; i < policy.network.hosts.size(); ++i)
     add_via(image.entries, first_of_hosts(policy) + static_cast<std::uint32_t>(i), policy.network.hosts[i].via);
-  image.entries[slot_key(SBPF_SLOT_ID)] = as_value(id_slot(policy));
   image.entries[slot_key(SBPF_SLOT_CONNECT_PREFIXES)] = as_value(*connect_slot);
   image.entries[slot_key(SBPF_SLOT_BIND_PREFIXES)] = as_value(*bind_slot);
   image.entries[slot_key(SBPF_SLOT_NAME)] = as_value(name);
   image.entries[slot_key(SBPF_SLOT_PROCESS)] = as_value(process_slot(policy.kernel));
-  const auto digest = image_sha256(image.entries);
-  std::memcpy(header.image_sha256, digest.data(), digest.size());
   image.entries[slot_key(SBPF_SLOT_HEADER)] = as_value(header);
+  return image;
+}
+
+Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsView& view) {
+  auto image = compile_rules(policy, generation, view);
+  if (!image) return image;
+  image->entries[slot_key(SBPF_SLOT_ID)] = as_value(id_slot(policy));
+  const auto digest = image_sha256(image->entries);
+  sbpf_policy_header header = image->header();
+  std::memcpy(header.image_sha256, digest.data(), digest.size());
+  image->entries[slot_key(SBPF_SLOT_HEADER)] = as_value(header);
   return image;
 }
 

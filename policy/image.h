@@ -37,6 +37,10 @@ struct FsView;  // policy/filesystem.h
 // entry's location in the message.
 Result<Image> compile(const Policy& policy, std::uint32_t generation, const FsView& view);
 
+// The same without the policy's hash and the image's own, which are most of the work: for who asks whether a policy can be
+// compiled and what it says, and does not publish it.
+Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, const FsView& view);
+
 // SHA-256 over all entries in their order, but for the header (port 0), which holds it: what the agent recomputes from
 // the kernel's map.
 std::array<std::uint8_t, 32> image_sha256(const std::map<sbpf_rule_key, sbpf_rule, KeyLess>& entries);

@@ -23,6 +23,7 @@
 #include "policy/image.h"
 #include "policy/reader.h"
 #include "policy/via.h"
+#include "policy/yaml_ready.h"
 
 namespace sbpf::policy {
 namespace {
@@ -136,7 +137,8 @@ class Loader {
   // Reads a file, and under it what it extends.
   Draft load(std::string_view text, std::string_view file) {
     ++files_;
-    const auto tree = internal::load_yaml(text, file);
+    auto ready = internal::ready_tree(text);
+    const auto tree = ready ? tl::expected<internal::YamlNode, Diagnostic>(std::move(*ready)) : internal::load_yaml(text, file);
     if (!tree) {
       internal::report(diagnostics_, tree.error());
       return {};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "policy/policy.h"
+#include "policy/yaml_ready.h"
 
 namespace sbpf::policy {
 namespace {
@@ -165,6 +166,26 @@ TEST(Extends, a_fan_of_profiles_is_bounded) {
 
 TEST(Extends, no_source_means_no_profiles) {
   EXPECT_EQ(parse("version: 1\nname: n\nextends: [a]\n", "n", nullptr).error()[0].code, "unknown_profile");
+}
+
+void expect_same(const internal::YamlNode& a, const internal::YamlNode& b) {
+  EXPECT_EQ(std::tie(a.kind, a.text, a.plain, a.line, a.column), std::tie(b.kind, b.text, b.plain, b.line, b.column));
+  ASSERT_EQ(a.items.size(), b.items.size());
+  ASSERT_EQ(a.keys.size(), b.keys.size());
+  for (std::size_t i = 0; i < a.items.size(); ++i) expect_same(a.items[i], b.items[i]);
+  for (std::size_t i = 0; i < a.keys.size(); ++i) expect_same(a.keys[i], b.keys[i]);
+}
+
+TEST(BuiltIn, the_trees_that_are_compiled_in_are_those_of_the_texts) {
+  for (const std::string& name : built_in_profile_names()) {
+    SCOPED_TRACE(name);
+    const std::string text = built_in_profile(name).value();
+    const auto ready = internal::ready_tree(text);
+    const auto read = internal::load_yaml(text, name);
+    ASSERT_TRUE(ready && read);
+    expect_same(*ready, *read);
+    EXPECT_FALSE(internal::ready_tree(text + "\n")) << "another text is no profile";
+  }
 }
 
 }  // namespace
