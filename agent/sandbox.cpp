@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <future>
 
 #include "agent/bpf_info.h"
 #include "agent/change.h"
@@ -107,6 +109,16 @@ void detach_links(const std::string& dir) {
   std::error_code ec;
   for (const auto& pin : fs::directory_iterator(dir, ec))
     if (Fd link(bpf_obj_get(pin.path().c_str())); link) (void)bpf_link_detach(link.get());  // a map's pin is refused
+}
+
+// Does it in a thread, or at get() where there can be none. What changes a map of maps waits for a grace period: two that
+// wait together share one.
+template <typename Work>
+auto beside(Work work) {
+  return std::async([work] {
+    (void)::unshare(CLONE_FS);  // or the caller could enter no mount namespace until this thread is gone
+    return work();
+  });
 }
 
 Result<void> make_ring(const Kernel& kernel, std::uint64_t cgroup_id) {
@@ -247,8 +259,10 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
 }
 
 void forget_cgroup(const Kernel& kernel, std::uint64_t cgroup_id) {
-  for (const int map : {kernel.sandboxes(), kernel.policies(), kernel.rings(), kernel.names()})
-    bpf_map_delete_elem(map, &cgroup_id);
+  bpf_map_delete_elem(kernel.sandboxes(), &cgroup_id);
+  auto ring = beside([&kernel, cgroup_id] { return bpf_map_delete_elem(kernel.rings(), &cgroup_id); });
+  for (const int map : {kernel.policies(), kernel.names()}) bpf_map_delete_elem(map, &cgroup_id);
+  ring.get();
 }
 
 std::optional<sbpf_cgroup_ref> read_ref(const Kernel& kernel, std::uint64_t cgroup_id) {
@@ -307,7 +321,6 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
   const auto steps = [&]() -> Result<void> {
     // From the first link on, sockets of the cgroup are denied everything until its storage names a policy.
     if (auto r = attach_links(kernel, cgroup, flags, links); !r) return r;
-    if (auto r = make_ring(kernel, id); !r) return r;
     sbpf_cgroup_ref ref{id, 0, 0, record_flag(image), image.header().generation, 0, digest_of(image.header()), 0};
     if (spec.names != nullptr) {
       const int opened = spec.names->opened.get();
@@ -316,7 +329,10 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
       ref.dns4_be = htons(spec.names->port4);
       ref.dns6_be = htons(spec.names->port6);
     }
-    if (auto r = publish(kernel, id, image); !r) return r;
+    auto ring = beside([&kernel, id] { return make_ring(kernel, id); });
+    auto published = publish(kernel, id, image);
+    if (auto r = ring.get(); !r) return r;
+    if (!published) return published;
     if (bpf_map_update_elem(kernel.cgroup_refs(), &id, &ref, BPF_ANY) != 0)
       return fail("sandbox_setup", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
     if (auto r = make_record(kernel, cgroup, spec, image); !r) return r;
