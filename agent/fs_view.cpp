@@ -13,7 +13,6 @@
 #include <climits>
 #include <cstring>
 #include <filesystem>
-#include <sstream>
 
 #include "agent/inodes.h"
 #include "agent/mounts.h"
@@ -39,9 +38,10 @@ Fd open_in(const Fd& root, const std::string& path, std::uint64_t flags, std::ui
 
 std::vector<std::string> names_of(const std::string& path) {
   std::vector<std::string> names;
-  std::istringstream parts(path);
-  for (std::string name; std::getline(parts, name, '/');)
-    if (!name.empty()) names.push_back(name);
+  for (std::size_t at = 0, end = 0; at < path.size(); at = end + 1) {
+    end = std::min(path.find('/', at), path.size());
+    if (end > at) names.push_back(path.substr(at, end - at));
+  }
   return names;
 }
 
@@ -80,8 +80,15 @@ class LookUp {
     return n <= 0 ? "" : std::string(buffer.data(), static_cast<std::size_t>(n));
   }
 
-  // Follows what exists of the path; the rest keeps its names.
+  // Follows what exists of the path; the rest keeps its names. Once for each path: many rules lie in one directory.
   Result<Found> follow(const std::string& path) {
+    if (const auto known = followed_.find(path); known != followed_.end()) return known->second;
+    auto found = follow_anew(path);
+    if (found) followed_.emplace(path, *found);
+    return found;
+  }
+
+  Result<Found> follow_anew(const std::string& path) {
     std::vector<std::string> names = names_of(path), missing;
     while (true) {
       Fd fd = open_in(root_, join(names, names.size()), 0, 0);
@@ -214,6 +221,7 @@ class LookUp {
   const Fd& root_;
   const std::string& mountinfo_;
   std::string prefix_;
+  std::map<std::string, Found> followed_;                             // by the path that was looked up
   std::map<std::string, std::vector<Found>> rules_;                   // by the rule's path
   std::vector<std::vector<std::string>> mounts_;                      // mount points
   std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links

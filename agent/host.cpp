@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/host.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -11,9 +12,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
 #include "agent/canary.h"
 #include "agent/fs_view.h"
@@ -28,9 +27,11 @@ namespace {
 constexpr long kBpfFsMagic = 0xcafe4a11;
 
 std::string read_file(const char* path) {
-  std::ifstream file(path);
+  const Fd file(::open(path, O_RDONLY | O_CLOEXEC));
   std::string text;
-  std::getline(file, text, '\0');
+  std::array<char, 4096> buffer;
+  ssize_t n = 0;
+  while ((n = ::read(file.get(), buffer.data(), buffer.size())) > 0) text.append(buffer.data(), static_cast<std::size_t>(n));
   return text;
 }
 
@@ -211,16 +212,16 @@ std::optional<Error> first_missing() {
 
 }  // namespace
 
-bool bpf_lsm_active() {
-  std::istringstream list(read_file("/sys/kernel/security/lsm"));
-  for (std::string name; std::getline(list, name, ',');)
-    if (name == "bpf") return true;
-  return false;
-}
+namespace {
+bool has_bpf(const std::string& list) { return ("," + list + ",").find(",bpf,") != std::string::npos; }
+}  // namespace
+
+bool bpf_lsm_active() { return has_bpf(read_file("/sys/kernel/security/lsm")); }
 
 Seen bpf_lsm_seen() {
-  if (bpf_lsm_active()) return Seen::there;
-  return read_file("/sys/kernel/security/lsm").empty() ? Seen::unknown : Seen::absent;
+  const std::string list = read_file("/sys/kernel/security/lsm");
+  if (has_bpf(list)) return Seen::there;
+  return list.empty() ? Seen::unknown : Seen::absent;
 }
 
 std::vector<Check> check_host() {
