@@ -33,9 +33,10 @@ int hand_on(pid_t pid, const ForwardedSignals& signals) {
   while (true) {
     pollfd waiting{signals.fd(), POLLIN, 0};
     if (::poll(&waiting, 1, -1) < 0 && errno != EINTR) ::waitpid(pid, &status, 0);
+    // Before it is asked whether it has ended: reading takes SIGCHLD away.
+    signals.forward(pid);
     const pid_t ended = ::waitpid(pid, &status, WNOHANG);
     if (ended == pid || (ended < 0 && errno != EINTR)) return exit_code_of(status);
-    signals.forward(pid);
   }
 }
 
