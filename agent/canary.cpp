@@ -214,7 +214,7 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
   }
   writer.reset();
   auto raw = wait_for_report(globals, reader.get(), *pid);
-  if (!raw) ::kill(*pid, SIGKILL);
+  ::kill(*pid, SIGKILL);  // one that was stopped after its report would be waited for
   int status = 0;
   ::waitpid(*pid, &status, 0);
   if (raw) return judge(*raw, lets_probe_pass(image) && passes_above(kernel, cgroup), flags);
