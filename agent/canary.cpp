@@ -56,7 +56,7 @@ std::vector<Hook> proven_of(std::uint32_t flags) { return hooks_of(flags & ~stat
   ::_exit(0);
 }
 
-constexpr const char* kTurnFile = "/run/sbpf-canary.lock";
+constexpr const char* kTurnFile = "/run/sbpf-canaries.lock";
 constexpr std::uint64_t kPatience = 10'000'000'000;
 constexpr std::uint64_t kGivesWay = 1'000'000'000;  // before it does, it has had time enough where nothing is wrong
 

@@ -113,11 +113,11 @@ within 10 nobody_else; is killed/it-ends 0 $?
 stop_all
 sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
 servers+=($watch)
-within 60 stopped_in; is watch/control-stopped 0 $?
+within 200 stopped_in; is watch/control-stopped 0 $?
 free=0
 for i in {1..20}; do lock_is_free && free=$((free + 1)); sleep 0.2; done
 is watch/lock-is-free 20 $free
-within 90 grep -q 'frozen 1' "$runtime/hang/cgroup.events"; is watch/frozen 0 $?
+within 200 grep -q 'frozen 1' "$runtime/hang/cgroup.events"; is watch/frozen 0 $?
 is watch/named '["canary"]' "$(jq -c 'select(.loss.sandbox == "hang") | .loss.hooks' "$out" | head -1)"
 has watch/says-why "gave no answer" "$(jq -c 'select(.loss.sandbox == "hang") | .loss.reasons' "$out")"
 is watch/others-lose-nothing "" "$(jq -c 'select(.loss and .loss.sandbox != "hang")' "$out")"
