@@ -7,9 +7,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 
 #include "base/fd.h"
+#include "policy/policy.h"
 
 namespace sbpf::agent {
 namespace {
@@ -64,14 +64,6 @@ Result<std::vector<char>> read_iterator(int program, bpf_iter_link_info* about, 
   }
 }
 
-std::string tag_text(const std::uint8_t (&tag)[8]) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (std::uint8_t byte : tag) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 0xf];
-  }
-  return text;
-}
+std::string tag_text(const std::uint8_t (&tag)[8]) { return policy::hex(tag); }
 
 }  // namespace sbpf::agent

@@ -12,12 +12,11 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "agent/canary_ops.h"
 #include "agent/sandbox.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 namespace sbpf::agent {
 namespace {
@@ -100,8 +99,7 @@ Result<Fd> take_turn(sbpf_canary& canary) {
 
 // How the kernel names its state: R (it runs, or would), T (stopped), t (traced)… R also where that cannot be told.
 char state_of(pid_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text = read_file("/proc/" + std::to_string(pid) + "/stat");
   const auto comm = text.rfind(") ");
   return comm == std::string::npos || comm + 2 >= text.size() ? 'R' : text[comm + 2];
 }

@@ -115,10 +115,6 @@ bool has_swap() {
   return std::getline(swaps, line) && std::getline(swaps, line);
 }
 
-}  // namespace
-
-namespace {
-
 // Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
 bool shows_root(const std::string& mount) { return ::access((mount + "/cgroup.events").c_str(), F_OK) != 0; }
 

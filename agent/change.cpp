@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/change.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -80,8 +77,7 @@ void mend(Kernel& kernel) {
 
 void mend_killed(Kernel& kernel) {
   if (!is_changing(kernel)) return;
-  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (lock && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) mend(kernel);  // else it is at it, or at the next time
+  if (const auto lock = lock_host(std::chrono::milliseconds(0))) mend(kernel);  // else it is at it, or at the next time
 }
 
 }  // namespace sbpf::agent

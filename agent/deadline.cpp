@@ -6,12 +6,13 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+
+#include "base/child.h"
 
 namespace sbpf::agent {
 namespace {
@@ -48,10 +49,6 @@ Result<void> Deadline::start(const Cgroup& cgroup, std::chrono::steady_clock::ti
   return {};
 }
 
-Deadline::~Deadline() {
-  if (pid_ <= 0) return;
-  ::kill(pid_, SIGKILL);  // ours and not waited for: nobody else has its number
-  ::waitpid(pid_, nullptr, 0);
-}
+Deadline::~Deadline() { end_child(pid_); }
 
 }  // namespace sbpf::agent

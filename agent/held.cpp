@@ -12,12 +12,12 @@
 #include <chrono>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <sstream>
 #include <thread>
 #include <utility>
+
+#include "base/file.h"
 
 namespace sbpf::agent {
 namespace fs = std::filesystem;
@@ -33,11 +33,6 @@ tl::unexpected<Error> unfit(std::string what, std::string hint) { return fail("p
 
 tl::unexpected<Error> not_yours(const std::string& what) {
   return fail("not_your_process", "the process " + what, "name a child of the process that asks, which runs as the same user");
-}
-
-std::string read_all(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // The lines of a file of "key: value", the values without the blanks around them.
@@ -92,7 +87,7 @@ Result<void> check_process(std::string_view status, const Owner& owner) {
 }
 
 Result<HeldProcess> HeldProcess::hold(int pidfd, const Owner& owner) {
-  const auto info = fields_of(read_all("/proc/self/fdinfo/" + std::to_string(pidfd)));
+  const auto info = fields_of(read_file("/proc/self/fdinfo/" + std::to_string(pidfd)));
   const auto found = info.find("Pid");
   const pid_t pid = found == info.end() ? 0 : static_cast<pid_t>(std::strtol(found->second.c_str(), nullptr, 10));
   if (pid <= 0) return tl::unexpected<Error>(gone());
@@ -131,7 +126,7 @@ Result<void> HeldProcess::wait_until_stopped() const {
 
 Result<void> HeldProcess::check(const Owner& owner) const {
   const std::string proc = "/proc/" + std::to_string(pid_);
-  if (auto fit = check_process(read_all(proc + "/status"), owner); !fit) return alive() ? fit : tl::unexpected<Error>(gone());
+  if (auto fit = check_process(read_file(proc + "/status"), owner); !fit) return alive() ? fit : tl::unexpected<Error>(gone());
   for (const char* kind : {"user", "pid"})
     if (!same_namespace(proc, kind))
       return unfit(std::string("is in another ") + kind + " namespace", "start it in the host's namespaces");
@@ -159,7 +154,7 @@ Result<std::array<Fd, 3>> HeldProcess::stdio() const {
 }
 
 Result<std::string> HeldProcess::cgroup() const {
-  std::istringstream lines(read_all("/proc/" + std::to_string(pid_) + "/cgroup"));
+  std::istringstream lines(read_file("/proc/" + std::to_string(pid_) + "/cgroup"));
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("0::/")) return line.substr(3);
   return tl::unexpected<Error>(gone());

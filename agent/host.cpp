@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/host.h"
 
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,21 +18,13 @@
 #include "agent/guard.h"
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
+#include "base/file.h"
 #include "policy/filesystem.h"
 
 namespace sbpf::agent {
 namespace {
 
 constexpr long kBpfFsMagic = 0xcafe4a11;
-
-std::string read_file(const char* path) {
-  const Fd file(::open(path, O_RDONLY | O_CLOEXEC));
-  std::string text;
-  std::array<char, 4096> buffer;
-  ssize_t n = 0;
-  while ((n = ::read(file.get(), buffer.data(), buffer.size())) > 0) text.append(buffer.data(), static_cast<std::size_t>(n));
-  return text;
-}
 
 Check check(std::string name, std::string domain, std::string probe) {
   Check c;
@@ -210,10 +201,8 @@ std::optional<Error> first_missing() {
   return std::nullopt;
 }
 
-}  // namespace
-
-namespace {
 bool has_bpf(const std::string& list) { return ("," + list + ",").find(",bpf,") != std::string::npos; }
+
 }  // namespace
 
 bool bpf_lsm_active() { return has_bpf(read_file("/sys/kernel/security/lsm")); }

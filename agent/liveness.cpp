@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <cstring>
 
 #include "agent/cgroup.h"
+#include "base/child.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -91,11 +91,7 @@ bool all_counted(const Counts& before, const Counts& now, const std::vector<sbpf
 }  // namespace sentinel
 
 void Sentinel::end() {
-  if (pid_ > 0) {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  pid_ = -1;
+  end_child(pid_);
   pidfd_.reset();
   pipe_.reset();
 }
@@ -147,7 +143,7 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
   sentinel::Report report{};
   const bool whole = ::read(pipe_.get(), &report, sizeof report) == sizeof report;
   const sentinel::Counts before = before_, after = counts(kernel);
-  end();  // one that was stopped after its report would be waited for
+  end();
   if (!whole) return cannot_tell("the sentinel was ended before it answered");
   return sentinel::judge(report, before, after);
 }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/mounts.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 
-#include "base/fd.h"
+#include "base/file.h"
 
 namespace sbpf::agent {
 namespace {
@@ -60,14 +56,6 @@ std::vector<Mount> parse_mounts(const std::string& mountinfo) {
   return mounts;
 }
 
-std::vector<Mount> own_mounts() {
-  const Fd file(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));
-  if (!file) return {};
-  std::string text;
-  std::array<char, 4096> buffer;
-  ssize_t n = 0;
-  while ((n = ::read(file.get(), buffer.data(), buffer.size())) > 0) text.append(buffer.data(), static_cast<std::size_t>(n));
-  return parse_mounts(text);
-}
+std::vector<Mount> own_mounts() { return parse_mounts(read_file("/proc/thread-self/mountinfo")); }
 
 }  // namespace sbpf::agent

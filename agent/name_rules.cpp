@@ -7,12 +7,12 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "agent/bpf_info.h"
 #include "base/clock.h"
+#include "base/file.h"
 
 namespace sbpf::agent {
 namespace {
@@ -69,10 +69,7 @@ void forget_others(int map, std::uint32_t number) {
 
 std::vector<dns::Upstream> upstreams_for(const policy::Policy& policy) {
   if (policy.network.resolver) return {{*policy.network.resolver, SBPF_DNS_PORT}};
-  std::ifstream file("/etc/resolv.conf");
-  std::stringstream text;
-  text << file.rdbuf();
-  return upstreams_of(text.str());
+  return upstreams_of(read_file("/etc/resolv.conf"));
 }
 
 // What a resolver needs of a policy. Not as YAML: the resolver reads it between two questions.

@@ -20,6 +20,7 @@
 
 #include "agent/name_rules.h"
 #include "agent/privileges.h"
+#include "base/child.h"
 
 namespace sbpf::agent {
 namespace {
@@ -310,8 +311,7 @@ Result<ResolverProcess> start_resolver(const policy::Policy& policy, std::uint64
 ResolverProcess::~ResolverProcess() {
   if (pid <= 0 || !stop) return;  // moved from
   stop.reset();
-  ::kill(pid, SIGKILL);
-  ::waitpid(pid, nullptr, 0);
+  end_child(pid);
 }
 
 void relay_names(const Kernel& kernel, const Fd& told) {

@@ -31,9 +31,14 @@ Result<std::vector<std::uint32_t>> in_force(int cgroup_fd, bpf_attach_type type)
   return ids;
 }
 
-std::string name_of_program(std::uint32_t id) {
+// Errors: "bpf_info", also of one that ended meanwhile.
+Result<bpf_prog_info> info_of(std::uint32_t id) {
   const Fd program(bpf_prog_get_fd_by_id(id));
-  auto info = program ? program_info(program.get()) : Result<bpf_prog_info>(fail("bpf_info", ""));
+  return program ? program_info(program.get()) : Result<bpf_prog_info>(fail("bpf_info", "no such program", "", errno));
+}
+
+std::string name_of_program(std::uint32_t id) {
+  const auto info = info_of(id);
   if (!info) return "program " + std::to_string(id);
   return "program " + std::string(info->name, ::strnlen(info->name, sizeof info->name)) + " (id " + std::to_string(id) + ", tag " +
          tag_text(info->tag) + ", loaded by uid " + std::to_string(info->created_by_uid) + ")";
@@ -41,8 +46,7 @@ std::string name_of_program(std::uint32_t id) {
 
 // One that ended meanwhile, or cannot be asked, is not.
 bool is_trusted(std::uint32_t id, const std::vector<policy::ProgramTag>& trusted) {
-  const Fd program(bpf_prog_get_fd_by_id(id));
-  const auto info = program ? program_info(program.get()) : Result<bpf_prog_info>(fail("bpf_info", ""));
+  const auto info = info_of(id);
   return info && std::ranges::find(trusted, std::to_array(info->tag)) != trusted.end();
 }
 

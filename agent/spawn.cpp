@@ -17,6 +17,7 @@
 
 #include "agent/descriptors.h"
 #include "agent/supervise.h"
+#include "base/child.h"
 
 namespace sbpf::agent {
 namespace {
@@ -193,9 +194,7 @@ WaitingChild::WaitingChild(WaitingChild&& other) noexcept
       go_(std::move(other.go_)), report_(std::move(other.report_)) {}
 
 WaitingChild::~WaitingChild() {
-  if (pid_ <= 0 || !waits_) return;
-  ::kill(pid_, SIGKILL);  // ours and not waited for: nobody else has its number
-  ::waitpid(pid_, nullptr, 0);
+  if (waits_) end_child(pid_);
 }
 
 Result<void> WaitingChild::go_on() {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -93,6 +91,7 @@ void Watch::note_unclear(Entry& entry, const std::string& name, std::vector<Lost
 
 // A program that came to run after ours while the watch looked is a loss; what was there before is in the status.
 void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost) {
+  if (!entry.cgroup) return;  // it could not be opened, which is told
   if (is_changing(*kernel_, entry.sound.record.cgroup_id) || is_upgrading(*kernel_) || kernel_->outdated()) return;
   const auto now = later_programs(*kernel_, entry.cgroup->fd(), entry.status.trusted_programs);
   if (!now) return;
@@ -178,8 +177,8 @@ void Watch::repair() {
   const bool any = std::ranges::any_of(entries_, [](const auto& e) { return !e.second.lost.empty(); });
   // While the glass is broken someone takes things down on purpose: that is answered, and mended when the window closes.
   if (!any || kernel_->outdated() || kernel_->globals().guard.open_until > boottime_ns()) return;
-  const Fd lock(::open(std::string(kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0) return;  // at the next pass
+  const auto lock = lock_host(std::chrono::milliseconds(0));
+  if (!lock) return;  // at the next pass
   if (!host_.empty())
     if (auto pinned = kernel_->repair_pins(); !pinned) complain(pinned.error());
   for (auto& [id, entry] : entries_) {

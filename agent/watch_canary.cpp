@@ -6,7 +6,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +17,7 @@
 #include "agent/supervise.h"
 #include "agent/verify.h"
 #include "agent/watch_state.h"
+#include "base/child.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -72,11 +72,7 @@ bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
 CanaryChild::~CanaryChild() { end(); }
 
 void CanaryChild::end() {
-  if (pid_ > 0) {
-    ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-  }
-  pid_ = -1;
+  end_child(pid_);
   pipe_.reset();
   text_.clear();
 }

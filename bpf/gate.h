@@ -3,11 +3,9 @@
 #ifndef SBPF_GATE_H
 #define SBPF_GATE_H
 
+#include "canary.h"
 #include "maps.h"
 #include "sentinel.h"
-
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
 
 /* Inlined into decide.h. */
 static __always_inline const void *sbpf_policy_lookup(void *policy, const struct sbpf_rule_key *key)
@@ -191,43 +189,6 @@ static __noinline int box_allows_all_network(const struct sbpf_sandbox *box)
 	const struct sbpf_policy_header *header = box_header(box);
 
 	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL;
-}
-
-static __noinline int is_canary_born(void)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-
-	return task->start_boottime >= sbpf_canary.born_from && task->start_boottime <= sbpf_canary.born_until;
-}
-
-static __always_inline int is_canary_task(void)
-{
-	return unlikely(sbpf_canary.tgid) && sbpf_canary.tgid == bpf_get_current_pid_tgid() >> 32 && is_canary_born();
-}
-
-static __always_inline int is_canary_by_birth(struct task_struct *task)
-{
-	__u64 born = BPF_CORE_READ(task, start_boottime);
-
-	return (__u32)BPF_CORE_READ(task, real_parent, tgid) == sbpf_canary.runner && born >= sbpf_canary.born_from &&
-	       born <= sbpf_canary.born_until;
-}
-
-/* Is the task at this address the canary, or a child of its, and not for the current one to touch? Known by its parent, who
- * is outside, from its first moment on: before it runs, and could say who it is. */
-static __noinline int is_canary_of_others(__u64 address)
-{
-	struct task_struct *task = (struct task_struct *)address;
-
-	if (!address || likely(!sbpf_canary.runner) || is_canary_task())
-		return 0;
-	return is_canary_by_birth(task) || is_canary_by_birth(BPF_CORE_READ(task, real_parent));
-}
-
-/* Must this hook deny the current task because it is the canary of a verification? Only ever adds a denial. */
-static __always_inline int is_canary(__u32 hook)
-{
-	return is_canary_task() && sbpf_canary.hook == hook;
 }
 
 /* Room in the sandbox's ring, within its rate; NULL: the event is lost, and counted. */

@@ -18,7 +18,7 @@
  * ptrace_traceme       ptrace_traceme                    a parent outside as tracer            -
  *
  * The canary of a verification is inside, and counts as outside in task_kill, ptrace_access_check, and the hooks of
- * process.bpf.c for what changes another task (gate.h, is_canary_of_others).
+ * process.bpf.c for what changes another task (canary.h, is_canary_of_others).
  *
  * The rest of what concerns tasks outside is in process.bpf.c. Of these here, path_unlink, _rmdir, _rename, sb_mount,
  * move_mount, sb_umount and ptrace_access_check also keep tasks outside of every sandbox off what is sbpf's own (own.h);

@@ -196,11 +196,12 @@ std::uint32_t lease_routing_label(const Fd& fd, const char* hop) {
   return label.flr_label;
 }
 
-Address labelled(Address to, std::uint32_t label) {
-  sockaddr_in6 in6{};
-  std::memcpy(&in6, &to.storage, sizeof(in6));
-  in6.sin6_flowinfo = label;
-  return of(in6);
+Address loopback_by_way_of(const Fd& fd, const char* hop, std::uint16_t port) {
+  const std::uint32_t label = lease_routing_label(fd, hop);
+  set_option(fd, IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1);
+  Address to = v6("::1", port);
+  reinterpret_cast<sockaddr_in6*>(to.raw())->sin6_flowinfo = label;
+  return to;
 }
 
 }  // namespace attack

@@ -53,7 +53,8 @@ std::string segment_route(const char* hop, const char* final_destination);
 // Leases a flow label whose options route what bears it by way of a hop (IPV6_FLOWLABEL_MGR); in network byte order, as
 // sin6_flowinfo wants it. "setsockopt"
 std::uint32_t lease_routing_label(const Fd& fd, const char* hop);
-Address labelled(Address to, std::uint32_t label);  // an IPv6 address with that label
+// The same, and has the socket's labels count (IPV6_FLOWINFO_SEND): ::1 with this label, at this port. "setsockopt"
+Address loopback_by_way_of(const Fd& fd, const char* hop, std::uint16_t port);
 // IPv6 routing header of type 2, of mobile IPv6: the only one that ancillary data may carry. Needs CONFIG_IPV6_MIP6.
 std::string home_route(const char* hop);
 
