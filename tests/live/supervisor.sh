@@ -66,20 +66,6 @@ os.close(writer)
 if sys.argv[1] == "never":
     print("code", process.wait(60))
     sys.exit()
-with open(sys.argv[1] if sys.argv[1] != "stderr" else "/dev/null"): # it is there once the time is up
-    pass
-P
-cat >"$tmp/flood.py" <<'P'
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-while True:
-    try:
-        s.connect(("192.0.2.7", 80))
-    except PermissionError:
-        pass
-P
-sed -i '/^with open/,$d' "$tmp/full.py"
-cat >>"$tmp/full.py" <<'P'
 def populated():
     try:
         return "populated 1" in open("/sys/fs/cgroup/sbpf/full/cgroup.events").read()
@@ -95,8 +81,17 @@ text = open(reader, "rb").read().decode()
 print("code", process.wait(60))
 sys.stderr.write(text)
 P
+cat >"$tmp/flood.py" <<'P'
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    try:
+        s.connect(("192.0.2.7", 80))
+    except PermissionError:
+        pass
+P
 full() { python3 "$tmp/full.py" "$@" -- python3 "$tmp/flood.py" 2>"$tmp/full.out" | paste -sd' '; }
-is full/status "over code 124" "$(full status sbpf run -q --events --name full --timeout 5s --policy "$none" --status-fd FD)"
+is full/status "over code 124" "$(full status sbpf run -q --events --name full --timeout 15s --policy "$none" --status-fd FD)" # time enough to fill the room, on a slow machine too
 has full/status-exit '"timed_out":true' "$(tail -n 1 "$tmp/full.out")"
 has full/status-is-counted '{"untold":' "$(grep untold "$tmp/full.out" | head -1)"
 is full/status-whole-lines "" "$(while read -r line; do jq -e . >/dev/null 2>&1 <<<"$line" || echo "$line"; done <"$tmp/full.out" | head -3)"
