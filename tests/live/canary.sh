@@ -30,11 +30,12 @@ sbpf attach --cgroup "$runtime/attacked" --name attacked --policy "$root" >/dev/
 echo go >"$tmp/go"
 within 60 grep -q 'control ready' "$tmp/attack"; is inside/ready 0 $?
 codes=''
-for i in {1..8}; do
+met() { [[ $(grep -c '^canary move' "$tmp/attack") -ge 3 ]]; } # on a busy machine a canary may be gone before it is seen
+until met && ((${#codes} >= 8)) || ((${#codes} >= 60)); do
   sbpf verify attacked >/dev/null 2>&1
   codes+=$?
 done
-is inside/canaries-answer 00000000 "$codes"
+is inside/canaries-answer "" "${codes//0/}"
 for op in stop null nice scheduler affinity ioprio limit trace descriptor memory mem-file oom; do
   is "inside/$op/control" 0 "$(seen control $op)"
   is "inside/$op/denied" 1 "$(seen canary $op)"
@@ -59,27 +60,13 @@ confine() { # confine NAME
 }
 confine hang; is hang/start 0 $?
 confine by; is by/start 0 $?
-member=$(cat "$runtime/hang/cgroup.procs")
-cat >"$tmp/stop.py" <<P
-import os, signal, sys
-open("$tmp/ready-to-stop", "w").close()
-known, procs = {int(p) for p in sys.argv[2:]}, os.open(sys.argv[1] + "/cgroup.procs", os.O_RDONLY)
-while True:
-    for pid in os.pread(procs, 65536, 0).split():
-        if int(pid) not in known:
-            known.add(int(pid))
-            try:
-                os.kill(int(pid), signal.SIGSTOP)
-            except OSError:
-                pass
-P
-stop_all() {
-  rm -f "$tmp/ready-to-stop"
-  python3 "$tmp/stop.py" "$runtime/hang" $member & stopper=$!
+member=$(members "$runtime/hang")
+stop_all() { # whoever makes a system call in hang
+  "$tests/stop_in" "$runtime/hang" >"$tmp/stopping" & stopper=$!
   servers+=($stopper)
-  within 20 test -e "$tmp/ready-to-stop"
+  within 20 grep -q ready "$tmp/stopping"
 }
-stopped_in() { local p; for p in $(cat "$runtime/hang/cgroup.procs"); do grep -q '^State:.T' "/proc/$p/status" 2>/dev/null && return; done; return 1; }
+stopped_in() { local p; for p in $(members "$runtime/hang"); do grep -q '^State:.T' "/proc/$p/status" 2>/dev/null && return; done; return 1; }
 stop_all
 sbpf verify hang --json >"$tmp/verify" 2>/dev/null & verifier=$!
 within 20 stopped_in; is hang/control-stopped 0 $?
@@ -105,8 +92,7 @@ wait $verifier 2>/dev/null
 kill $stopper
 wait $stopper 2>/dev/null
 sbpf verify hang >/dev/null 2>&1; is killed/next-one 0 $?
-for p in $(grep -vx "$member" "$runtime/hang/cgroup.procs"); do kill -CONT "$p" 2>/dev/null; done # it may have been stopped before its first call
-nobody_else() { [[ $(cat "$runtime/hang/cgroup.procs") == "$member" ]]; }
+nobody_else() { [[ $(members "$runtime/hang") == "$member" ]]; }
 within 10 nobody_else; is killed/it-ends 0 $?
 
 # ---- twice is a loss for the watch ----

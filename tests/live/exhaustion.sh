@@ -97,7 +97,7 @@ is loss/told att "$(jq -r 'select(.loss) | .loss.sandbox' "$out" | sort -u | pas
 within 20 grep -qi 'isolation lost' "$tmp/box.err"; is loss/supervisor 0 $?
 sbpf break-glass --close 2>/dev/null
 kill $watch; wait $watch 2>/dev/null
-for pid in $(cat "$runtime"/*/cgroup.procs); do kill -9 "$pid"; done
+for pid in $(members "$runtime"/*); do kill -9 "$pid"; done
 end_all
 rmdir "$runtime"/* "$runtime" 2>/dev/null
 finish

@@ -97,7 +97,7 @@ for i in 1 2 3 4 5; do hand "$tmp/agent$i" >/dev/null 2>"$tmp/err" && handed=$((
 is many/handed-over "5 " "$handed $(cat "$tmp/err" | grep -v manages)"
 is many/manages 0 "$("$tmp/agent5" status keeper --require active >/dev/null 2>&1; code=$?; ((code == 0 || code == 3)) && echo 0 || echo $code)"
 kill -9 "${many[@]}"; wait "${many[@]}" 2>/dev/null
-for pid in $(cat "$box/cgroup.procs"); do kill -9 "$pid"; done
+for pid in $(members "$box"); do kill -9 "$pid"; done
 end_all
 rmdir "$box" 2>/dev/null
 finish

@@ -71,6 +71,10 @@ within() {
   done
 }
 
+# members CGROUP…: the numbers of their processes. One that ends just then is a 0 in the kernel's list, and `kill 0` is for the
+# caller and all beside it.
+members() { cat "${@/%//cgroup.procs}" | grep -vx 0; }
+
 # ---- within a second ----
 # `mark [OUTPUT]` before the deed, `in_time NAME [OUTPUT]` once it was answered. Where the guest's time is its instructions
 # (scripts/vm --icount, --idle-skips) a second is exact. Elsewhere it is as long as the emulation takes, and what counts is the passes of `sbpf watch --json >OUTPUT`: one may have looked already when the deed was done, the next one sees it. The supervisor of a

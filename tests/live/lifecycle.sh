@@ -170,7 +170,7 @@ supervisor=$started
 within 60 grep -q 'populated 1' "$cgroots/sbpf/dead/cgroup.events"
 kill -9 $supervisor
 wait $supervisor 2>/dev/null
-kill -9 "$(cat "$cgroots/sbpf/dead/cgroup.procs")"
+kill -9 "$(members "$cgroots/sbpf/dead")"
 within 30 grep -q 'populated 0' "$cgroots/sbpf/dead/cgroup.events"
 quiet garbage/list sbpf list
 is garbage/list-removes-nothing yes "$([[ -e $cgroots/sbpf/dead ]] && echo yes || echo no)"
