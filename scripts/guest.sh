@@ -97,9 +97,17 @@ kernel_command_line() {
   echo "console=ttyS0 quiet loglevel=3 panic=-1 oops=panic norandmaps no_timer_check $quick $slab rdinit=/init $append"
 }
 
+# processor: what QEMU is to emulate. Without cx16, as QEMU 7.2 emulates cmpxchg16b so that 6.12 crashes at random. Where
+# instructions are no costs (see above) without erms and smap, too: QEMU copies each byte of `rep movsb` by itself, and a
+# switch of access to user memory ends a translated block. That is a quarter of a test's time.
+processor() {
+  local quick=,erms=off,smap=off
+  [[ $clock == icount ]] && quick=''
+  echo "max,cx16=off$quick"
+}
+
 # start_guest FOLDER [MEMORY DISK]: boots if FOLDER is empty, else restores the state that is kept there. With MEMORY and
 # DISK its memory and its writes go into these files, so that it can be saved; else they end with it.
-# cx16 off: QEMU 7.2 emulates cmpxchg16b so that 6.12 crashes at random.
 start_guest() {
   local folder=$1 memory=${2:-} disk=${3:-} share=off
   local -a accel=(-accel "tcg,thread=multi" -smp "$smp") more=()
@@ -131,7 +139,7 @@ start_guest() {
   mkfifo "$work/in"
   exec {input}<>"$work/in"
   # Output comes through a file descriptor of this shell; $! is QEMU itself because of the exec.
-  exec {output}< <(exec qemu-system-x86_64 -nodefaults -no-user-config "${accel[@]}" -cpu max,cx16=off -m "$mem" \
+  exec {output}< <(exec qemu-system-x86_64 -nodefaults -no-user-config "${accel[@]}" -cpu "$(processor)" -m "$mem" \
     -display none -no-reboot -nic none \
     -chardev "file,id=console,path=$work/console" -serial chardev:console \
     -chardev stdio,id=output,signal=off -serial chardev:output \

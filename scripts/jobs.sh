@@ -3,8 +3,8 @@
 # The guests of scripts/test: a queue of jobs, each one command on one kernel in a guest of its own, longest first. Sourced by
 # scripts/test, whose options and helpers these functions use.
 
-# Seconds for one job; emulation is ten times slower than the machine, and a loaded machine slower still.
-JOB_LIMIT=2400
+# Seconds after which a job hangs that may take SECONDS of processor time: others run beside it, on a machine that may be slower.
+limit_of() { echo $((300 + 4 * $1)); }
 
 trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//' <<<"$1"; }
 
@@ -87,7 +87,7 @@ job() {
   # The plan's options are words as a shell reads them: --append "a b" is two. Errors come in whole lines, or a program in the
   # background that writes one in pieces would split a result that comes between them.
   eval "words=($options)"
-  timed "$where" scripts/vm "$kernel" "${words[@]}" --timeout "$JOB_LIMIT" -- \
+  timed "$where" scripts/vm "$kernel" "${words[@]}" --timeout "$(limit_of "$budget")" -- \
     bash -c "{ $command"$'\n} 2> >(exec grep -a --line-buffered "")' >"$file.log" 2>"$file.vm" || status=$?
   tally "$file.log" "$where" "$label" "$status" "$(last_words "$file.vm")" >"$file.results"
   took=$(cut -f2 "$file.cpu")

@@ -11,7 +11,7 @@ LOADED_BY=(/opt/sbpf/bin/sbpf run -q --policy no-network -- /bin/true)
 # state_key STATE: a hash of what is in it.
 state_key() {
   {
-    declare -f start_guest kernel_command_line pack_initramfs pack_job save_guest
+    declare -f start_guest kernel_command_line processor pack_initramfs pack_job save_guest
     echo "$kernel $(cat "$kernel_dir/release") $image $append $bpffs $hybrid $systemd $suite $smp $mem $clock $JOB_MIB"
     readlink -f "$kernel_dir/modules.cpio"
     cat "$REPO"/tests/vm/{init,stage2,parts} "$REPO"/tests/vm/systemd/*
