@@ -120,6 +120,14 @@ void find_btrfs(sbpf_bpf& skeleton, const Btf& vmlinux) {
   skeleton.rodata->sbpf_btrfs_dev = *dev;
 }
 
+// Likewise.
+void find_overlay(sbpf_bpf& skeleton, const Btf& vmlinux) {
+  const Btf module(btf__load_module_btf("overlay", vmlinux.get()), btf__free);
+  const Btf& types = module ? module : vmlinux;
+  const auto inode = offset_of(types, "ovl_inode", "vfs_inode"), upper = offset_of(types, "ovl_inode", "__upperdentry");
+  if (inode && upper && *upper > *inode) skeleton.rodata->sbpf_overlay_upper = *upper - *inode;
+}
+
 }  // namespace
 
 Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
@@ -143,6 +151,7 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
     skeleton.rodata->sbpf_setattr_dentry = btf_vlen(prototype) == 3 ? 1 : 0;
   }
   find_btrfs(skeleton, vmlinux);
+  find_overlay(skeleton, vmlinux);
   find_overruled(skeleton, vmlinux);
   return {};
 }

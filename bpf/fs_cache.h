@@ -6,8 +6,8 @@
  *   stays in one filesystem;
  * - the policy: the agent moves the epoch on after each flip, which waits for the programs that still use the old one,
  *   and when it takes a sandbox down;
- * - the directory: its dentry, and its inode's number, device and generation, on filesystems that give no two directories
- *   the same;
+ * - the directory: its dentry, and its inode's number, device and generation, where no two directories have the same
+ *   (fs_generation);
  * - the file: one with a name or inode that a rule knows is walked for. What cannot be told is walked for too.
  * Only allowing is remembered: a denial is found anew, with its reason. */
 #ifndef SBPF_FS_CACHE_H
@@ -43,11 +43,57 @@ static __always_inline struct sbpf_fs_verdict *fs_slot(__u64 cgroup_id, const st
 }
 SBPF_ASSERT(SBPF_FS_VERDICTS == 1 << (64 - 52));
 
+/* Does no other directory of this filesystem get a number and generation that one had before? (Of btrfs' subvolumes they
+ * do, and ramfs has no generations.) Global: verified once. */
+__weak __noinline int fs_keeps_numbers(__u64 magic)
+{
+	switch (magic) {
+	case EXT4_MAGIC:
+	case XFS_MAGIC:
+	case F2FS_MAGIC:
+	case TMPFS_MAGIC:
+	case OVERLAYFS_MAGIC:
+	case SQUASHFS_MAGIC:
+	case EROFS_MAGIC:
+		return 1;
+	}
+	return 0;
+}
+
+#define FS_GENERATION_KNOWN (1ull << 32)
+
+/* overlayfs numbers a directory as its upper layer does, which gives a number again, and leaves the generation at 0: so it
+ * is that of the directory in the upper layer. What is in lower layers alone stays there. */
+static __noinline __u64 fs_overlay_generation(const struct inode *directory)
+{
+	const struct dentry *upper = NULL;
+	const struct inode *inode;
+
+	if (!sbpf_overlay_upper)
+		return 0;
+	bpf_probe_read_kernel(&upper, sizeof(upper), (const void *)directory + sbpf_overlay_upper);
+	if (!upper)
+		return FS_GENERATION_KNOWN;
+	inode = BPF_CORE_READ(upper, d_inode);
+	if (!fs_keeps_numbers(BPF_CORE_READ(inode, i_sb, s_magic)))
+		return 0;
+	return FS_GENERATION_KNOWN | BPF_CORE_READ(inode, i_generation);
+}
+
+/* The directory's generation and FS_GENERATION_KNOWN; 0: it does not tell the directory from others that had its number. */
+static __always_inline __u64 fs_generation(const struct inode *directory)
+{
+	if (directory->i_sb->s_magic == OVERLAYFS_MAGIC)
+		return fs_overlay_generation(directory);
+	return FS_GENERATION_KNOWN | directory->i_generation;
+}
+
 /* Rights of the sandbox that are known without a walk; 0: none are, or it is a block device, which is judged by more. */
 static __noinline __u32 fs_recall(__u64 cgroup_id, struct dentry *dentry)
 {
 	struct inode *inode = inode_of(dentry), *directory = inode;
 	const volatile struct sbpf_fs_verdict *known;
+	__u64 generation;
 	__u32 lock, rights;
 
 	if (!sbpf_rename_lock || is_block_device(inode))
@@ -61,11 +107,12 @@ static __noinline __u32 fs_recall(__u64 cgroup_id, struct dentry *dentry)
 	known = fs_slot(cgroup_id, directory);
 	if (!known)
 		return 0;
+	generation = fs_generation(directory);
 	lock = known->lock;
 	rights = known->rights;
-	if (lock & 1 || known->dentry != (__u64)dentry || known->cgroup_id != cgroup_id ||
+	if (!generation || lock & 1 || known->dentry != (__u64)dentry || known->cgroup_id != cgroup_id ||
 	    known->epoch != sbpf_gate.epoch || known->inode.ino != directory->i_ino ||
-	    known->inode.generation != directory->i_generation || known->inode.dev != directory->i_sb->s_dev)
+	    known->inode.generation != (__u32)generation || known->inode.dev != directory->i_sb->s_dev)
 		return 0;
 	if (inode && inode != directory) {
 		__u32 bit = sbpf_fs_file_bit(inode->i_ino);
@@ -102,24 +149,6 @@ static __always_inline int fs_knows_open(__u64 cgroup_id, struct file *file)
 	return (fs_recall(cgroup_id, file->f_path.dentry) & want) == want;
 }
 
-/* Does no other directory of this filesystem get a number and generation that one had before? (Of btrfs' subvolumes they
- * do.) Global: verified once. */
-__weak __noinline int fs_keeps_numbers(__u64 magic)
-{
-	switch (magic) {
-	case EXT4_MAGIC:
-	case XFS_MAGIC:
-	case F2FS_MAGIC:
-	case TMPFS_MAGIC:
-	case RAMFS_MAGIC:
-	case OVERLAYFS_MAGIC:
-	case SQUASHFS_MAGIC:
-	case EROFS_MAGIC:
-		return 1;
-	}
-	return 0;
-}
-
 /* The walk that began at `stamp` found these rights for the dentry's directory and what is in it. */
 static __noinline int fs_memorize(const struct sbpf_sandbox *box, struct dentry *dentry, void *policy,
 				  const struct fs_stamp *stamp, __u32 rights)
@@ -127,6 +156,7 @@ static __noinline int fs_memorize(const struct sbpf_sandbox *box, struct dentry 
 	const struct sbpf_policy_header *header = sbpf_header_slot(policy, SBPF_SLOT_HEADER);
 	struct sbpf_fs_verdict *slot;
 	struct inode *directory;
+	__u64 generation;
 	__u32 lock;
 
 	if (!sbpf_rename_lock || !header || stamp->renames & 1)
@@ -135,6 +165,9 @@ static __noinline int fs_memorize(const struct sbpf_sandbox *box, struct dentry 
 		dentry = dentry->d_parent;
 	directory = inode_of(dentry);
 	if (!directory || !fs_keeps_numbers(directory->i_sb->s_magic))
+		return 0;
+	generation = fs_generation(directory);
+	if (!generation)
 		return 0;
 	slot = fs_slot(box->cgroup_id, directory);
 	if (!slot || fs_renames() != stamp->renames)
@@ -147,7 +180,7 @@ static __noinline int fs_memorize(const struct sbpf_sandbox *box, struct dentry 
 	slot->dentry = (__u64)dentry;
 	slot->inode.ino = directory->i_ino;
 	slot->inode.dev = directory->i_sb->s_dev;
-	slot->inode.generation = directory->i_generation;
+	slot->inode.generation = (__u32)generation;
 	slot->epoch = stamp->epoch;
 	slot->renames = stamp->renames;
 	slot->fs_files[0] = header->fs_files[0];

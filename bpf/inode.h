@@ -11,6 +11,9 @@
 extern const volatile __s32 sbpf_btrfs_root;
 extern const volatile __u32 sbpf_btrfs_dev;
 
+/* From an overlay's inode to its dentry in the upper layer, by the loader, too. 0: the module came after the programs. */
+extern const volatile __u32 sbpf_overlay_upper;
+
 /* NULL: nothing of this name exists. The verifier of 6.2 and later takes the inode of a trusted dentry as never NULL, and
  * may remove a comparison with zero, though mkdir and its kin come with none: so with a little more than zero. The
  * compiler must not conclude anything from it, for later kernels want the other comparison too. */
