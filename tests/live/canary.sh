@@ -75,6 +75,7 @@ sbpf swap by --policy "$freeze" >/dev/null 2>&1; is hang/others-change 0 $?
 sbpf run -q --policy "$freeze" -- true 2>/dev/null; is hang/others-start 0 $?
 wait $verifier; is hang/verify-code 3 $?
 is hang/verify-says "inactive no answer" "$(jq -r .isolation <"$tmp/verify") $(effective <"$tmp/verify")"
+has hang/gives-way "others wait for their turn" "$(jq -r '.degraded[].reason' <"$tmp/verify")"
 
 # At a limit it cannot be told.
 sbpf verify hang --json >"$tmp/verify" 2>/dev/null & verifier=$!
@@ -94,6 +95,15 @@ wait $stopper 2>/dev/null
 sbpf verify hang >/dev/null 2>&1; is killed/next-one 0 $?
 nobody_else() { [[ $(members "$runtime/hang") == "$member" ]]; }
 within 10 nobody_else; is killed/it-ends 0 $?
+
+# What was found while the sandbox was changed says nothing of what it is now.
+stop_all
+sbpf verify hang --json >"$tmp/verify" 2>/dev/null & verifier=$!
+within 20 stopped_in; is changed/control-stopped 0 $?
+kill $stopper
+wait $stopper 2>/dev/null
+sbpf swap hang --policy "$freeze" >/dev/null 2>&1; is changed/swap 0 $?
+wait $verifier; is changed/verified-anew 0 $?
 
 # ---- twice is a loss for the watch ----
 stop_all

@@ -220,7 +220,23 @@ loop=$!
 box_answers() { echo >"$tmp/ask"; paste -sd' ' "$tmp/answer"; } # its errno, and its exit code
 box_connects() { box_answers | cut -d' ' -f1; }
 is attach/control-open 0 "$(box_connects)"
+cat >"$tmp/frozen.py" <<'P'
+import select, sys
+events = open(sys.argv[1] + "/cgroup.events")
+poll = select.poll()
+poll.register(events, select.POLLPRI)
+while True:
+    events.seek(0)
+    print(" ".join(events.read().split()[2:]), flush=True)
+    poll.poll()
+P
+python3 "$tmp/frozen.py" "$cgroots/other.runtime/box" >"$tmp/frozen" & frozen=$!
+within 20 test -s "$tmp/frozen"
+is attach/not-frozen-before "frozen 0" "$(paste -sd, "$tmp/frozen")"
 sbpf attach --cgroup "$cgroots/other.runtime/box" --name box --policy no-network >/dev/null; is attach/exit 0 $?
+within 20 sh -c "tail -n 1 '$tmp/frozen' | grep -q 'frozen 0'"
+is attach/frozen-meanwhile "frozen 0,frozen 1,frozen 0" "$(uniq "$tmp/frozen" | paste -sd,)" # while it is looked for what is open already
+kill $frozen
 is attach/denied 1 "$(box_connects)"
 mkdir "$cgroots/other.runtime/box/child"
 is attach/child-cgroup-denied 1 "$(sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec $probe connect tcp 127.0.0.1 7001")"

@@ -6,6 +6,7 @@ import importlib.machinery
 import importlib.util
 import io
 import sys
+import os
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -61,6 +62,8 @@ class Lists(unittest.TestCase):
             by_file.setdefault(fault.file, []).append(fault)
         for name, its in by_file.items():
             lists.mutated((root / name).read_text(), name, its)
+            for test in {f.by.split()[1] for f in its if f.by.startswith("guest live/")}:
+                self.assertTrue(os.access(root / "tests" / test, os.X_OK), test)
         self.assertGreaterEqual(sum(not f.always for its in by_file.values() for f in its), 200)
 
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# On overlayfs a new directory gets the number, and often the memory, of one that was removed: what was remembered of that one
-# does not hold for it.
+# What the programs remember of a directory holds for that one alone, until the policy changes, and for no canary. On overlayfs
+# a new directory gets the number, and often the memory, of one that was removed.
 . "$(dirname "$0")/lib.sh"
 modprobe overlay # before sbpf's programs: of one that comes later nothing is remembered
 layers=/var/overlay
@@ -65,5 +65,18 @@ is own/written "own 0 240" "$(grep own <<<"$out")"
 has number/given-again "again True 2" "$out"
 is other/denied "other 13 240" "$(grep other <<<"$out")"
 umount "$layers/all"
+
+# ---- a canary, and a policy that is swapped ----
+. "$here/hands.sh"
+p=$(policy reader <<<$'version: 1\nname: reader\nfilesystem: {default: read}')
+nothing=$(policy nothing <<<$'version: 1\nname: nothing\nextends: [runtime-files]\nfilesystem: {default: deny}')
+echo text >/srv/file
+box reader "$p"
+is canary/opened 0 "$(ask reader r /dev/zero)"
+sbpf verify reader >/dev/null 2>&1; is canary/denied 0 $?
+is swap/opened 0 "$(ask reader r /srv/file)"
+sbpf swap reader --policy "$nothing" >/dev/null; is swap/exit 0 $?
+is swap/denied $EACCES "$(ask reader r /srv/file)"
+end reader
 clean; is left-behind "" "$(left_behind)"
 finish
