@@ -93,10 +93,12 @@ rmdir "$box/child" "$cgroots/plain"
 
 # ---- nobody loads or attaches a program that answers in the place of ours ----
 foreign modify security_bpf 1; is answer/modify 1 "$error"
+is answer/modify/not-even-loaded 0 "$program"
 foreign modify security_path_mkdir 0; is answer/modify-harmless 1 "$error"
-foreign modify security_inode_listxattr 0; is answer/modify/control 0 "$error"
+foreign modify security_inode_listxattr 0; is answer/modify/control "0 loaded" "$error $( ((program > 0)) && echo loaded)"
 kill $other; wait $other 2>/dev/null
 foreign lsm bpf 0; is answer/lsm 1 "$error"
+is answer/lsm/not-even-loaded 0 "$program"
 foreign lsm userns_create 0; is answer/lsm-userns 1 "$error"
 foreign lsm file_open 0; is answer/lsm/control 0 "$error" # other security modules on BPF go on
 kill $other; wait $other 2>/dev/null
