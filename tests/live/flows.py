@@ -4,6 +4,7 @@
 #   close NAME               gives it up
 #   sender NAME              an unconnected UDP socket
 #   listen NAME PORT         a TCP server at 127.0.0.1
+#   raw NAME                 a raw IPv4 socket
 #   shut NAME                it sends no more, and may receive
 #   accept NAME SERVER       the next connection of a server
 #   echo NAME                sends a word to who answers with it
@@ -34,6 +35,8 @@ def carry_out(what, name, *rest):
     elif what == "sender":
         held[name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         held[name].settimeout(30)
+    elif what == "raw":
+        held[name] = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
     elif what == "listen":
         held[name] = socket.create_server(("127.0.0.1", int(rest[0])))
         held[name].settimeout(30)

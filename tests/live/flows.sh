@@ -74,6 +74,21 @@ echo "$pid_late" >"$cgroots/evict/cgroup.procs"
 out=$(sbpf attach --cgroup "$cgroots/evict" --policy "$narrow" 2>&1); is attach/refused 125 $?
 has attach/names-the-way "--evict" "$out"
 for name in a u b; do is "attach/$name-goes-on" 0 "$(ask guest echo "$name")"; done
+# What it ends is connections: where there is more, it ends nothing.
+is raw/open 0 "$(ask guest raw w)"
+out=$(sbpf attach --cgroup "$cgroots/evict" --policy "$narrow" --name evict --evict 2>&1); is raw/refused 125 $?
+has raw/names-it "a raw socket" "$out"
+hasnt raw/names-no-way-that-is-none "--evict" "$out"
+for name in a u b; do is "raw/$name-goes-on" 0 "$(ask guest echo "$name")"; done
+is raw/close 0 "$(ask guest close w)"
+# Kept, a connection stays open, and what is sent is judged.
+sbpf attach --cgroup "$cgroots/evict" --policy "$narrow" --name evict --keep-open-sockets >/dev/null 2>&1; is kept/exit 0 $?
+for name in a u; do is "kept/$name-is-refused" $EPERM "$(ask guest echo "$name")"; done
+is kept/b-goes-on 0 "$(ask guest echo b)"
+is kept/late-is-refused $EPERM "$(ask late echo a)"
+is kept/late-goes-on 0 "$(ask late echo b)"
+sbpf detach evict
+for name in a u; do is "kept/$name-works-again" 0 "$(ask guest echo "$name")"; done
 out=$(sbpf attach --cgroup "$cgroots/evict" --policy "$narrow" --name evict --evict 2>&1); is evict/exit 0 $?
 has evict/says-so "ended tcp connection to 127.0.0.1:7001" "$out"
 is evict/active true "$(sbpf status evict --json | jq .isolation_active)"
