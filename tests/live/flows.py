@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Holds sockets, and carries out orders on them by stdin: each is answered by 0 or an errno.
 #   tcp|tcp5|tcp6|udp NAME PORT   a connection to that port of 127.0.0.1 (tcp5: of 127.0.0.5; tcp6: by its mapped address)
+#   refused NAME PORT TIMES  so many UDP sockets, each of which is refused that port with EPERM
 #   close NAME               gives it up
 #   sender NAME              an unconnected UDP socket
 #   listen NAME PORT         a TCP server at 127.0.0.1
@@ -10,7 +11,7 @@
 #   echo NAME                sends a word to who answers with it
 #   receive NAME             waits for what the other side says, or for what ends it
 #   send NAME PORT           the same from an unconnected socket
-import socket, sys
+import errno, socket, sys
 held = {}
 
 def connect(kind, name, port):
@@ -19,6 +20,16 @@ def connect(kind, name, port):
     s.settimeout(30)
     s.connect(({"tcp5": "127.0.0.5", "tcp6": "::ffff:127.0.0.1"}.get(kind, "127.0.0.1"), int(port)))
     held[name] = s
+
+def refused(name, port, times):
+    for _ in range(int(times)):
+        try:
+            connect("udp", name, port)
+        except OSError as e:
+            if e.errno == errno.EPERM:
+                continue
+            raise
+        raise OSError(errno.EALREADY, "let through")
 
 def echo(name, port=None):
     s = held[name]
@@ -32,6 +43,8 @@ def echo(name, port=None):
 def carry_out(what, name, *rest):
     if what in ("tcp", "tcp5", "tcp6", "udp"):
         connect(what, name, *rest)
+    elif what == "refused":
+        refused(name, *rest)
     elif what == "sender":
         held[name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         held[name].settimeout(30)

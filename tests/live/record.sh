@@ -18,7 +18,7 @@ name: $1
 network:
   record_flows: $2
   connect:
-    - {address: 127.0.0.1, ports: [7001]}
+    - {address: 127.0.0.1, ports: [7001, 7002]}
     - {address: 127.0.0.5, ports: [7002], protocol: tcp, via: {address: 127.0.0.1, port: 7000}}
   bind: [{address: 127.0.0.1, ports: [7100], protocol: tcp}]
 Y
@@ -77,6 +77,9 @@ is udp/echo 0 "$(ask loud echo u)"
 is udp/sender 0 "$(ask loud sender s)"
 for n in 1 2 3; do is "udp/send-$n" 0 "$(ask loud send s 7001)"; done
 is udp/once-for-each-socket '["connect4","udp",7001] ["sendmsg4","udp",7001]' "$(flows loud '[.hook, .protocol, .port]' | paste -sd' ')"
+is udp/send-elsewhere 0 "$(ask loud send s 7002)"
+is udp/send-back 0 "$(ask loud send s 7001)"
+is udp/once-for-each-in-turn "7002 7001" "$(flows loud .port | paste -sd' ')"
 
 is led/connect 0 "$(ask loud tcp5 p 7002)"
 is led/origin '["127.0.0.5",7002]' "$(flows loud 'select(.reason == "flow") | [.address, .port]')"
@@ -105,9 +108,43 @@ is flood/denials-are-all-there 20 "$(jq -c 'select(.reason == "no_rule")' <<<"$e
 is flood/loss-is-counted true "$(sbpf status many --json | jq ".lost_events.ring_full + .lost_events.rate_limit > 0")"
 sbpf kill many 2>/dev/null
 
+# ---- each denial is in the ring or counted; and of the rate, too, records leave half ----
+lost() { sbpf status half --json | jq ".lost_events.$1"; }
+box half "$told"
+sbpf events half >/dev/null
+is ring/denied 0 "$(ask half refused x 7009 400)"
+read_out=$(sbpf events half --json | jq -c 'select(.port == 7009)' | wc -l)
+is ring/full true "$( ((read_out < 400)) && echo true)"
+is ring/each-is-counted "400 0" "$((read_out + $(lost ring_full))) $(lost rate_limit)"
+# A reader makes room in the ring. What is left of that second's rate is for denials all the same.
+sbpf events half --follow >"$tmp/half" 2>&1 & servers+=($!)
+is rate/one-more 0 "$(ask half refused x 7009 1)"
+within 30 grep -q 7009 "$tmp/half"; is rate/is-read 0 $?
+read_on() { (($(grep -c 'denied.*7009' "$tmp/half") >= before + 150)); }
+for round in 1 2 3 4 5; do
+  sleep 1.1 # a second for which nothing is counted yet
+  before=$(grep -c 'denied.*7009' "$tmp/half")
+  is "rate/$round/denied" 0 "$(ask half refused x 7009 400)"
+  within 10 read_on; is "rate/$round/read" 0 $?
+  is "rate/$round/connect" 0 "$(ask half udp u 7001)"
+  (($(lost rate_limit) > 0)) && break # not, where all that took longer than the second
+done
+is rate/no-record 1 "$(lost rate_limit)"
+sleep 1.1
+before=$(grep -c 'udp.*:7001' "$tmp/half")
+is rate/later/connect 0 "$(ask half udp u 7001)"
+recorded() { (($(grep -c 'udp.*:7001' "$tmp/half") > before)); }
+within 10 recorded; is rate/later/record 0 $?
+is rate/later/no-loss 1 "$(lost rate_limit)"
+sbpf kill half 2>/dev/null
+
 sbpf swap loud --policy "$untold" 2>/dev/null; is swap/ends-it 0 $?
 is swap/connect 0 "$(ask loud tcp z 7001)"
-quiet swap/nothing flows loud 'select(.verdict == "allowed" and .reason == "flow")'
+is swap/close 0 "$(ask loud close z)"
+python3 -c 'import socket; socket.create_connection(("127.0.0.1", 7100)).recv(4)' & servers+=($!)
+is swap/accept 0 "$(ask loud accept j l)"
+is swap/denied 1 "$(ask loud udp x 7009)"
+is swap/only-the-denial '["denied",7009]' "$(flows loud '[.verdict, .port]')"
 sbpf kill loud 2>/dev/null
 kill_all
 finish
