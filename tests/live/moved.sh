@@ -115,6 +115,50 @@ move "$before" outside
 kill $before $later
 wait $before $later 2>/dev/null
 
+# ---- nobody supervises what was attached: `sbpf watch` answers, by the policy's mode and on_loss ----
+watched=$tmp/watch.json
+sbpf watch --json </dev/null >"$watched" 2>"$tmp/watch.err" & watch=$!
+servers+=($watch)
+# It lives, and has no signal that will kill it.
+unharmed() { ! dead "$1" && grep -q '^SigPnd:.0*$' "/proc/$1/status"; }
+losses() { jq -c "select(.loss.sandbox == \"$1\") | .loss | [.hooks, .answered]" "$watched"; }
+is_answered() { grep -q "\"loss\":{\"sandbox\":\"$1\"" "$watched"; }
+for how in enforce/alert/alerted enforce/freeze/frozen enforce/kill/killed audit/freeze/alerted audit/kill/alerted; do
+  IFS=/ read -r mode action answered <<<"$how"
+  name=watched-$mode-$action label=watch/$mode-$action
+  printf 'version: 1\nname: %s\nmode: %s\non_loss: %s\n' "$name" "$mode" "$action" >"$tmp/$name.yaml"
+  mkdir "$cgroots/runtime/$name"
+  sleep 1000 & pid=$!
+  sleep 2000 & stays=$!
+  servers+=($pid $stays)
+  move "$pid" "runtime/$name"
+  move "$stays" "runtime/$name"
+  sbpf attach --cgroup "$cgroots/runtime/$name" --name "$name" --policy "$tmp/$name.yaml" >/dev/null; is "$label/attach-exit" 0 $?
+  within 20 grep -q "\"sandbox\":{\"name\":\"$name\"" "$watched"; is "$label/seen" 0 $?
+  quiet "$label/nothing-told-before" losses "$name"
+  mark "$watched"
+  move "$pid" outside
+  within 10 is_answered "$name"; is "$label/told" 0 $?
+  in_time "$label" "$watched"
+  is "$label/answered" "[[\"processes\"],\"$answered\"]" "$(losses "$name")"
+  case $answered in
+    alerted) is "$label/the-moved-one-lives" 0 "$(unharmed "$pid"; echo $?)" ;;
+    *) within 10 dead "$pid"; is "$label/the-moved-one-dies" 0 $? ;;
+  esac
+  case $answered in
+    frozen) within 5 grep -q 'frozen 1' "$cgroots/runtime/$name/cgroup.events"; is "$label/rest-is-frozen" 0 $? ;;
+    killed) within 10 dead "$stays"; is "$label/rest-dies" 0 $? ;;
+    *) is "$label/rest-is-not-frozen" 0 "$(cat "$cgroots/runtime/$name/cgroup.freeze")" ;;
+  esac
+  [[ $answered == killed ]] || is "$label/rest-lives" 0 "$(unharmed "$stays"; echo $?)"
+  kill -9 "$pid" "$stays" 2>/dev/null
+  wait "$pid" "$stays" 2>/dev/null
+  sbpf detach "$name"
+  within 10 rmdir "$cgroots/runtime/$name"
+done
+kill $watch
+wait $watch 2>/dev/null
+
 # ---- one sandbox in another: whoever leaves the inner one is told of, though the outer one still holds it ----
 mkdir -p "$cgroots/runtime/inner"
 sbpf attach --cgroup "$cgroots/runtime" --name nest --policy no-network >/dev/null; is nested/outer-exit 0 $?
