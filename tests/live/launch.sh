@@ -50,7 +50,8 @@ is status/all/no-new-privs 0 "$(field NoNewPrivs run "$all" --)"
 for set in CapPrm CapEff CapBnd; do is status/all/$set "$own" "$(field $set run "$all" --)"; done
 some=$(with some <<<'  capabilities: [CHOWN, NET_BIND_SERVICE]')
 for set in CapPrm CapEff CapBnd; do is status/some/$set 0000000000000401 "$(field $set run "$some" --)"; done
-for set in CapPrm CapEff CapBnd CapAmb; do is status/some-of-a-user/$set 0000000000000401 "$(field $set run "$some" --user 1000:1000 --)"; done
+for set in CapInh CapAmb; do is status/some/$set $none "$(field $set run "$some" --)"; done
+for set in CapInh CapPrm CapEff CapBnd CapAmb; do is status/some-of-a-user/$set 0000000000000401 "$(field $set run "$some" --user 1000:1000 --)"; done
 
 # ---- capabilities and set-user-id ----
 touch "$tmp/f"
@@ -68,6 +69,50 @@ eff_of() { "$@" "$tmp/cap-cat" /proc/self/status 2>/dev/null | awk '$1 == "CapEf
 is file-capability/control 0000000002000000 "$(eff_of "${as_user[@]}")"
 is file-capability/allowed 0000000002000000 "$(eff_of run "$all" -- "${as_user[@]}")"
 run "$plain" --user 1000:1000 -- "$tmp/cap-cat" /proc/self/status >/dev/null 2>&1; is file-capability/is-not-run 126 $?
+
+# ---- a user namespace of one's own: what is refused over the host is not over it ----
+namespaces=$(with namespaces <<P
+  seccomp: dangerously_unconfined
+  capabilities: dangerously_all
+  dangerously_allow_new_privileges: true
+  kernel: {allow: [user_namespaces]}
+P
+)
+# With `own` in namespaces of its own (CLONE_NEWUSER, CLONE_NEWUTS); the name is the one that there is.
+cat >"$tmp/name.py" <<'P'
+import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+name = os.uname().nodename.encode()
+if sys.argv[1] == "own" and libc.unshare(0x14000000) != 0:
+    print("unshare", ctypes.get_errno())
+else:
+    print(ctypes.get_errno() if libc.sethostname(name, len(name)) != 0 else 0)
+P
+for whose in own host; do
+  is "namespace/$whose/control" 0 "$(python3 "$tmp/name.py" $whose)"
+  is "namespace/$whose/allowed" 0 "$(run "$all" -- python3 "$tmp/name.py" $whose)"
+done
+is namespace/host/denied 1 "$(run "$namespaces" -- python3 "$tmp/name.py" host)"
+is namespace/own/is-no-matter 0 "$(run "$namespaces" -- python3 "$tmp/name.py" own)"
+
+# ---- what the kernel only asks for is counted and not told ----
+# DAC_READ_SEARCH before DAC_OVERRIDE, which is open, at another's file; and SYS_ADMIN for a filter of one's own.
+echo secret >"$tmp/of-another" && chown 1000 "$tmp/of-another" && chmod 600 "$tmp/of-another"
+cat >"$tmp/filter.py" <<'P'
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+allow = ctypes.c_uint64(0x7FFF0000 << 32 | 6)
+program = (ctypes.c_uint64 * 2)(1, ctypes.addressof(allow))
+print(ctypes.get_errno() if libc.prctl(22, 2, program) != 0 else 0)
+P
+asks="cat $tmp/of-another; python3 $tmp/filter.py; python3 $tmp/name.py host"
+is asked/control "secret 0 0" "$(sh -c "$asks" | paste -sd' ')"
+is asked/allowed "secret 0 0" "$(run "$all" -- sh -c "$asks" | paste -sd' ')"
+started asked -q --policy "$namespaces" -- sh -c "$asks; echo end; exec sleep 1000" </dev/null >"$tmp/asked"; is asked/started 0 $?
+within 60 grep -q end "$tmp/asked"; is asked/denied "secret 13 1 end" "$(paste -sd' ' "$tmp/asked")"
+is asked/all-are-counted 3 "$(sbpf status asked --json | jq .denied.capable)"
+is asked/only-the-denial-is-told '["denied",21]' "$(sbpf events asked --json | jq -c 'select(.hook == "capable") | [.verdict, .capability]')"
+sbpf kill asked
 
 # ---- system calls ----
 cat >"$tmp/call.py" <<'P'
@@ -261,6 +306,16 @@ is step/control 0 "$(run "$time" -- true; echo $?)"
 refused step/capability 125 "process.capabilities" capsh --drop=cap_sys_time -- -c "sbpf run -q --policy $time -- touch $marker"
 refused step/user 125 "process.user" capsh --drop=cap_setuid -- -c "sbpf run -q --policy $plain --user 1000:1000 -- touch $marker"
 refused step/contradiction 2 "dangerously_unconfined" run "$(with contra <<<'  dangerously_allow_new_privileges: true')" -- touch "$marker"
+# The program is looked for in the PATH that it gets.
+mkdir "$tmp/own-bin" && printf '#!/bin/sh\necho found\n' >"$tmp/own-bin/own-tool" && chmod 755 "$tmp/own-bin/own-tool"
+for by in run env; do
+  in_path() { if [[ $by == run ]]; then run "$plain" "$@"; else sbpf env "$@"; fi 2>/dev/null; }
+  in_path -- own-tool; is "path/$by/control" 127 $?
+  is "path/$by/of-the-caller" found "$(PATH=$PATH:$tmp/own-bin in_path -- own-tool)"
+  is "path/$by/of-an-option" found "$(in_path -e PATH="/usr/bin:/bin:$tmp/own-bin" -- own-tool)"
+done
+without_path=$(with without_path <<<'  env: {allow: [HOME]}')
+PATH=$PATH:$tmp/own-bin run "$without_path" -- own-tool 2>/dev/null; is path/not-given 127 $?
 is exits/own 7 "$(run "$strict" -- sh -c 'exit 7'; echo $?)"
 is exits/missing 127 "$(run "$strict" -- /no/such 2>/dev/null; echo $?)"
 is exits/not-executable 126 "$(run "$strict" -- /etc/passwd 2>/dev/null; echo $?)"
