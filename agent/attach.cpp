@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf attach`: a policy for a cgroup that exists, with what runs in it.
-#include <fcntl.h>
-#include <netinet/tcp.h>
-
 #include <cctype>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <map>
 #include <set>
-#include <sstream>
 
 #include "agent/agent.h"
 #include "agent/change.h"
@@ -19,6 +14,7 @@
 #include "agent/guardian.h"
 #include "agent/host.h"
 #include "agent/open_files.h"
+#include "agent/open_sockets.h"
 #include "agent/secrets.h"
 #include "agent/strays.h"
 #include "agent/verify.h"
@@ -28,97 +24,19 @@ namespace sbpf::agent {
 namespace fs = std::filesystem;
 namespace {
 
-// The address is printed as 32-bit words in the machine's byte order.
-bool parse_endpoint(const std::string& text, policy::Address& address, std::uint16_t& port) {
-  const auto colon = text.find(':');
-  if (colon == std::string::npos || (colon != 8 && colon != 32)) return false;
-  std::array<std::uint32_t, 4> words{};
-  for (std::size_t i = 0; i < colon / 8; i++)
-    words[i] = static_cast<std::uint32_t>(std::stoul(text.substr(i * 8, 8), nullptr, 16));
-  if (colon == 8) {
-    address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    std::memcpy(address.data() + 12, words.data(), 4);
-  } else {
-    std::memcpy(address.data(), words.data(), 16);
-  }
-  port = static_cast<std::uint16_t>(std::stoul(text.substr(colon + 1), nullptr, 16));
-  return true;
-}
-
-// Of /proc/PID/net/{tcp,udp,raw}[6], by inode.
-std::map<std::uint64_t, Flow> read_table(pid_t pid, const std::string& name) {
-  std::map<std::uint64_t, Flow> sockets;
-  std::ifstream table("/proc/" + std::to_string(pid) + "/net/" + name);
-  std::string line;
-  std::getline(table, line);
-  while (std::getline(table, line)) {
-    std::istringstream fields(line);
-    std::string slot, local, remote, state, queues, timer, retransmits, uid, timeout;
-    std::uint64_t inode = 0;
-    Flow s;
-    if (!(fields >> slot >> local >> remote >> state >> queues >> timer >> retransmits >> uid >> timeout >> inode))
-      continue;
-    if (!parse_endpoint(local, s.local, s.local_port) || !parse_endpoint(remote, s.remote, s.remote_port)) continue;
-    s.tcp = name.starts_with("tcp");
-    s.listens = s.tcp && std::stoul(state, nullptr, 16) == TCP_LISTEN;
-    sockets[inode] = s;
-  }
-  return sockets;
-}
-
-bool is_writable(pid_t pid, const std::string& fd) {
-  std::ifstream info("/proc/" + std::to_string(pid) + "/fdinfo/" + fd);
-  for (std::string word; info >> word;)
-    if (word == "flags:") {
-      unsigned flags = 0;
-      info >> std::oct >> flags;
-      return (flags & O_ACCMODE) != O_RDONLY;
-    }
-  return false;
-}
-
-// What the tasks have that the policy would not have let them have.
-struct OpenBefore {
-  std::vector<std::string> flows;   // which can be ended
-  std::vector<std::string> others;  // which cannot
-  std::set<std::uint64_t> sockets;  // inodes of all that they hold
-  bool empty() const { return flows.empty() && others.empty(); }
-};
-
-void scan_descriptors(pid_t pid, const policy::Image& image, const std::string& cgroup_mount, OpenBefore& before) {
-  std::set<std::uint64_t> inodes;
-  const std::string who = "pid " + std::to_string(pid) + ": ";
-  std::error_code ec;
-  const std::string proc = "/proc/" + std::to_string(pid);
-  for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
-    const std::string target = fs::read_symlink(entry.path(), ec).string();
-    if (target.rfind("socket:[", 0) == 0) inodes.insert(std::stoull(target.substr(8)));
-    if (target.rfind(cgroup_mount + "/", 0) == 0 && is_writable(pid, entry.path().filename()))
-      before.others.push_back(who + target + " open for writing");
-  }
-  if (inodes.empty()) return;
-  before.sockets.insert(inodes.begin(), inodes.end());
-  const bool raw_allowed = (image.header().sockets >> SBPF_SOCKET_RAW & 1) != 0 || (image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0;
-  for (const char* table : {"tcp", "tcp6", "udp", "udp6", "raw", "raw6"})
-    for (const auto& [inode, socket] : read_table(pid, table)) {
-      if (inodes.count(inode) == 0) continue;
-      const bool raw = table[0] == 'r';
-      if (raw && !raw_allowed) before.others.push_back(who + "a raw socket");
-      if (const std::string what = raw ? "" : forbidden_part(socket, image); !what.empty()) before.flows.push_back(who + what);
-    }
-}
-
 Result<OpenBefore> scan(const Cgroup& cgroup, const policy::Image& image) {
   auto mount = cgroup2_mount();
   if (!mount) return tl::unexpected<Error>(mount.error());
   auto pids = cgroup.processes();
   if (!pids) return tl::unexpected<Error>(pids.error());
   OpenBefore before;
-  for (pid_t pid : *pids) {
-    scan_descriptors(pid, image, *mount, before);
-    const auto files = forbidden_files(pid, image);
-    before.others.insert(before.others.end(), files.begin(), files.end());
-  }
+  const std::set<pid_t> inside(pids->begin(), pids->end());
+  for (const pid_t pid : *pids)
+    for (const pid_t task : tasks_with_descriptors(pid)) {
+      find_open_sockets(task, image, inside, *mount, before);
+      const auto files = forbidden_files(task, image);
+      before.others.insert(before.others.end(), files.begin(), files.end());
+    }
   return before;
 }
 

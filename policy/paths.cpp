@@ -47,9 +47,11 @@ std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
     std::memcpy(&node, &value, sizeof node);
     return node;
   };
+  // Roots of filesystems that are mounted where no rule has a name have the root's node, too, but none of its names.
   std::optional<sbpf_fs_node> here;
   for (const auto& [key, value] : entries)
-    if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE) here = node_of(value);
+    if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE && (!here || (node_of(value).flags & SBPF_FS_NAMED) != 0))
+      here = node_of(value);
   const __u32 flags = image.header().flags;
   const __u32 files = SBPF_FS_READ | SBPF_FS_WRITE;
   const __u32 unjudged = (flags & SBPF_POLICY_FS ? 0 : files) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);

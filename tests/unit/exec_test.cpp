@@ -233,6 +233,22 @@ TEST(ExecImage, mounts_have_the_least_rights_of_their_places) {
   EXPECT_EQ(inode(image, host, "/a/mnt").substr(2, 2), "r ");
 }
 
+// Filesystems that are mounted where no rule has a name are found as the root is, whatever their numbers.
+TEST(ExecImage, rights_by_name_begin_at_the_root_itself) {
+  for (const std::uint64_t ino : {1ul, 100'000ul}) {
+    Host host;
+    host.make("/usr/bin");
+    host.make("/proc");
+    host.inodes["/proc"] = FsInode{ino, 9, 0, true};
+    host.mounts = {"/", "/proc"};
+    const Image image = compiled(policy_of("filesystem: {default: write, deny: [/usr/bin]}\nnetwork: {unix: [/run/db]}"), host);
+    EXPECT_EQ(fs_rights_at(image, "/usr/bin/env") & (SBPF_FS_READ | SBPF_FS_WRITE), 0u);
+    EXPECT_NE(fs_rights_at(image, "/usr/lib") & SBPF_FS_WRITE, 0u);
+    EXPECT_NE(fs_rights_at(image, "/run/db") & SBPF_FS_TALK, 0u);
+    EXPECT_EQ(fs_rights_at(image, "/run/other") & SBPF_FS_TALK, 0u);
+  }
+}
+
 // What is written would be run by way of a file that has no place.
 TEST(ExecImage, without_writable_programs_only_places_count) {
   Host host;

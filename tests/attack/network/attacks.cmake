@@ -4,10 +4,16 @@ set(SBPF_NETWORK_ATTACKS
   alg_socket_is_refused
   any_address_tcp4_connect_is_refused
   any_address_tcp6_connect_is_refused
+  attach_with_hidden_connection_is_refused
+  attach_with_netlink_socket_is_refused
   attach_with_open_cgroup_file_is_refused
   attach_with_open_connection_is_refused
   attach_with_own_open_connection_is_refused
+  attach_with_packet_socket_is_refused
   attach_with_raw_socket_is_refused
+  attach_with_tun_device_is_refused
+  attach_with_unix_connection_is_refused
+  attach_with_vsock_connection_is_refused
   bind_mount_over_bpffs_is_refused
   bind_mount_over_cgroup2_is_refused
   bind_without_port_then_connect_is_refused
@@ -231,5 +237,4 @@ set(SBPF_NETWORK_ATTACKS
   uring_worker_connect_is_refused
   vsock_connect_is_refused
   what_is_own_in_child_cgroup_stays_free
-  xdp_socket_is_refused
-)
+  xdp_socket_is_refused)
