@@ -183,6 +183,9 @@ is gone/no-mount-left looked "$(mounted_by)"
 sbpf unload >/dev/null 2>&1 # after break-glass nothing starts otherwise
 is program/credential "$(sum $src/real)" "$(CREDENTIALS_DIRECTORY=$src/credentials sbpf run -q --policy "$tmp/one.yaml" -- sh -c 'sha256sum <$KEY_FILE' </dev/null 2>>"$tmp/logs/refused" | cut -d' ' -f1)"
 
+printf 'version: 1\nname: user\nprocess: {user: {uid: 1000, gid: 1000}, secrets: [{name: KEY, file: %s}]}\n' $src/real >"$tmp/user.yaml"
+is program/of-a-user "$(sum $src/real) 1000 400" "$(sbpf run -q --policy "$tmp/user.yaml" -- sh -c 'echo $(sha256sum <$KEY_FILE | cut -d" " -f1) $(stat -c "%u %a" $KEY_FILE)' </dev/null 2>>"$tmp/logs/refused")"
+
 # ---- all the while, nowhere ----
 kill -0 $watcher; is nowhere/watched-to-the-end 0 $?
 none nowhere/processes grep -v planted "$tmp/watched"

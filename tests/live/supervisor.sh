@@ -194,6 +194,24 @@ P
 is jobs/terminal-taken/control "exit 0, terminal taken" "$(job sh -c "python3 $tmp/takes.py; true")"
 is jobs/terminal-taken "exit 0, terminal back" "$(job $run python3 "$tmp/takes.py")"
 
+# The one that watches is in no session that a terminal has: the child of the one that stays there.
+command_of() { cat "/proc/$1/comm" 2>/dev/null; }
+parent_of() { awk '/^PPid:/ { print $2 }' "/proc/$1/status" 2>/dev/null; }
+watcher() {
+  local pid parent
+  for pid in $(pgrep -x sbpf); do
+    parent=$(parent_of "$pid")
+    [[ $(command_of "$parent") == sbpf && $(command_of "$(parent_of "$parent")") != sbpf ]] && echo "$pid" && return
+  done
+  return 1
+}
+job $run sleep 1000 >/dev/null & terminal=$!
+within 20 watcher >/dev/null; is session/control 0 $?
+watching=$(watcher)
+is session/of-its-own "$watching" "$(awk '{ sub(/.*[)] /, ""); print $4 }' "/proc/$watching/stat")"
+sbpf kill typed
+wait $terminal
+
 # ---- other sessions ----
 sbpf run -q --timeout 2s --policy "$none" -- setsid sleep 1000; is setsid/program 124 $?
 setsid -w sbpf run -q --timeout 2s --policy "$none" -- sleep 1000 </dev/null; is setsid/no-terminal 124 $?
