@@ -181,7 +181,7 @@ Result<RawReport> wait_for_report(const KernelGlobals& globals, int pipe, pid_t 
     if (!gives_way && took <= kPatience) continue;
     const char state = state_of(pid);
     const bool hangs = gives_way ? state == 'T' || state == 't' : state != 'R';
-    return tl::unexpected<Error>(no_answer((gives_way ? " so far, and others wait for their turn (state " : " within 10 s (state ") + std::string(1, state) + ")",
+    return tl::unexpected<Error>(no_answer((took <= kPatience ? " so far, and others wait for their turn (state " : " within 10 s (state ") + std::string(1, state) + ")",
                                            hangs ? ETIME : EAGAIN));
   }
   if (::read(pipe, &raw, sizeof raw) != sizeof raw || !raw.complete) return tl::unexpected<Error>(no_answer("", EIO));

@@ -213,9 +213,10 @@ network: {connect: [{address: 127.0.0.1, ports: [7001]}]}
 P
 )
 mkdir -p "$cgroots/other.runtime/box"
-# A process of the other runtime's that connects when it is asked to: none of its sockets is open when `attach` looks.
+# A process of the other runtime's that connects when it is asked to: none of its sockets is open when `attach` looks. A cgroup
+# file that is open for reading is no matter.
 mkfifo "$tmp/ask" "$tmp/answer"
-sh -c "echo \$\$ >$cgroots/other.runtime/box/cgroup.procs; while read -r _; do { $probe connect tcp 127.0.0.1 7001; echo exit \$?; } >$tmp/answer; done <>$tmp/ask" &
+sh -c "exec 5<$cgroots/cgroup.controllers; echo \$\$ >$cgroots/other.runtime/box/cgroup.procs; while read -r _; do { $probe connect tcp 127.0.0.1 7001; echo exit \$?; } >$tmp/answer; done <>$tmp/ask" &
 loop=$!
 box_answers() { echo >"$tmp/ask"; paste -sd' ' "$tmp/answer"; } # its errno, and its exit code
 box_connects() { box_answers | cut -d' ' -f1; }

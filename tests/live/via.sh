@@ -28,6 +28,7 @@ leads() {
 version: 1
 name: $1
 network:
+  record_flows: true
   connect:
     - {cidr: 127.0.0.0/8, ports: [7001, 7003], protocol: tcp, via: {address: 127.0.0.1, port: $2}}
     - {address: "::1", ports: [7001], protocol: tcp, via: {address: "::1", port: $2}}
@@ -71,6 +72,12 @@ before=$(led 7000 .own_port | wc -l)
 is held/direct 0 "$(ask held tcp b 7002)"
 is held/direct-echo 0 "$(ask held echo b)"
 is held/direct-is-not-led "$before" "$(led 7000 .own_port | wc -l)"
+# What is recorded is whom it is for, not the proxy.
+flows() { sbpf events held --json | jq -r 'select(.reason == "flow") | "\(.address):\(.port)"' | paste -sd' '; }
+out=$(flows)
+has held/recorded 127.0.0.1:7001 "$out"
+has held/recorded-direct 127.0.0.1:7002 "$out"
+hasnt held/recorded-no-proxy :7000 "$out"
 
 # ---- the question ----
 client=$(ss -Htn state established "( dport = :7000 )" | awk '{ print $3; exit }')
