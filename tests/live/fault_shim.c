@@ -4,7 +4,10 @@
  *   SBPF_FAULT=attach:HOOK   BPF_LINK_CREATE of the program loaded or opened as HOOK
  *                            HOOK@N: of the N-th program by that name, of which the kernel keeps 15 characters
  *   SBPF_FAULT=command:N     every call of bpf command N (BPF_MAP_FREEZE is 22, BPF_OBJ_PIN 6…)
+ *                            command:N@M: the M-th of them alone
  *   SBPF_FAULT=lie:HOOK      BPF_LINK_CREATE succeeds with a link that is detached again: only verification can tell
+ *   SBPF_FAULT=short         BPF_MAP_UPDATE_BATCH succeeds with an entry less: only who reads it back can tell
+ *   SBPF_FAULT=dissolve      connect(2) to AF_UNSPEC
  * The errno is EACCES, or $SBPF_FAULT_ERRNO. (On EINVAL libbpf tries the attach of older kernels, and succeeds.) Says on
  * stderr that it struck, so that a test knows it did.
  *   SBPF_STUBS=1             every program of the host's (LSM hooks, tracepoints) is replaced by one that allows: what is loaded
@@ -24,6 +27,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -88,6 +92,18 @@ int setrlimit64(__rlimit_resource_t resource, const struct rlimit64 *limit)
 	return setrlimit(resource, (const struct rlimit *)limit);
 }
 
+/* What every policy allows. It is the canary's, whose stderr is not for us: it says nothing. */
+int connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+	const char *fault = getenv("SBPF_FAULT");
+
+	if (fault && !strcmp(fault, "dissolve") && address->sa_family == AF_UNSPEC) {
+		errno = EACCES;
+		return -1;
+	}
+	return (int)real_syscall()(SYS_connect, fd, address, size);
+}
+
 /* The name that the kernel keeps of hook_HOOK. */
 static void kept_name(char *name, const char *hook)
 {
@@ -136,7 +152,7 @@ static int strikes(int command, const union bpf_attr *attr, const char *fault)
 	if (!strncmp(fault, "lie:", 4))
 		return command == BPF_LINK_CREATE && is_program(attr->link_create.prog_fd, fault + 4);
 	if (!strncmp(fault, "command:", 8))
-		return command == atoi(fault + 8);
+		return command == atoi(fault + 8) && (!strchr(fault, '@') || is_counted(fault, 0));
 	return 0;
 }
 
@@ -193,6 +209,16 @@ long syscall(long number, ...)
 	va_end(args);
 	if (number == SYS_capset && lies("capset"))
 		return 0;
+	if (number == SYS_bpf && a[0] == BPF_MAP_UPDATE_BATCH && fault && !strcmp(fault, "short")) {
+		union bpf_attr *attr = (union bpf_attr *)a[1];
+		long done;
+
+		attr->batch.count--;
+		done = real_syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+		attr->batch.count++;
+		dprintf(2, "fault struck: %s\n", fault);
+		return done;
+	}
 	if (number == SYS_bpf && fault && strikes((int)a[0], (const union bpf_attr *)a[1], fault)) {
 		const char *code = getenv("SBPF_FAULT_ERRNO");
 

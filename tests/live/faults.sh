@@ -40,6 +40,7 @@ name: open
 network: {dangerously_allow_all: true}
 P
 )
+audit=$(policy audit <<<$'version: 1\nname: audit\nmode: audit')
 canary_endpoint=0.83.66.80 policy_probe=192.0.2.1
 # replaced NAME ADDRESS ERRNO POLICY NEEDLE: what it then says; nothing runs
 replaced() {
@@ -52,9 +53,27 @@ replaced() {
   sbpf run -q --policy "$4" -- touch "$marker"; is "canary/$1/control-without-it" "0 yes" "$? $([[ -e $marker ]] && echo yes)"
 }
 replaced other-errno $canary_endpoint 22 no-network "the canary was not denied by connect4 (Invalid argument)"
+replaced other-errno-in-audit $canary_endpoint 22 "$audit" "the canary was not denied by connect4 (Invalid argument)"
 replaced allowed $canary_endpoint 0 no-network "the canary was not denied by connect4 (allowed)"
 replaced probe-allowed $policy_probe 0 no-network "an endpoint did not get the published policy's verdict"
 replaced probe-denied $policy_probe 1 "$open" "an endpoint did not get the published policy's verdict"
+# struck NAME NEEDLE FAULT: what it then says; nothing runs
+struck() {
+  rm -f "$marker"
+  out=$(LD_PRELOAD=$shim SBPF_FAULT=$3 sbpf run --policy no-network -- touch "$marker" 2>&1); is "$1/exit" 125 $?
+  has "$1/says" "$2" "$out"
+  is "$1/ran-nothing" no "$([[ -e $marker ]] && echo yes || echo no)"
+}
+struck canary/denied-what-all-allow "the canary was denied what every policy allows: Permission denied" dissolve
+struck publish/an-entry-less "the map read back differs from the image" short
+# What a sandbox is that began before: the list of the kernel's LSMs has no bpf.
+started listed -q --policy no-network -- sleep infinity </dev/null
+echo lockdown,yama >"$tmp/lsm"
+listed() { "$@" sbpf status listed --json | json 'd["isolation"] + " " + " ".join(x["what"] for x in d["degraded"])'; }
+is lsm/control "active " "$(listed env)"
+is lsm/not-in-the-list "inactive lsm" "$(listed unshare -m sh -c "mount --bind $tmp/lsm /sys/kernel/security/lsm && exec \"\$@\"" sh)"
+sbpf kill listed
+wait "$started" 2>/dev/null
 clean
 
 # Programs that are loaded, attached and pinned as they should be, and allow everything: only the canary tells, of each hook.
