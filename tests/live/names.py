@@ -44,6 +44,14 @@ def peer(kind, address):
         return e.errno
     return "%s %d" % s.getpeername()[:2]
 
+def asker(address, keep):
+    """Asks, and keeps the socket; the port that it has."""
+    s = kept[keep] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(10)
+    s.sendto(question("a.example"), (address, 53))
+    s.recv(4096)
+    return s.getsockname()[1]
+
 def flood(pattern, n):
     """Asks for n new names, as fast as it can; how many were answered and how many refused."""
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -93,6 +101,10 @@ for line in sys.stdin:
             result = 0 if kept[args[0]].recv(1) == b"x" else "closed"
         elif order == "ask":
             result = ask(*args)
+        elif order == "asker":
+            result = asker(*args)
+        elif order == "sender":  # who sends to a socket that was kept
+            result = "%s %d" % kept[args[0]].recvfrom(4096)[1]
         elif order == "peer":
             result = peer(*args)
         elif order == "flood":

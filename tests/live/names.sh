@@ -91,6 +91,10 @@ for address in 9.9.9.9 127.0.0.53 ::ffff:9.9.9.9 2606:4700:4700::1111 ::1; do
   is "origin/udp-$address" "$address 53" "$(ask held peer udp $address)"
   is "origin/tcp-$address" "$address 53" "$(ask held peer tcp $address)"
 done
+# Somebody else on this host, who sends to a socket that has asked, is who he is.
+asker=$(ask held asker 9.9.9.9 asker)
+echo x | socat -u - "UDP4-SENDTO:127.0.0.1:$asker,bind=127.0.0.1:7878"
+is origin/of-another "127.0.0.1 7878" "$(ask held sender asker)"
 
 # ---- systemd-resolved as the upstream ----
 if [[ -x /lib/systemd/systemd-resolved ]]; then
@@ -209,6 +213,13 @@ sbpf swap held --policy "$tmp/held.yaml" >/dev/null 2>&1; is ttl/swap-back 0 $?
 box lan "$(names lan enforce "$(hosts lan.example)" "$(hosts rebind.example)" '{cidr: 10.1.0.0/16, ports: [9]}')"
 is listed/opens 0 "$(ask lan get lan.example 443)"
 is listed/others-do-not gai-3 "$(ask lan look rebind.example)"
+# Over a swap it stays open while the policy lists it, and no longer.
+names listed enforce "$(hosts lan.example)" '{cidr: 10.1.2.0/24, ports: [9]}' >/dev/null
+names unlisted enforce "$(hosts lan.example)" '{cidr: 10.2.0.0/16, ports: [9]}' >/dev/null
+sbpf swap lan --policy "$tmp/listed.yaml" >/dev/null 2>&1; is listed/swap 0 $?
+is listed/stays-open 0 "$(ask lan connect 10.1.2.3 443)"
+sbpf swap lan --policy "$tmp/unlisted.yaml" >/dev/null 2>&1; is listed/swap-to-unlisted 0 $?
+is listed/unlisted-closes $EPERM "$(ask lan connect 10.1.2.3 443)"
 end lan
 
 # ---- a rule for an address goes before; who has no names has no resolver ----
