@@ -153,13 +153,30 @@ for hook in inet6_connect:connect6 udp4_sendmsg:sendmsg4 udp6_sendmsg:sendmsg6 i
   [[ -n $id ]] || id=$(ids "$cg" "${type/inet_sock_create/sock_create}")
   bpftool link detach id "$id"
   sbpf verify each --json >"$tmp/verify" 2>/dev/null; code=$?
-  is "AB-2/detach/$type" "3 inactive True" "$code $(json 'd["isolation"]' <"$tmp/verify") $(json "'${hook#*:}' in [x['what'] for x in d['degraded']]" <"$tmp/verify")"
+  is "AB-2/detach/$type" "3 inactive link was detached" "$code $(json 'd["isolation"]' <"$tmp/verify") $(json "', '.join(x['reason'] for x in d['degraded'] if x['what'] == '${hook#*:}')" <"$tmp/verify")"
 done
 for pin in "$pins"/links/*; do
   mv "$pin" "$pins/links/moved_${pin##*/}" 2>/dev/null || rm "$pin"
   sbpf status each --json >"$tmp/status"; code=$?
   has "AB-2/pin/${pin##*/}" "3 ${pin##*/}" "$code $(json '[x["what"] for x in d["degraded"]]' <"$tmp/status" | grep -o "'${pin##*/}'" | tr -d "'")"
 done
+# Its own policy under its own digest, with an entry more.
+of_policy() { sbpf status each --json | json '", ".join(x["reason"] for x in d["degraded"] if x["what"] == "policy")'; }
+is AB-2/own-hash/control "" "$(of_policy)"
+own=$(policy_map "$cg")
+bpftool -j map show id "$own" >"$tmp/own.json"
+bpftool -j map dump id "$own" >"$tmp/entries.json"
+python3 -ISc '
+import json, sys
+own, entries = (json.load(open(path)) for path in sys.argv[1:3])
+print("map create /sys/fs/bpf/more type hash key", own["bytes_key"], "value", own["bytes_value"], "entries", len(entries) + 1, "name sbpf_policy flags 1")
+more = {"key": ["0xff"] * own["bytes_key"], "value": ["0"] * own["bytes_value"]}
+for entry in entries + [more]: print("map update pinned /sys/fs/bpf/more key", *entry["key"], "value", *entry["value"])
+print("map freeze pinned /sys/fs/bpf/more")' "$tmp/own.json" "$tmp/entries.json" >"$tmp/more"
+bpftool batch file "$tmp/more" >/dev/null; is AB-2/own-hash/made 0 $?
+bpftool map update pinned "$pins/maps/policies" key $(hex "$cg") value pinned /sys/fs/bpf/more; is AB-2/own-hash/put 0 $?
+is AB-2/own-hash "the kernel's policy map does not have its own hash" "$(of_policy)"
+rm /sys/fs/bpf/more
 sbpf kill each >/dev/null 2>&1
 wait "${watching[each]}" 2>/dev/null
 clean
@@ -200,7 +217,8 @@ for i in {1..6}; do (run -- "$probe" connect tcp 127.0.0.1 9 >"$tmp/con$i"; echo
 wait
 is concurrent/all-denied "6" "$(grep -lx 1 "$tmp"/con? | wc -l)"
 started twin -q --policy no-network -- sleep 1000
-run --name twin -- true 2>/dev/null; is concurrent/name-taken 125 $?
+out=$(run --name twin -- true 2>&1); is concurrent/name-taken 125 $?
+has concurrent/name-taken/says "a sandbox named twin exists" "$out"
 sbpf kill twin
 wait
 
@@ -213,10 +231,10 @@ network: {connect: [{address: 127.0.0.1, ports: [7001]}]}
 P
 )
 mkdir -p "$cgroots/other.runtime/box"
-# A process of the other runtime's that connects when it is asked to: none of its sockets is open when `attach` looks. A cgroup
-# file that is open for reading is no matter.
+# A process of the other runtime's that connects when it is asked to: none of its sockets is open when `attach` looks. It may
+# read of its cgroup what it has open.
 mkfifo "$tmp/ask" "$tmp/answer"
-sh -c "exec 5<$cgroots/cgroup.controllers; echo \$\$ >$cgroots/other.runtime/box/cgroup.procs; while read -r _; do { $probe connect tcp 127.0.0.1 7001; echo exit \$?; } >$tmp/answer; done <>$tmp/ask" &
+sh -c "echo \$\$ >$cgroots/other.runtime/box/cgroup.procs; exec 3<$cgroots/other.runtime/box/cgroup.events; while read -r _; do { $probe connect tcp 127.0.0.1 7001; echo exit \$?; } >$tmp/answer; done <>$tmp/ask" &
 loop=$!
 box_answers() { echo >"$tmp/ask"; paste -sd' ' "$tmp/answer"; } # its errno, and its exit code
 box_connects() { box_answers | cut -d' ' -f1; }
@@ -238,7 +256,9 @@ sbpf attach --cgroup "$cgroots/other.runtime/box" --name box --policy no-network
 within 20 sh -c "tail -n 1 '$tmp/frozen' | grep -q 'frozen 0'"
 is attach/frozen-meanwhile "frozen 0,frozen 1,frozen 0" "$(uniq "$tmp/frozen" | paste -sd,)" # while it is looked for what is open already
 kill $frozen
+is attach/all-is-enforced "active 0" "$(sbpf status box --json | json 'd["isolation"] + " " + str(d["denied"].get("connect4", 0))')"
 is attach/denied 1 "$(box_connects)"
+is attach/denial-is-counted 1 "$(sbpf status box --json | json 'd["denied"].get("connect4", 0)')"
 mkdir "$cgroots/other.runtime/box/child"
 is attach/child-cgroup-denied 1 "$(sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec $probe connect tcp 127.0.0.1 7001")"
 sbpf attach --cgroup "$cgroots/other.runtime" --name outer --policy "$allow" >/dev/null; is attach/outer-exit 0 $?
@@ -250,6 +270,8 @@ is swap/generation 2 "$(sbpf status box --json | json 'd["policy"]["generation"]
 sbpf swap box --policy "$bad" 2>/dev/null; is swap/bad-policy-exit 2 $?
 is swap/bad-policy-changed-nothing 2 "$(sbpf status box --json | json 'd["policy"]["generation"]')"
 sbpf attach --cgroup "$cgroots/other.runtime/box" --policy no-network 2>/dev/null; is attach/twice 125 $?
+out=$(sbpf attach --cgroup "$cgroots/other.runtime/box" --name again --policy no-network 2>&1); is attach/twice-by-another-name 125 $?
+has attach/twice-by-another-name/says "is sandbox box" "$out"
 sbpf attach --cgroup /tmp --policy no-network 2>/dev/null; is attach/not-a-cgroup 125 $?
 # Rules for programs alone, which need the tree of paths as those for files do.
 p=$(policy no-probe <<P
@@ -268,6 +290,21 @@ has events/json '"port":7001' "$(tr -d ' ' <<<"$events")"
 has events/allow-line 7001 "$(tail -1 <<<"$events" | json 'd["allow"]')"
 sbpf detach box; is detach/exit 0 $?
 is detach/open-again 0 "$(box_connects)"
+# What is kept open is told as long as it is attached.
+sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec sleep infinity" <>/dev/udp/127.0.0.1/7001 & kept=$!
+within 20 grep -q 'populated 1' "$cgroots/other.runtime/box/child/cgroup.events"
+attach_child() { sbpf attach --cgroup "$cgroots/other.runtime/box/child" --name child --policy no-network "$@" 2>&1; }
+out=$(attach_child); is attach/open-refused 125 $?
+has attach/open-refused/says 127.0.0.1:7001 "$out"
+attach_child --keep-open-sockets >/dev/null; is attach/kept 0 $?
+sbpf status child --json >"$tmp/status"; is attach/kept/status-exit 3 $?
+is attach/kept/status "degraded sockets" "$(json 'd["isolation"] + " " + " ".join(x["what"] for x in d["degraded"])' <"$tmp/status")"
+sbpf detach child
+kill $kept
+wait $kept 2>/dev/null
+# Whoever would freeze itself.
+timeout -s KILL 60 sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec sbpf attach --cgroup $cgroots/other.runtime/box --name own --policy no-network" >"$tmp/own" 2>&1; is attach/to-oneself 125 $?
+has attach/to-oneself/says "sbpf itself runs in $cgroots/other.runtime/box" "$(cat "$tmp/own")"
 kill $loop
 wait $loop 2>/dev/null
 sbpf explain --policy "$allow" connect 127.0.0.1:7001 >/dev/null; is explain/allowed 0 $?
@@ -308,6 +345,8 @@ P
 out=$(sbpf run --policy "$audit" -- "$probe" connect tcp 127.0.0.1 7001 2>&1); is audit/not-blocked 0 $?
 hasnt audit/never-called-active "isolation active" "$out"
 has audit/reports 7001 "$out"
+out=$(sbpf run -q --name audited --policy "$audit" --status-fd 3 -- true 3>&1 >/dev/null 2>&1 | head -1)
+is audit/status "False degraded mode" "$(json 'str(d["isolation_active"]) + " " + d["isolation"] + " " + " ".join(x["what"] for x in d["degraded"])' <<<"$out")"
 rmdir "$cgroots/other.runtime/box/child" "$cgroots/other.runtime/box" "$cgroots/other.runtime"
 clean
 is left-behind "" "$(left_behind)"
