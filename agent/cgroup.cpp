@@ -83,7 +83,7 @@ std::uint32_t level_of(const std::string& path, const std::string& mount) {
 void collect_pids(const std::string& path, std::vector<pid_t>& pids) {
   std::ifstream procs(path + "/cgroup.procs");
   for (pid_t pid; procs >> pid;)
-    if (pid > 0) pids.push_back(pid);  // 0: it ended while the kernel wrote the list, and for kill() it is the caller's group
+    if (pid > 0) pids.push_back(pid);  // The kernel lists a process that is just ending as 0, which kill() takes for the caller's group.
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(path, ec))
     if (entry.is_directory(ec)) collect_pids(entry.path(), pids);

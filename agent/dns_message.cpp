@@ -72,11 +72,7 @@ Packet empty_reply(const ldns_pkt& query, Code code) {
 }
 
 policy::Address address_of(const ldns_rr& record) {
-  const ldns_rdf* data = ldns_rr_rdf(&record, 0);
-  policy::Address address{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  const std::size_t size = ldns_rr_get_type(&record) == LDNS_RR_TYPE_A ? 4 : 16;
-  std::memcpy(address.data() + (address.size() - size), ldns_rdf_data(data), size);
-  return address;
+  return policy::address_from(ldns_rdf_data(ldns_rr_rdf(&record, 0)), ldns_rr_get_type(&record) == LDNS_RR_TYPE_A ? 4 : 16);
 }
 
 bool holds_address(const ldns_rr& record, ldns_rr_type type) {

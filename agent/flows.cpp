@@ -60,14 +60,7 @@ struct Listed {
   std::uint64_t cookie() const { return std::uint64_t{id.idiag_cookie[1]} << 32 | id.idiag_cookie[0]; }
 };
 
-policy::Address address_of(int family, const std::uint32_t (&words)[4]) {
-  policy::Address address{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (family == AF_INET)
-    std::memcpy(address.data() + 12, words, 4);
-  else
-    std::memcpy(address.data(), words, address.size());
-  return address;
-}
+policy::Address address_of(int family, const std::uint32_t (&words)[4]) { return policy::address_from(words, family == AF_INET ? 4 : 16); }
 
 Listed listed_of(const nlmsghdr& header, int protocol) {
   const auto* message = static_cast<const inet_diag_msg*>(NLMSG_DATA(&header));

@@ -17,6 +17,7 @@
 #include <thread>
 #include <utility>
 
+#include "agent/fdinfo.h"
 #include "base/file.h"
 
 namespace sbpf::agent {
@@ -87,9 +88,7 @@ Result<void> check_process(std::string_view status, const Owner& owner) {
 }
 
 Result<HeldProcess> HeldProcess::hold(int pidfd, const Owner& owner) {
-  const auto info = fields_of(read_file("/proc/self/fdinfo/" + std::to_string(pidfd)));
-  const auto found = info.find("Pid");
-  const pid_t pid = found == info.end() ? 0 : static_cast<pid_t>(std::strtol(found->second.c_str(), nullptr, 10));
+  const auto pid = static_cast<pid_t>(fdinfo_number("/proc/self/fdinfo/" + std::to_string(pidfd), "Pid:"));
   if (pid <= 0) return tl::unexpected<Error>(gone());
   // A stranger that has the number by now is not the pidfd's, and is let go without having been stopped.
   if (::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) != 0) {

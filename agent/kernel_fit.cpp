@@ -120,7 +120,7 @@ void find_btrfs(sbpf_bpf& skeleton, const Btf& vmlinux) {
   skeleton.rodata->sbpf_btrfs_dev = *dev;
 }
 
-// Likewise.
+// Leaves the programs without an answer if the module is not loaded.
 void find_overlay(sbpf_bpf& skeleton, const Btf& vmlinux) {
   const Btf module(btf__load_module_btf("overlay", vmlinux.get()), btf__free);
   const Btf& types = module ? module : vmlinux;

@@ -8,6 +8,7 @@
 #include <set>
 #include <sstream>
 
+#include "agent/fdinfo.h"
 #include "policy/filesystem.h"
 
 namespace sbpf::agent {
@@ -22,14 +23,6 @@ std::string real_path(std::string target) {
   constexpr std::string_view kDeleted = " (deleted)";
   if (target.ends_with(kDeleted)) target.resize(target.size() - kDeleted.size());
   return target;
-}
-
-unsigned open_flags(const std::string& proc, const std::string& fd) {
-  std::ifstream info(proc + "/fdinfo/" + fd);
-  unsigned flags = 0;
-  for (std::string word; info >> word;)
-    if (word == "flags:") info >> std::oct >> flags;
-  return flags;
 }
 
 const char* forbidden_use(std::uint32_t wanted, std::uint32_t rights) {
@@ -53,9 +46,9 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
   };
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
-    const unsigned flags = open_flags(proc, entry.path().filename());
+    const long flags = fdinfo_number(proc + "/fdinfo/" + entry.path().filename().string(), "flags:", 8);
     if ((flags & O_PATH) != 0) continue;
-    const unsigned mode = flags & O_ACCMODE;
+    const long mode = flags & O_ACCMODE;
     std::uint32_t wanted = 0;
     if (mode != O_WRONLY) wanted |= SBPF_FS_READ;
     if (mode != O_RDONLY) wanted |= SBPF_FS_WRITE;

@@ -20,7 +20,9 @@
 #include <optional>
 #include <sstream>
 
+#include "agent/fdinfo.h"
 #include "agent/flows.h"
+#include "agent/socket_end.h"
 #include "base/fd.h"
 #include "policy/filesystem.h"
 #include "policy/policy.h"
@@ -36,17 +38,12 @@ bool parse_endpoint(const std::string& text, policy::Address& address, std::uint
   std::array<std::uint32_t, 4> words{};
   for (std::size_t i = 0; i < colon / 8; i++)
     words[i] = static_cast<std::uint32_t>(std::stoul(text.substr(i * 8, 8), nullptr, 16));
-  if (colon == 8) {
-    address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    std::memcpy(address.data() + 12, words.data(), 4);
-  } else {
-    std::memcpy(address.data(), words.data(), 16);
-  }
+  address = policy::address_from(words.data(), colon / 2);
   port = static_cast<std::uint16_t>(std::stoul(text.substr(colon + 1), nullptr, 16));
   return true;
 }
 
-// Of /proc/PID/net/{tcp,udp,raw}[6], by inode.
+// Of /proc/PID/net/{tcp,udp}[6], by inode.
 std::map<std::uint64_t, Flow> read_table(pid_t pid, const std::string& name) {
   std::map<std::uint64_t, Flow> sockets;
   std::ifstream table("/proc/" + std::to_string(pid) + "/net/" + name);
@@ -67,14 +64,6 @@ std::map<std::uint64_t, Flow> read_table(pid_t pid, const std::string& name) {
   return sockets;
 }
 
-// A number in /proc/PID/fdinfo/FD; 0: there is no such line.
-unsigned long number_in(const std::string& fdinfo, const char* key, int base = 10) {
-  std::ifstream info(fdinfo);
-  for (std::string word; info >> word;)
-    if (word == key && info >> word) return std::strtoul(word.c_str(), nullptr, base);
-  return 0;
-}
-
 // Its own descriptor of what a task has open. Errors: errno; EINVAL: of a thread, before 6.9.
 Fd descriptor_of(pid_t task, int number) {
   constexpr unsigned kThread = O_EXCL;  // PIDFD_THREAD
@@ -89,40 +78,38 @@ int option(const Fd& socket, int name) {
   return ::getsockopt(socket.get(), SOL_SOCKET, name, &value, &size) == 0 ? value : -1;
 }
 
-bool read_endpoint(const sockaddr_storage& from, policy::Address& address, std::uint16_t& port) {
-  if (from.ss_family == AF_INET) {
-    const auto& in = reinterpret_cast<const sockaddr_in&>(from);
-    address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    std::memcpy(address.data() + 12, &in.sin_addr, 4);
-    port = ntohs(in.sin_port);
-    return true;
-  }
-  if (from.ss_family != AF_INET6) return false;
-  const auto& in = reinterpret_cast<const sockaddr_in6&>(from);
-  std::memcpy(address.data(), &in.sin6_addr, 16);
-  port = ntohs(in.sin6_port);
-  return true;
-}
-
-// One that the tables of the task's network namespace do not have: it is of another one, or neither bound nor connected, or
-// neither TCP nor UDP.
-// Nothing: it cannot be told.
+// Of a socket that the tables of the task's network namespace do not have: it belongs to another namespace, is neither bound nor
+// connected, or is neither TCP nor UDP. Nothing: it cannot be told.
 std::optional<Flow> flow_of(const Fd& socket, bool tcp) {
   Flow flow;
   flow.tcp = tcp;
   flow.listens = tcp && option(socket, SO_ACCEPTCONN) == 1;
   sockaddr_storage name{};
   socklen_t size = sizeof name;
-  if (::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size) != 0 || !read_endpoint(name, flow.local, flow.local_port)) return std::nullopt;
+  const auto local = ::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&name), &size) == 0 ? socket_end(name) : std::nullopt;
+  if (!local) return std::nullopt;
+  flow.local = local->address;
+  flow.local_port = local->port;
   size = sizeof name;
   if (::getpeername(socket.get(), reinterpret_cast<sockaddr*>(&name), &size) == 0) {
-    if (!read_endpoint(name, flow.remote, flow.remote_port)) return std::nullopt;
+    const auto remote = socket_end(name);
+    if (!remote) return std::nullopt;
+    flow.remote = remote->address;
+    flow.remote_port = remote->port;
   } else if (tcp && !flow.listens) {
     tcp_info info{};
     size = sizeof info;
     if (::getsockopt(socket.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_state != TCP_CLOSE) return std::nullopt;
   }
   return flow;
+}
+
+// Who is at the other end of an AF_UNIX connection, by its numbers when it connected or began to listen; pid 0: it cannot be told.
+ucred credentials_of_peer(const Fd& socket) {
+  ucred who{};
+  socklen_t size = sizeof who;
+  (void)::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size);
+  return who;
 }
 
 // Who serves the other end of an AF_UNIX connection: its pid, by a descriptor of that process where the kernel has one, so
@@ -133,12 +120,10 @@ pid_t peer_of(const Fd& socket) {
   socklen_t size = sizeof number;
   if (::getsockopt(socket.get(), SOL_SOCKET, kPeerPidfd, &number, &size) == 0) {
     const Fd pidfd(number);
-    const long pid = static_cast<long>(number_in("/proc/self/fdinfo/" + std::to_string(number), "Pid:"));
+    const long pid = fdinfo_number("/proc/self/fdinfo/" + std::to_string(number), "Pid:");
     return pid > 0 ? static_cast<pid_t>(pid) : 0;
   }
-  ucred who{};
-  size = sizeof who;
-  return ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 ? who.pid : 0;
+  return credentials_of_peer(socket).pid;
 }
 
 // As network.unix writes it: a path, or @NAME; empty: it has none.
@@ -156,13 +141,13 @@ bool is_named(const policy::Image& image, const std::string& peer) {
 
 // What systemd gives to a service for its output: a stream to the journal, which systemd itself listens for.
 bool is_journal(const Fd& socket, const std::string& peer) {
-  ucred who{};
-  socklen_t size = sizeof who;
-  return peer == "/run/systemd/journal/stdout" && ::getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) == 0 && who.pid == 1 && who.uid == 0;
+  const ucred who = credentials_of_peer(socket);
+  return peer == "/run/systemd/journal/stdout" && who.pid == 1 && who.uid == 0;
 }
 
-// A stream or sequence of packets to somebody outside. (Each datagram is judged when it is sent.) Whoever was let in by a
-// server of the sandbox's has no name, and a pair as stdio is of who started the program.
+// A connection to somebody outside, of streams or packets; "" if there is none. Datagrams are judged one by one when they are
+// sent. Two kinds of connections are free though the peer has no name: a server of the sandbox accepted a client, which is seen
+// by the server's own name; and whoever started the program gave it a pair of sockets as stdio.
 std::string forbidden_unix(const Fd& socket, int number, const policy::Image& image, const std::set<pid_t>& inside) {
   sockaddr_un own{}, peer{};
   socklen_t own_size = sizeof own, peer_size = sizeof peer;
@@ -199,13 +184,11 @@ const char* network_device(dev_t device) {
 class Look {
  public:
   Look(pid_t task, const policy::Image& image, const std::set<pid_t>& inside, OpenBefore& before)
-      : task_(task), image_(image), inside_(inside), before_(before), who_("pid " + std::to_string(task) + ": ") {
-    for (const char* table : {"tcp", "tcp6", "udp", "udp6"}) tables_.merge(read_table(task, table));
-  }
+      : task_(task), image_(image), inside_(inside), before_(before), who_("pid " + std::to_string(task) + ": ") {}
 
   void at_socket(std::uint64_t inode, int number) {
     before_.sockets.insert(inode);
-    if (const auto known = tables_.find(inode); known != tables_.end()) {
+    if (const auto known = tables().find(inode); known != tables().end()) {
       if (const std::string what = forbidden_part(known->second, image_); !what.empty()) before_.flows.push_back(who_ + what);
       return;
     }
@@ -213,9 +196,10 @@ class Look {
     if (!socket) return others(std::string("a socket that cannot be looked at: ") + std::strerror(errno));
     const int family = option(socket, SO_DOMAIN), type = option(socket, SO_TYPE);
     const auto kind = policy::classify_socket(family, type, option(socket, SO_PROTOCOL));
-    if (kind == SBPF_SOCKET_OTHER) return others("a socket of family " + std::to_string(family) + ", which no policy opens by name");
-    if (kind != SBPF_SOCKET_NORMAL && (image_.header().sockets >> kind & 1) == 0)
+    if (!policy::allows_socket(image_, kind)) {
+      if (kind == SBPF_SOCKET_OTHER) return others("a socket of family " + std::to_string(family) + ", which no policy opens by name");
       return others((kind == SBPF_SOCKET_ALG ? "an " : "a ") + std::string(policy::to_string(kind)) + " socket");
+    }
     if (family == AF_UNIX) return others(forbidden_unix(socket, number, image_, inside_));
     if ((family != AF_INET && family != AF_INET6) || (kind != SBPF_SOCKET_NORMAL && kind != SBPF_SOCKET_MPTCP && kind != SBPF_SOCKET_UDPLITE)) return;
     const auto flow = flow_of(socket, type == SOCK_STREAM);
@@ -227,12 +211,21 @@ class Look {
   }
 
  private:
+  // Read for the first socket: many tasks have none.
+  const std::map<std::uint64_t, Flow>& tables() {
+    if (!tables_) {
+      tables_.emplace();
+      for (const char* table : {"tcp", "tcp6", "udp", "udp6"}) tables_->merge(read_table(task_, table));
+    }
+    return *tables_;
+  }
+
   pid_t task_;
   const policy::Image& image_;
   const std::set<pid_t>& inside_;
   OpenBefore& before_;
   std::string who_;
-  std::map<std::uint64_t, Flow> tables_;
+  std::optional<std::map<std::uint64_t, Flow>> tables_;
 };
 
 }  // namespace
@@ -255,13 +248,13 @@ void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pi
   for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
     const std::string number = entry.path().filename(), fdinfo = proc + "/fdinfo/" + number;
     const std::string target = fs::read_symlink(entry.path(), ec).string();
-    if (target.starts_with(cgroup_mount + "/") && (number_in(fdinfo, "flags:", 8) & O_ACCMODE) != O_RDONLY) look.others(target + " open for writing");
+    if (target.starts_with(cgroup_mount + "/") && (fdinfo_number(fdinfo, "flags:", 8) & O_ACCMODE) != O_RDONLY) look.others(target + " open for writing");
     if (all) continue;
     if (target.starts_with("socket:[")) {
       look.at_socket(std::stoull(target.substr(8)), std::stoi(number));
-      if (number_in(fdinfo, "scm_fds:") != 0) look.others("descriptors that wait in an AF_UNIX socket");
+      if (fdinfo_number(fdinfo, "scm_fds:") != 0) look.others("descriptors that wait in an AF_UNIX socket");
     }
-    if (target == "anon_inode:[io_uring]" && number_in(fdinfo, "UserFiles:") != 0) look.others("descriptors that are registered with an io_uring");
+    if (target == "anon_inode:[io_uring]" && fdinfo_number(fdinfo, "UserFiles:") != 0) look.others("descriptors that are registered with an io_uring");
     struct stat info {};
     if (::stat(entry.path().c_str(), &info) != 0 || !S_ISCHR(info.st_mode)) continue;
     if (const char* device = network_device(info.st_rdev)) look.others(std::string(device) + " open");

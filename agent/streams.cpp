@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/streams.h"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <cerrno>
 #include <cstring>
 #include <string>
+
+#include "agent/socket_end.h"
 
 namespace sbpf::agent {
 namespace {
@@ -22,18 +23,10 @@ bool peer_is_allowed(int fd, int type, const policy::Image& image) {
   if (::getpeername(fd, reinterpret_cast<sockaddr*>(&storage), &size) != 0) return false;
   policy::NetQuery query;
   query.proto = type == SOCK_STREAM ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
-  if (storage.ss_family == AF_INET) {
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&storage);
-    query.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-    std::memcpy(query.address.data() + 12, &v4->sin_addr, 4);
-    query.port = ntohs(v4->sin_port);
-  } else if (storage.ss_family == AF_INET6) {
-    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&storage);
-    std::memcpy(query.address.data(), &v6->sin6_addr, 16);
-    query.port = ntohs(v6->sin6_port);
-  } else {
-    return false;
-  }
+  const auto peer = socket_end(storage);
+  if (!peer) return false;
+  query.address = peer->address;
+  query.port = peer->port;
   return policy::allows(image, query);
 }
 

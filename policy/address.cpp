@@ -53,6 +53,13 @@ std::optional<Address> parse_address(std::string_view text) {
   return std::nullopt;
 }
 
+Address address_from(const void* bytes, std::size_t size) {
+  Address address{};
+  std::memcpy(address.data(), kMappedPrefix, sizeof kMappedPrefix);
+  std::memcpy(address.data() + (address.size() - size), bytes, size);
+  return address;
+}
+
 namespace internal {
 
 bool is_v4(const Address& address) { return std::memcmp(address.data(), kMappedPrefix, sizeof kMappedPrefix) == 0; }

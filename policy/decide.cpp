@@ -73,6 +73,10 @@ sbpf_socket_class classify_socket(int family, int type, int protocol) {
   return static_cast<sbpf_socket_class>(sbpf_classify_socket(family, type, protocol));
 }
 
+bool allows_socket(const Image& image, sbpf_socket_class kind) {
+  return sbpf_decide_socket(const_cast<Image*>(&image), kind) == SBPF_ALLOW;
+}
+
 std::uint64_t fs_name_hash(std::string_view name) {
   constexpr std::size_t kPiece = 32;  // the kernel side reads so much at a time, and hashes all of it
   std::uint64_t hash = SBPF_FS_HASH_SEED;

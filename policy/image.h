@@ -92,6 +92,8 @@ bool opens(const Image& image, sbpf_kernel_interface interface);
 
 // sbpf_classify_socket() of bpf/decide.h.
 sbpf_socket_class classify_socket(int family, int type, int protocol);
+// May a socket of this class be made? sbpf_decide_socket() of bpf/decide.h on the image.
+bool allows_socket(const Image& image, sbpf_socket_class kind);
 
 // The answer of `sbpf explain`: decided by decide_net() of bpf/decide.h on the image, as in the kernel.
 struct Explanation {

@@ -231,6 +231,8 @@ std::optional<std::string> built_in_seccomp(std::string_view name);
 // Prints a mapped address as people write it: v4 dotted, v6 compressed. `parse_address` reads both.
 std::string to_string(const Address& address);
 std::optional<Address> parse_address(std::string_view text);
+// Of 4 bytes in network byte order the mapped address, of 16 the address itself.
+Address address_from(const void* bytes, std::size_t size);
 std::string_view to_string(sbpf_socket_class c);  // "raw", "packet", …
 std::string_view to_string(sbpf_kernel_interface interface);  // "perf", "user_namespaces", …
 bool closed_by_default(sbpf_kernel_interface interface);
