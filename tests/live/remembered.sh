@@ -3,6 +3,7 @@
 # What the programs remember of a directory holds for that one alone, until the policy changes, and for no canary. On overlayfs
 # a new directory gets the number, and often the memory, of one that was removed.
 . "$(dirname "$0")/lib.sh"
+. "$here/hands.sh"
 modprobe overlay # before sbpf's programs: of one that comes later nothing is remembered
 layers=/var/overlay
 mkdir -p "$layers"/{low,up,work} "$layers/all"
@@ -15,22 +16,13 @@ filesystem: {default: read, write: [$layers/all/rw]}
 $powers
 P
 )
-cat >"$tmp/inside.py" <<'P'
-import os, sys
-for line in sys.stdin:
-    try:
-        os.close(os.open(line.strip(), os.O_WRONLY))
-        print(0, flush=True)
-    except OSError as error:
-        print(error.errno, flush=True)
-P
 cat >"$tmp/outside.py" <<'P'
 import collections, os, subprocess, sys, time
 place, *inside = sys.argv[1:]
 box = subprocess.Popen(inside, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 def write(path):
-    box.stdin.write(path + "\n")
+    box.stdin.write("w " + path + "\n")
     box.stdin.flush()
     return int(box.stdout.readline())
 
@@ -57,7 +49,7 @@ for i in range(int(os.environ["ROUNDS"])):
 for what in sorted(seen):
     print(what, seen[what])
 P
-tried() { ROUNDS=$1 python3 "$tmp/outside.py" "$layers/all" "${@:2}" python3 "$tmp/inside.py"; }
+tried() { ROUNDS=$1 python3 "$tmp/outside.py" "$layers/all" "${@:2}" python3 -c "$hands"; }
 out=$(tried 4)
 is control/written "other 0 4" "$(grep other <<<"$out")"
 out=$(tried 240 sbpf run -q --policy "$p" --)
@@ -67,7 +59,6 @@ is other/denied "other 13 240" "$(grep other <<<"$out")"
 umount "$layers/all"
 
 # ---- a canary, and a policy that is swapped ----
-. "$here/hands.sh"
 p=$(policy reader <<<$'version: 1\nname: reader\nfilesystem: {default: read}')
 nothing=$(policy nothing <<<$'version: 1\nname: nothing\nextends: [runtime-files]\nfilesystem: {default: deny}')
 echo text >/srv/file

@@ -156,17 +156,7 @@ out=$(strace -f -o /dev/null sbpf kill box 2>&1); is traced/kill 125 $?
 is copy/still-active 0 "$(active box; echo $?)"
 
 # ---- break-glass: told, seen, then everything goes ----
-python3 - "$tmp/log" <<'P' &
-import os, socket, sys
-try: os.unlink("/dev/log")
-except FileNotFoundError: pass
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); s.bind("/dev/log")
-while True:
-    data = s.recv(4096)
-    with open(sys.argv[1], "ab") as f: f.write(data + b"\n")
-P
-servers+=($!)
-within 30 test -S /dev/log
+hear_log "$tmp/log"
 sbpf break-glass --reason '' 2>/dev/null; is break-glass/needs-a-reason 2 $?
 sbpf break-glass --reason x --for 2h 2>/dev/null; is break-glass/at-most-an-hour 2 $?
 sbpf break-glass --reason "disk is full" --for 30m 2>/dev/null; is break-glass/opens 0 $?

@@ -89,18 +89,9 @@ has writable/by-its-owner/says "is not a file that only root may write" "$(said)
 is writable/is-no-agent 125 "$(code "$tmp/writable" status box)"
 is same/upgrade 0 "$(code sbpf upgrade)"
 has same/says "in force already" "$(said)"
-python3 - "$tmp/syslog" <<'P' & syslog=$!
-import socket, sys
-log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-log.bind("/dev/log")
-with open(sys.argv[1], "wb", buffering=0) as file:
-    while True:
-        file.write(log.recv(4096) + b"\n")
-P
-within 20 test -e "$tmp/syslog"
+hear_log "$tmp/syslog"
 is hand-over 0 "$(code sbpf hand-over "$new")"
 within 10 grep -q "handed over to $new" "$tmp/syslog"; is hand-over/audited 0 $?
-kill $syslog; rm -f /dev/log
 is hand-over/status active "$("$new" status box --json | jq -r .isolation)"
 
 # ---- there, and back ----

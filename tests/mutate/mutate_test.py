@@ -5,8 +5,8 @@ import contextlib
 import importlib.machinery
 import importlib.util
 import io
-import sys
 import os
+import sys
 import unittest
 from pathlib import Path
 from unittest import mock

@@ -1,49 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The filesystem entries of an image: nodes, rights, flags, keys, mounts, and what is refused.
-#include <gtest/gtest.h>
-
+// The filesystem entries of an image: nodes, rights, flags, keys, and what is refused.
 #include <array>
 #include <bit>
 
-#include "policy/filesystem.h"
-#include "tests/unit/fs_host.h"
+#include "tests/unit/fs_image_words.h"
 
 namespace sbpf::policy {
 namespace {
 
-using fs_host::Host;
-
-constexpr __u32 kRead = SBPF_FS_READ;
-constexpr __u32 kWrite = SBPF_FS_READ | SBPF_FS_WRITE;
-
-Policy policy_of(const std::string& filesystem) {
-  const auto policy = parse("version: 1\nname: files\nfilesystem:\n" + filesystem, "p.yaml", nullptr);
-  EXPECT_TRUE(policy) << (policy ? "" : format(policy.error()));
-  return policy.value();
-}
-
-// Answers in words: "3 rw named holds rule:1", so that a test shows what it expects.
-std::string words(const sbpf_rule& value) {
-  sbpf_fs_node node;
-  std::memcpy(&node, &value, sizeof node);
-  std::string text = std::to_string(node.node) + (node.rights == kWrite  ? " rw"
-                                                  : node.rights == kRead ? " r"
-                                                  : node.rights == 0     ? " -"
-                                                                         : " ?");
-  if (node.flags & SBPF_FS_NAMED) text += " named";
-  if (node.flags & SBPF_FS_HOLDS) text += " holds";
-  if (node.flags & SBPF_FS_RULE) text += " ruled";
-  for (const __u8 byte : node.pad) EXPECT_EQ(byte, 0);
-  return text + (node.rule == kNoRule ? " default" : " by " + std::to_string(node.rule));
-}
-
-std::string at(const Image& image, const sbpf_rule_key& key) {
-  const auto found = image.entries.find(key);
-  return found == image.entries.end() ? "none" : words(found->second);
-}
-std::string inode(const Image& image, const Host& host, const std::string& path) {
-  return at(image, fs_inode_key(host.inodes.at(path)));
-}
 std::string name(const Image& image, std::uint32_t node, std::string_view text) {
   return at(image, fs_name_key(node, text));
 }
@@ -52,12 +16,6 @@ std::size_t file_entries(const Image& image) {
   return static_cast<std::size_t>(std::count_if(image.entries.begin(), image.entries.end(), [](const auto& entry) {
     return entry.first.kind == SBPF_RULE_FS_INODE || entry.first.kind == SBPF_RULE_FS_NAME;
   }));
-}
-
-Image compiled(const Policy& policy, const FsView& view) {
-  const auto image = compile(policy, 1, view);
-  EXPECT_TRUE(image) << (image ? "" : image.error().message);
-  return image ? *image : Image{};
 }
 
 Error refusal(const Policy& policy, const FsView& view) {
@@ -288,82 +246,6 @@ TEST(FilesystemRefused, one_name_of_one_directory_by_two_paths_with_different_ri
   host.make("/b");
   host.inodes["/b"] = host.inodes["/a"];
   EXPECT_EQ(refusal(policy, host.view(policy)).code, "fs_same_inode");
-}
-
-TEST(FilesystemImage, mounts_have_the_rights_of_their_place) {
-  const Policy policy = policy_of("  write: [/workspace]\n  deny: [/workspace/no/thing]\n  read: [/proc]\n");
-  Host host;
-  for (const char* path : {"/proc", "/workspace/data", "/workspace/no", "/home/me"}) {
-    host.make(path);
-    host.mounts.insert(path);
-  }
-  const Image image = compiled(policy, host.view(policy));
-  EXPECT_EQ(inode(image, host, "/proc"), "2 r ruled by 0") << "a rule's own inode";
-  EXPECT_EQ(inode(image, host, "/workspace/data"), "3 rw ruled by 1") << "of /workspace, but holds nothing of it";
-  EXPECT_EQ(inode(image, host, "/workspace/no"), "4 rw named holds by 1");
-  EXPECT_EQ(inode(image, host, "/home/me"), "1 - default");
-}
-
-TEST(FilesystemImage, a_mount_on_a_node_that_did_not_know_it_keeps_names) {
-  const Policy policy = policy_of("  write: [/w]\n  deny: [/w/no]\n");
-  Host host;
-  host.make("/w");
-  FsView view = host.view(policy);
-  view.mounts.push_back({{"", host.inodes.at("/")}, {"w", FsInode{5000, 9, 0, true}}});  // below what the rule's path found
-  const Image image = compiled(policy, view);
-  EXPECT_EQ(at(image, fs_inode_key({5000, 9, 0, true})), "2 rw named holds ruled by 0");
-}
-
-TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights) {
-  const Policy policy = policy_of("  write: [/b]\n  deny: [/a, /c]\n");
-  Host host;
-  for (const char* path : {"/a/m", "/b/m", "/c/m"}) {
-    host.make(path);
-    host.inodes[path] = {9000, 3, 0};
-    host.mounts.insert(path);
-  }
-  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/b/m"), "2 - ruled by 0");
-}
-
-// Each place has a right that the other has not: what both have is left, whichever comes first.
-TEST(FilesystemImage, a_root_that_is_mounted_to_be_run_and_to_be_written_is_only_read) {
-  for (const auto& [run, write] : {std::pair{"/a", "/b"}, std::pair{"/b", "/a"}}) {
-    const Policy policy = policy_of("  read: [" + std::string(run) + "]\n  write: [" + write + "]\nprocess:\n  exec: {allow: [" +
-                                    run + "]}\n");
-    Host host;
-    for (const char* path : {"/a/m", "/b/m"}) {
-      host.make(path);
-      host.mounts.insert(path);
-    }
-    const auto rights_at = [&](const char* path) {
-      const Image image = compiled(policy, host.view(policy));
-      const auto found = image.entries.find(fs_inode_key(host.inodes.at(path)));
-      EXPECT_NE(found, image.entries.end());
-      sbpf_fs_node node{};
-      if (found != image.entries.end()) std::memcpy(&node, &found->second, sizeof node);
-      return node.rights;
-    };
-    const std::string run_mount = std::string(run) + "/m", write_mount = std::string(write) + "/m";
-    EXPECT_EQ(rights_at(run_mount.c_str()), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_EXEC));
-    EXPECT_EQ(rights_at(write_mount.c_str()), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE));
-    for (const char* path : {"/a/m", "/b/m"}) host.inodes[path] = {9000, 3, 0};
-    EXPECT_EQ(rights_at("/a/m"), static_cast<__u32>(SBPF_FS_READ));
-  }
-}
-
-TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights_in_either_order) {
-  const Policy policy = policy_of("  write: [/a]\n  read: [/b]\n  deny: [/c]\n");
-  Host host;
-  for (const char* path : {"/a/m", "/b/m"}) {
-    host.make(path);
-    host.inodes[path] = {9000, 3, 0};
-    host.mounts.insert(path);
-  }
-  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/a/m").substr(1, 3), " r ");
-  host.make("/c/m");
-  host.inodes["/c/m"] = {9000, 3, 0};
-  host.mounts.insert("/c/m");
-  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/a/m").substr(1, 3), " - ");
 }
 
 TEST(FilesystemImage, all_that_is_above_a_protected_name_is_held) {

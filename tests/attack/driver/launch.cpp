@@ -11,6 +11,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "tests/attack/lib/net.h"
+
 namespace attack::driver {
 
 namespace {
@@ -101,23 +103,7 @@ void Process::tell(char byte) {
   if (input_ && write(input_.get(), &byte, 1) != 1) input_.reset();
 }
 
-void Process::hand_over(const Fd& fd) {
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  char byte = 'f';
-  iovec part = {&byte, 1};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  cmsghdr* header = CMSG_FIRSTHDR(&message);
-  header->cmsg_level = SOL_SOCKET;
-  header->cmsg_type = SCM_RIGHTS;
-  header->cmsg_len = CMSG_LEN(sizeof(int));
-  const int number = fd.get();
-  std::memcpy(CMSG_DATA(header), &number, sizeof(number));
-  must(sendmsg(input_.get(), &message, MSG_NOSIGNAL), "hand over");
-}
+void Process::hand_over(const Fd& fd) { send_fd(input_.get(), fd); }
 
 int Process::finish(milliseconds limit) {
   tell('q');

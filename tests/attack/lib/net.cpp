@@ -136,6 +136,24 @@ Fd fd_of_message(msghdr& message) {
   throw Failure{message.msg_flags & MSG_CTRUNC ? EPERM : ENOMSG, "recvmsg"};
 }
 
+void send_fd(int socket, const Fd& fd) {
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  char byte = 'f';
+  iovec part = {&byte, 1};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr* header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  const int number = fd.get();
+  std::memcpy(CMSG_DATA(header), &number, sizeof(number));
+  must(sendmsg(socket, &message, MSG_NOSIGNAL), "sendmsg");
+}
+
 Fd receive_fd(int socket) {
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   char byte = 0;

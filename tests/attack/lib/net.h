@@ -41,6 +41,8 @@ void send_message(const Fd& fd, const std::string& text, const Address& to, int 
 void set_option(const Fd& fd, int level, int name, const void* value, std::size_t size);
 void set_option(const Fd& fd, int level, int name, int value);
 
+// Sends one descriptor over an AF_UNIX socket. "sendmsg"
+void send_fd(int socket, const Fd& fd);
 // Receives one descriptor over an AF_UNIX socket; EPERM at "recvmsg" if the kernel withheld it.
 Fd receive_fd(int socket);
 // The descriptor in a message that recvmsg filled in; the same failure.

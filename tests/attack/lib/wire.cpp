@@ -2,6 +2,9 @@
 #include "tests/attack/lib/wire.h"
 
 #include <arpa/inet.h>
+#include <linux/if_ether.h>
+#include <linux/if_packet.h>
+#include <net/if.h>
 #include <netinet/icmp6.h>
 #include <netinet/ip.h>
 #include <netinet/ip_icmp.h>
@@ -46,6 +49,15 @@ std::string udp4_packet(const char* to, std::uint16_t port, const std::string& p
   inet_pton(AF_INET, to, &ip.daddr);
   ip.check = internet_checksum(bytes_of(ip));
   return bytes_of(ip) + bytes_of(udp) + payload;
+}
+
+void send_on_loopback(const Fd& fd, const std::string& packet) {
+  sockaddr_ll to{};
+  to.sll_family = AF_PACKET;
+  to.sll_protocol = htons(ETH_P_IP);
+  to.sll_ifindex = static_cast<int>(if_nametoindex("lo"));
+  to.sll_halen = ETH_ALEN;
+  must(sendto(fd.get(), packet.data(), packet.size(), 0, reinterpret_cast<sockaddr*>(&to), sizeof(to)), "sendto");
 }
 
 std::string echo_request(bool v6, const std::string& payload) {

@@ -4,8 +4,6 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <cstring>
-
 #include "tests/attack/lib/net.h"
 #include "tests/attack/lib/process.h"
 #include "tests/attack/lib/uring.h"
@@ -35,29 +33,9 @@ ATTACK(attach_with_connection_on_its_way_is_refused, {.victim = Victim::tcp4, .l
   int ends[2];
   must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), "socketpair");
   const Fd from(ends[0]), to(ends[1]);
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  char byte = 'f';
-  iovec part = {&byte, 1};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  {
-    const Fd fd = connection(ctx);
-    cmsghdr* header = CMSG_FIRSTHDR(&message);
-    header->cmsg_level = SOL_SOCKET;
-    header->cmsg_type = SCM_RIGHTS;
-    header->cmsg_len = CMSG_LEN(sizeof(int));
-    const int number = fd.get();
-    std::memcpy(CMSG_DATA(header), &number, sizeof(number));
-    must(sendmsg(from.get(), &message, 0), "sendmsg");
-  }
+  send_fd(from.get(), connection(ctx));
   ctx.join();
-  must(recvmsg(to.get(), &message, 0), "recvmsg");
-  int number = -1;
-  if (cmsghdr* header = CMSG_FIRSTHDR(&message)) std::memcpy(&number, CMSG_DATA(header), sizeof(number));
-  send_text(Fd(number), ctx.token);
+  send_text(receive_fd(to.get()), ctx.token);
 }
 
 ATTACK(attach_with_connection_registered_with_uring_is_refused, {.victim = Victim::tcp4, .launch = Launch::attach_refused}) {

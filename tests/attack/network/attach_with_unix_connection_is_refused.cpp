@@ -5,42 +5,42 @@
 
 using namespace attack;
 
-ATTACK(attach_with_unix_connection_is_refused, {.victim = Victim::unix_stream, .allow = "unix: [\"{path}\"]", .launch = Launch::attach_inside_refused}) {
-  const Fd fd = open_socket(AF_UNIX, SOCK_STREAM);
-  connect_to(fd, unix_path(ctx.text("path")));
+namespace {
+
+constexpr const char* kThisPath = "unix: [\"{path}\"]";
+constexpr const char* kThisName = "unix: [\"@{name}\"]";
+
+// Connects, and uses the connection once it is in the sandbox.
+void hold(const Context& ctx, const Fd& fd, const Address& peer) {
+  connect_to(fd, peer);
   ctx.join();
   send_text(fd, ctx.token);
+}
+
+}  // namespace
+
+ATTACK(attach_with_unix_connection_is_refused, {.victim = Victim::unix_stream, .allow = kThisPath, .launch = Launch::attach_inside_refused}) {
+  hold(ctx, open_socket(AF_UNIX, SOCK_STREAM), unix_path(ctx.text("path")));
 }
 
 ATTACK(attach_with_unix_connection_and_another_rule_is_refused,
-       {.victim = Victim::unix_stream, .allow = "unix: [\"{path}\"]", .deny = "unix: [\"{path}.other\", \"@{path}\"]", .launch = Launch::attach_inside_refused}) {
-  const Fd fd = open_socket(AF_UNIX, SOCK_STREAM);
-  connect_to(fd, unix_path(ctx.text("path")));
-  ctx.join();
-  send_text(fd, ctx.token);
+       {.victim = Victim::unix_stream, .allow = kThisPath, .deny = "unix: [\"{path}.other\", \"@{path}\"]", .launch = Launch::attach_inside_refused}) {
+  hold(ctx, open_socket(AF_UNIX, SOCK_STREAM), unix_path(ctx.text("path")));
 }
 
-ATTACK(attach_with_named_unix_connection_is_refused, {.victim = Victim::unix_stream, .allow = "unix: [\"{path}\"]", .launch = Launch::attach_inside_refused}) {
+ATTACK(attach_with_named_unix_connection_is_refused, {.victim = Victim::unix_stream, .allow = kThisPath, .launch = Launch::attach_inside_refused}) {
   const Fd fd = open_socket(AF_UNIX, SOCK_STREAM);
   const sockaddr_un automatic{.sun_family = AF_UNIX, .sun_path = {}};
   must(bind(fd.get(), reinterpret_cast<const sockaddr*>(&automatic), sizeof(sa_family_t)), "bind");
-  connect_to(fd, unix_path(ctx.text("path")));
-  ctx.join();
-  send_text(fd, ctx.token);
+  hold(ctx, fd, unix_path(ctx.text("path")));
 }
 
 ATTACK(attach_with_abstract_unix_connection_is_refused,
-       {.victim = Victim::unix_stream_abstract, .allow = "unix: [\"@{name}\"]", .launch = Launch::attach_inside_refused}) {
-  const Fd fd = open_socket(AF_UNIX, SOCK_STREAM);
-  connect_to(fd, unix_abstract(ctx.text("name")));
-  ctx.join();
-  send_text(fd, ctx.token);
+       {.victim = Victim::unix_stream_abstract, .allow = kThisName, .launch = Launch::attach_inside_refused}) {
+  hold(ctx, open_socket(AF_UNIX, SOCK_STREAM), unix_abstract(ctx.text("name")));
 }
 
 ATTACK(attach_with_unix_seqpacket_connection_is_refused,
-       {.victim = Victim::unix_seqpacket, .allow = "unix: [\"{path}\"]", .launch = Launch::attach_inside_refused}) {
-  const Fd fd = open_socket(AF_UNIX, SOCK_SEQPACKET);
-  connect_to(fd, unix_path(ctx.text("path")));
-  ctx.join();
-  send_text(fd, ctx.token);
+       {.victim = Victim::unix_seqpacket, .allow = kThisPath, .launch = Launch::attach_inside_refused}) {
+  hold(ctx, open_socket(AF_UNIX, SOCK_SEQPACKET), unix_path(ctx.text("path")));
 }

@@ -237,4 +237,5 @@ set(SBPF_NETWORK_ATTACKS
   uring_worker_connect_is_refused
   vsock_connect_is_refused
   what_is_own_in_child_cgroup_stays_free
-  xdp_socket_is_refused)
+  xdp_socket_is_refused
+)

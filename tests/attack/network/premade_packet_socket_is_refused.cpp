@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // An AF_PACKET socket opened before the process joined.
-#include <arpa/inet.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
-
 #include "tests/attack/lib/net.h"
 #include "tests/attack/lib/wire.h"
 
@@ -18,11 +13,5 @@ ATTACK(premade_packet_socket_is_refused, {.victim = Victim::wire4,
                                           .lacking = {{EAFNOSUPPORT}}}) {
   const Fd fd = open_socket(AF_PACKET, SOCK_DGRAM, 0);
   ctx.join();
-  sockaddr_ll to{};
-  to.sll_family = AF_PACKET;
-  to.sll_protocol = htons(ETH_P_IP);
-  to.sll_ifindex = static_cast<int>(if_nametoindex("lo"));
-  to.sll_halen = ETH_ALEN;
-  const std::string packet = udp4_packet(kWire4, 9, ctx.token);
-  must(sendto(fd.get(), packet.data(), packet.size(), 0, reinterpret_cast<sockaddr*>(&to), sizeof(to)), "sendto");
+  send_on_loopback(fd, udp4_packet(kWire4, 9, ctx.token));
 }

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// The filesystem entries of an image for what is mounted.
+#include "tests/unit/fs_image_words.h"
+
+namespace sbpf::policy {
+namespace {
+
+TEST(FilesystemImage, mounts_have_the_rights_of_their_place) {
+  const Policy policy = policy_of("  write: [/workspace]\n  deny: [/workspace/no/thing]\n  read: [/proc]\n");
+  Host host;
+  for (const char* path : {"/proc", "/workspace/data", "/workspace/no", "/home/me"}) {
+    host.make(path);
+    host.mounts.insert(path);
+  }
+  const Image image = compiled(policy, host.view(policy));
+  EXPECT_EQ(inode(image, host, "/proc"), "2 r ruled by 0") << "a rule's own inode";
+  EXPECT_EQ(inode(image, host, "/workspace/data"), "3 rw ruled by 1") << "of /workspace, but holds nothing of it";
+  EXPECT_EQ(inode(image, host, "/workspace/no"), "4 rw named holds by 1");
+  EXPECT_EQ(inode(image, host, "/home/me"), "1 - default");
+}
+
+TEST(FilesystemImage, a_mount_on_a_node_that_did_not_know_it_keeps_names) {
+  const Policy policy = policy_of("  write: [/w]\n  deny: [/w/no]\n");
+  Host host;
+  host.make("/w");
+  FsView view = host.view(policy);
+  view.mounts.push_back({{"", host.inodes.at("/")}, {"w", FsInode{5000, 9, 0, true}}});  // below what the rule's path found
+  const Image image = compiled(policy, view);
+  EXPECT_EQ(at(image, fs_inode_key({5000, 9, 0, true})), "2 rw named holds ruled by 0");
+}
+
+TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights) {
+  const Policy policy = policy_of("  write: [/b]\n  deny: [/a, /c]\n");
+  Host host;
+  for (const char* path : {"/a/m", "/b/m", "/c/m"}) {
+    host.make(path);
+    host.inodes[path] = {9000, 3, 0};
+    host.mounts.insert(path);
+  }
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/b/m"), "2 - ruled by 0");
+}
+
+// Each place has a right that the other has not: what both have is left, whichever comes first.
+TEST(FilesystemImage, a_root_that_is_mounted_to_be_run_and_to_be_written_is_only_read) {
+  for (const auto& [run, write] : {std::pair{"/a", "/b"}, std::pair{"/b", "/a"}}) {
+    const Policy policy = policy_of("  read: [" + std::string(run) + "]\n  write: [" + write + "]\nprocess:\n  exec: {allow: [" +
+                                    run + "]}\n");
+    Host host;
+    for (const char* path : {"/a/m", "/b/m"}) {
+      host.make(path);
+      host.mounts.insert(path);
+    }
+    const auto rights_at = [&](const char* path) {
+      const Image image = compiled(policy, host.view(policy));
+      const auto found = image.entries.find(fs_inode_key(host.inodes.at(path)));
+      EXPECT_NE(found, image.entries.end());
+      sbpf_fs_node node{};
+      if (found != image.entries.end()) std::memcpy(&node, &found->second, sizeof node);
+      return node.rights;
+    };
+    const std::string run_mount = std::string(run) + "/m", write_mount = std::string(write) + "/m";
+    EXPECT_EQ(rights_at(run_mount.c_str()), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_EXEC));
+    EXPECT_EQ(rights_at(write_mount.c_str()), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE));
+    for (const char* path : {"/a/m", "/b/m"}) host.inodes[path] = {9000, 3, 0};
+    EXPECT_EQ(rights_at("/a/m"), static_cast<__u32>(SBPF_FS_READ));
+  }
+}
+
+TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights_in_either_order) {
+  const Policy policy = policy_of("  write: [/a]\n  read: [/b]\n  deny: [/c]\n");
+  Host host;
+  for (const char* path : {"/a/m", "/b/m"}) {
+    host.make(path);
+    host.inodes[path] = {9000, 3, 0};
+    host.mounts.insert(path);
+  }
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/a/m").substr(1, 3), " r ");
+  host.make("/c/m");
+  host.inodes["/c/m"] = {9000, 3, 0};
+  host.mounts.insert("/c/m");
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/a/m").substr(1, 3), " - ");
+}
+
+}  // namespace
+}  // namespace sbpf::policy
