@@ -61,7 +61,7 @@ import fcntl, os, subprocess, sys, time
 reader, writer = os.pipe()
 fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, 4096)
 fds = {"stdout": writer, "stderr": writer} if sys.argv[1] == "stderr" else {"stderr": subprocess.DEVNULL}
-process = subprocess.Popen([a.replace("FD", str(writer)) for a in sys.argv[2:]], pass_fds=[writer], **fds)
+process = subprocess.Popen([str(writer) if a == "FD" else a for a in sys.argv[2:]], pass_fds=[writer], **fds)
 os.close(writer)
 if sys.argv[1] == "never":
     print("code", process.wait(60))
