@@ -99,7 +99,7 @@ struct Status {
   std::uint32_t flags = 0;       // enum sbpf_sandbox_flags
   std::uint64_t processes = 0;
   bool frozen = false;
-  std::uint64_t events = 0, lost_full = 0, lost_rate = 0;
+  std::uint64_t events = 0, repeated = 0, lost_full = 0, lost_rate = 0;
   std::array<std::uint64_t, SBPF_MAX_HOOKS> denied{};
   std::vector<std::string> ended;  // by this `swap` or `attach --evict`: connections that the policy forbids
 
@@ -165,14 +165,14 @@ struct RunOptions {
   std::function<void(pid_t)> on_stopped;
   // Called twice a second while the program runs. None of these may wait for anything: the watch would wait with it.
   std::function<void()> on_pass;
-  // Called for each event as it is read; unset = events stay in the ring for `sbpf events`.
+  // Called for each event as it is read.
   std::function<void(const Event&)> on_event;
 };
 
 struct RunResult {
   int exit_code = 0;      // the program's, 128+n for signal n, 124 for a timeout
   bool timed_out = false;
-  std::vector<Event> denials;  // what was left in the ring at the end
+  std::vector<Event> denials;  // those that on_event was not called for, as far as the log has them
   std::uint64_t lost_events = 0;
 };
 

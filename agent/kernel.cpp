@@ -113,6 +113,7 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(sandboxes_, other.sandboxes_);
   std::swap(policies_, other.policies_);
   std::swap(rings_, other.rings_);
+  std::swap(told_, other.told_);
   std::swap(names_, other.names_);
   std::swap(cgroup_refs_, other.cgroup_refs_);
   std::swap(bss_, other.bss_);
@@ -157,6 +158,7 @@ Result<Kernel> Kernel::load(const Kernel* old) {
   kernel.sandboxes_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_sandboxes));
   kernel.policies_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_policies));
   kernel.rings_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_rings));
+  kernel.told_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_told));
   kernel.names_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_names));
   kernel.cgroup_refs_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_cgroup_refs));
   kernel.bss_ = dup_fd(bpf_map__fd(skeleton->maps.bss));
@@ -254,7 +256,7 @@ Result<void> Kernel::pin() const {
   }
   const auto pin_all = [&]() -> Result<void> {
     for (const auto& [fd, name] : {std::pair{sandboxes_.get(), "sandboxes"}, {policies_.get(), "policies"},
-                                   {rings_.get(), "rings"}, {names_.get(), "names"}, {origins_.get(), "origins"},
+                                   {rings_.get(), "rings"}, {told_.get(), "told"}, {names_.get(), "names"}, {origins_.get(), "origins"},
                                    {cgroup_refs_.get(), "cgroup_refs"}, {bss_.get(), "globals"}})
       if (auto r = pin_fd(fd, kNew + "/maps/" + name); !r) return r;
     if (auto r = pin_programs(kNew); !r) return r;
@@ -300,7 +302,7 @@ Result<Kernel> Kernel::open() {
   kernel.loaded_ = number_in_force();  // before what it stands for: an upgrade in between makes this object an outdated one
   for (const auto& [fd, name] :
        {std::pair{&kernel.sandboxes_, "/maps/sandboxes"}, {&kernel.policies_, "/maps/policies"}, {&kernel.rings_, "/maps/rings"},
-        {&kernel.names_, "/maps/names"}, {&kernel.origins_, "/maps/origins"}, {&kernel.cgroup_refs_, "/maps/cgroup_refs"},
+        {&kernel.told_, "/maps/told"}, {&kernel.names_, "/maps/names"}, {&kernel.origins_, "/maps/origins"}, {&kernel.cgroup_refs_, "/maps/cgroup_refs"},
         {&kernel.bss_, "/maps/globals"}, {&kernel.meta_map_, kMetaPin}}) {
     auto pin = open_pin(kRoot + name);
     if (!pin) return tl::unexpected<Error>(pin.error());

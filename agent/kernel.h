@@ -78,6 +78,7 @@ class Kernel {
   int sandboxes() const { return sandboxes_.get(); }
   int policies() const { return policies_.get(); }
   int rings() const { return rings_.get(); }
+  int told() const { return told_.get(); }
   int names() const { return names_.get(); }
   int cgroup_refs() const { return cgroup_refs_.get(); }
   int origins() const { return origins_.get(); }
@@ -121,7 +122,7 @@ class Kernel {
   Result<void> record_meta();
 
   std::unique_ptr<Object> object_;
-  Fd sandboxes_, policies_, rings_, names_, cgroup_refs_, bss_, meta_map_, origins_;
+  Fd sandboxes_, policies_, rings_, told_, names_, cgroup_refs_, bss_, meta_map_, origins_;
   std::array<Fd, kAsked.size()> asked_;
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
   std::array<Fd, SBPF_HOOK_COUNT> links_;  // LSM only

@@ -51,7 +51,7 @@ std::string why_broken(const std::string& path, int fd, char kind, bool& unclear
 
 std::vector<Kernel::Pin> Kernel::pins() const {
   std::vector<Pin> all = {{"maps/sandboxes", sandboxes_.get()}, {"maps/policies", policies_.get()}, {"maps/rings", rings_.get()},
-                          {"maps/names", names_.get()},         {"maps/origins", origins_.get()},   {"maps/cgroup_refs", cgroup_refs_.get()},
+                          {"maps/told", told_.get()},           {"maps/names", names_.get()},         {"maps/origins", origins_.get()},   {"maps/cgroup_refs", cgroup_refs_.get()},
                           {"maps/globals", bss_.get()},         {"programs/meta", meta_map_.get()}};
   for (std::size_t i = 0; i < kAsked.size(); i++) all.push_back({std::string("programs/") + kAsked[i], asked_[i].get()});
   for (const Hook& hook : hooks())
@@ -122,7 +122,7 @@ std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id, bo
   if (!info) return info.error().message;
   if (std::memcmp(info->tag, meta.tag, sizeof meta.tag) != 0) return "program tag is not the one recorded at load";
   if (map_ids_.empty())
-    for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), names_.get(), cgroup_refs_.get(), bss_.get()})
+    for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), told_.get(), names_.get(), cgroup_refs_.get(), bss_.get()})
       if (auto map = map_info(fd)) map_ids_.insert(map->id);
   std::size_t known = 0;
   for (std::uint32_t id : map_ids) known += map_ids_.count(id);

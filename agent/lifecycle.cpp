@@ -10,6 +10,7 @@
 #include "agent/agent.h"
 #include "agent/change.h"
 #include "agent/ended.h"
+#include "agent/event_log.h"
 #include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
@@ -219,6 +220,7 @@ Result<void> unload() {
     return tl::unexpected<Error>(kernel.error());
   }
   if (Kernel::is_pinned()) audit("programs unloaded");
+  EventLog::remove_all();
   Kernel::remove_all();
   if (Kernel::is_pinned())
     return fail("not_the_agent", "sbpf's pins cannot be removed by this executable", "restart the host, or use the one that loaded them", EPERM);

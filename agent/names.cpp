@@ -9,6 +9,7 @@
 #include <seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -21,6 +22,7 @@
 #include "agent/name_rules.h"
 #include "agent/privileges.h"
 #include "base/child.h"
+#include "base/sha256.h"
 
 namespace sbpf::agent {
 namespace {
@@ -121,7 +123,7 @@ class CurrentRules {
 // Tells the supervisor, and does not wait for it: what it does not take is counted.
 class Teller {
  public:
-  Teller(int socket, std::uint64_t cgroup_id) : socket_(socket), cgroup_id_(cgroup_id) {}
+  Teller(int socket, std::uint64_t cgroup_id) : socket_(socket), cgroup_id_(cgroup_id) { (void)!::getrandom(seed_.data(), seed_.size(), 0); }
 
   void operator()(const dns::Told& told) {
     sbpf_announcement message{};
@@ -151,6 +153,7 @@ class Teller {
     }
     message.n_addresses = static_cast<std::uint32_t>(told.addresses.size());
     if (!told.addresses.empty()) std::copy(told.addresses[0].begin(), told.addresses[0].end(), message.addr);
+    message.name_key = key_of(told.name);
     told.name.copy(message.name, sizeof message.name - 1);
     if (::send(socket_, &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof message)
       lost_ = 0;
@@ -159,8 +162,18 @@ class Teller {
   }
 
  private:
+  std::uint64_t key_of(const std::string& name) const {
+    Sha256 sum;
+    sum.add(seed_.data(), seed_.size());
+    sum.add(name.data(), name.size());
+    std::uint64_t key = 0;
+    std::memcpy(&key, sum.finish().data(), sizeof key);
+    return key;
+  }
+
   int socket_;
   std::uint64_t cgroup_id_;
+  std::array<std::uint8_t, 16> seed_{};
   std::uint32_t lost_ = 0;
 };
 

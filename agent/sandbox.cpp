@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <sched.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "agent/bpf_info.h"
 #include "agent/change.h"
 #include "agent/ended.h"
+#include "agent/event_log.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -129,6 +131,15 @@ Result<void> make_ring(const Kernel& kernel, std::uint64_t cgroup_id) {
   const int fd = ring.get();
   if (!ring || bpf_map_update_elem(kernel.rings(), &cgroup_id, &fd, BPF_ANY) != 0)
     return fail("sandbox_setup", std::string("cannot make the ring of events: ") + std::strerror(errno), "", errno);
+  return {};
+}
+
+// What is told of it, from now on.
+Result<void> make_told(const Kernel& kernel, std::uint64_t cgroup_id) {
+  sbpf_told told{};
+  if (::getrandom(&told.seed, sizeof told.seed, 0) != sizeof told.seed ||
+      bpf_map_update_elem(kernel.told(), &cgroup_id, &told, BPF_ANY) != 0)
+    return fail("sandbox_setup", std::string("cannot make the account of what was told: ") + std::strerror(errno), "", errno);
   return {};
 }
 
@@ -260,8 +271,10 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
 
 void forget_cgroup(const Kernel& kernel, std::uint64_t cgroup_id) {
   bpf_map_delete_elem(kernel.sandboxes(), &cgroup_id);
+  // After the record, without which nobody makes it again.
+  EventLog::remove(cgroup_id);
   auto ring = beside([&kernel, cgroup_id] { return bpf_map_delete_elem(kernel.rings(), &cgroup_id); });
-  for (const int map : {kernel.policies(), kernel.names()}) bpf_map_delete_elem(map, &cgroup_id);
+  for (const int map : {kernel.policies(), kernel.names(), kernel.told()}) bpf_map_delete_elem(map, &cgroup_id);
   ring.get();
 }
 
@@ -335,6 +348,8 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
     if (!published) return published;
     if (bpf_map_update_elem(kernel.cgroup_refs(), &id, &ref, BPF_ANY) != 0)
       return fail("sandbox_setup", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
+    EventLog::remove(id);  // of a cgroup that had this number before
+    if (auto r = make_told(kernel, id); !r) return r;
     if (auto r = make_record(kernel, cgroup, spec, image); !r) return r;
     if (pinned)
       if (auto r = pin_sandbox(spec, flags, links); !r) return r;

@@ -13,6 +13,7 @@
 
 #include "agent/change.h"
 #include "agent/deadline.h"
+#include "agent/event_log.h"
 #include "agent/events.h"
 #include "agent/guard.h"
 #include "agent/strays.h"
@@ -76,9 +77,8 @@ ForwardedSignals::~ForwardedSignals() { ::sigprocmask(SIG_SETMASK, &old_mask_, n
 
 Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox& record, const Status& verified,
                        const RunOptions& options)
-    : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options) {
+    : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options), log_(kernel, record.cgroup_id) {
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
-  ring_ = open_ring(kernel, record.cgroup_id);
   learn(verified);
   if (auto later = later_programs(kernel, cgroup.fd(), trusted_)) later_ = std::move(*later);
   policy_id_ = policy_map_id(kernel, cgroup.id());
@@ -170,13 +170,22 @@ void Supervisor::watch() {
   if (loss) answer_loss(host);
 }
 
-void Supervisor::drain_events(RunResult& result) {
-  RingReader reader(ring_);
-  reader.read_all([&](const sbpf_fs_event& raw) {
+bool Supervisor::take_events() {
+  const auto collected = log_.collect();
+  if (!collected && !std::exchange(log_complained_, true) && options_.on_warning) options_.on_warning(collected.error().message);
+  if (options_.on_event)
+    log_.read_new([&](const sbpf_fs_event& raw) { options_.on_event(explain_event(raw, record_.name)); });
+  return collected.value_or(true);
+}
+
+void Supervisor::take_last_events(RunResult& result) {
+  (void)log_.collect();
+  const auto take = [&](const sbpf_fs_event& raw) {
     Event event = explain_event(raw, record_.name);
     if (options_.on_event) options_.on_event(event);
     if (raw.event.verdict != SBPF_ALLOW) result.denials.push_back(std::move(event));
-  });
+  };
+  log_.read_new(take, true);
   if (const auto now = find_record(kernel_, record_.cgroup_id)) result.lost_events = now->lost_full + now->lost_rate;
 }
 
@@ -192,10 +201,6 @@ void Supervisor::serve(pid_t pid, bool signals, bool pass) {
   }
   if (pass) watch();
   if (mounts_due_) mounts_due_ = !mounts_changed_();
-  if (options_.on_event && ring_) {
-    RingReader reader(ring_);
-    reader.read_all([&](const sbpf_fs_event& raw) { options_.on_event(explain_event(raw, record_.name)); });
-  }
   if (pass && options_.on_pass) options_.on_pass();
 }
 
@@ -211,13 +216,14 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
     if (auto started = guard.start(cgroup_, std::chrono::steady_clock::now() + *options_.timeout); !started && options_.on_warning)
       options_.on_warning("the timeout hangs on this process alone: " + started.error().message);
   }
-  std::array<pollfd, 7> waiting{{{pidfd.get(), POLLIN, 0},
+  std::array<pollfd, 8> waiting{{{pidfd.get(), POLLIN, 0},
                                  {signals_.fd(), POLLIN, 0},
                                  {watch_timer_.get(), POLLIN, 0},
                                  {deadline_.get(), POLLIN, 0},
                                  {mountinfo_.get(), POLLPRI, 0},
                                  {resolver_ ? resolver_->told.get() : -1, POLLIN, 0},
-                                 {resolver_ ? resolver_->pidfd.get() : -1, POLLIN, 0}}};
+                                 {resolver_ ? resolver_->pidfd.get() : -1, POLLIN, 0},
+                                 {log_.ring(), POLLIN, 0}}};
   while (true) {
     if (poll_all(waiting.data(), waiting.size()) < 0 && errno != EINTR) break;
     if (waiting[3].revents != 0) {
@@ -231,7 +237,10 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
       waiting[5].fd = waiting[6].fd = -1;
       end_of_resolver();
     }
-    serve(pid, waiting[1].revents != 0, waiting[2].revents != 0);
+    const bool pass = waiting[2].revents != 0;
+    // Who is at it may be stopped: not waited for, but asked again at the next pass.
+    if (pass || waiting[7].revents != 0) waiting[7].fd = take_events() ? log_.ring() : -1;
+    serve(pid, waiting[1].revents != 0, pass);
     if (waiting[0].revents != 0) break;
   }
   int status = 0;
@@ -242,7 +251,7 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
   // What the program left running ends with it; a frozen cgroup dies too.
   if (cgroup_.populated()) (void)cgroup_.kill();
   if (resolver_) relay_names(kernel_, resolver_->told);
-  drain_events(result);
+  take_last_events(result);
   return result;
 }
 

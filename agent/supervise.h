@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "agent/agent.h"
+#include "agent/event_log.h"
 #include "agent/names.h"
 #include "agent/overruled.h"
 #include "agent/probe.h"
@@ -72,7 +73,10 @@ class Supervisor {
   bool has_new_later();
   // Is a policy in force that sbpf did not publish for the sandbox?
   bool has_other_policy(const HostProbe& host);
-  void drain_events(RunResult& result);
+  // Moves what the kernel told to the sandbox's log, and hands it on. False: another process is at it.
+  bool take_events();
+  // What nobody was handed, and what is left.
+  void take_last_events(RunResult& result);
 
   Kernel& kernel_;  // opened anew after an upgrade
   const Cgroup& cgroup_;
@@ -81,7 +85,9 @@ class Supervisor {
   ForwardedSignals signals_;
   Sentinel sentinel_;
   Fd watch_timer_, deadline_;
-  Fd ring_, mountinfo_;
+  EventLog log_;
+  bool log_complained_ = false;
+  Fd mountinfo_;
   std::function<bool()> mounts_changed_;
   bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;

@@ -241,6 +241,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   status.attached_cgroup = (record.flags & SBPF_SANDBOX_ATTACHED) != 0;
   status.flags = record.flags;
   status.events = record.events;
+  status.repeated = record.repeated;
   status.lost_full = record.lost_full;
   status.lost_rate = record.lost_rate;
   std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());

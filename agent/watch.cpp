@@ -21,6 +21,7 @@
 #include <iterator>
 
 #include "agent/change.h"
+#include "agent/event_log.h"
 #include "agent/verify.h"
 #include "agent/watch_state.h"
 #include "base/memory.h"
@@ -184,6 +185,15 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   return true;
 }
 
+// Nobody else may be there to make room in the ring.
+void Watch::collect_events(const sbpf_sandbox& record) {
+  const auto found = entries_.find(record.cgroup_id);
+  if (found == entries_.end() || found->second.collected == record.events) return;
+  const auto collected = EventLog(*kernel_, record.cgroup_id).collect();
+  if (!collected) complain(collected.error());
+  found->second.collected = record.events;
+}
+
 // What concerns every sandbox of the host; nothing where there is none.
 void Watch::look_at_all(bool none) {
   host_.clear();
@@ -240,6 +250,7 @@ Result<void> Watch::pass(std::int64_t late) {
         entries_.erase(at);
     }
     if (whole) lost_records(present);
+    for (const sbpf_sandbox& record : all) collect_events(record);
     repair();
     start_canary();
   }

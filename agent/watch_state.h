@@ -57,6 +57,7 @@ struct Entry {
   std::int64_t canary_at = 0;    // time of day
   std::int64_t proven_at = 0;    // CLOCK_BOOTTIME: of the last canary that was denied; before that of the first look
   std::string no_canary;         // why the last one could not be run
+  std::uint64_t collected = 0;   // events of it that were moved to its log
   std::uint64_t moved_out = 0;
   bool first = true;
 };
@@ -80,6 +81,7 @@ class Watch {
   bool may_open_pins() const;
   void forget_all();
   void look_at_all(bool none);
+  void collect_events(const sbpf_sandbox& record);
   void forget(std::uint64_t cgroup_id);
   bool look(const sbpf_sandbox& record, Entry& entry);
   std::vector<Lost> missing_now(Entry& entry);

@@ -79,10 +79,11 @@ struct sbpf_sandbox {
 	__u64 lost_full;
 	__u64 lost_rate;
 	__u64 events;
+	__u64 repeated;  /* denials that were told as one more of their equals, or will be */
 	__u64 moved_out; /* times that a process was moved out of it */
 	__u64 denied[SBPF_MAX_HOOKS];
 };
-SBPF_ASSERT(sizeof(struct sbpf_sandbox) == 160 + 8 * SBPF_MAX_HOOKS);
+SBPF_ASSERT(sizeof(struct sbpf_sandbox) == 168 + 8 * SBPF_MAX_HOOKS);
 
 /* With a task: the sandbox that it belongs to; 0: none. */
 struct sbpf_label {
@@ -218,6 +219,7 @@ struct sbpf_announcement {
 	__u32 n_addresses; /* answered or withheld */
 	__u32 pad;
 	__u8 addr[16]; /* the first of them */
+	__u64 name_key; /* of a name that was not answered: equal names have the same, which the sandbox does not know */
 	char name[SBPF_HOST_NAME_LEN];
 };
 

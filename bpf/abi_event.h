@@ -35,8 +35,26 @@ struct sbpf_event {
 		struct sbpf_event_net net;
 		struct sbpf_event_task task;
 	};
+	__u64 key;   /* of a denial: equal ones have the same */
+	__u32 times; /* how many it stands for: itself, and its equals that were not told */
+	__u32 first; /* of its kind in this sandbox, or sbpf's own: kept when others make room */
 };
-SBPF_ASSERT(sizeof(struct sbpf_event) == 56 + 32);
+SBPF_ASSERT(sizeof(struct sbpf_event) == 56 + 32 + 16);
+
+/* What was told of a sandbox lately: which denials are no news. By its cgroup's id. */
+#define SBPF_TOLD 128
+#define SBPF_TOLD_WAYS 4 /* places for one key */
+struct sbpf_told_one {
+	__u64 key;
+	__u32 second; /* since boot */
+	__u32 untold; /* equals since then */
+};
+struct sbpf_told {
+	__u64 seed; /* of the keys: not known to the sandbox */
+	__u64 kinds[SBPF_MAX_HOOKS]; /* a bit for each reason that was told */
+	struct sbpf_told_one one[SBPF_TOLD / SBPF_TOLD_WAYS][SBPF_TOLD_WAYS]; /* by what the key leaves */
+};
+SBPF_ASSERT(sizeof(struct sbpf_told) == 8 + 8 * SBPF_MAX_HOOKS + 16 * SBPF_TOLD);
 
 /* What the sandbox's resolver reports, in place of struct sbpf_event (which it begins with): `net` has the first address,
  * as `level` the type of DNS and as `option` the number of addresses. */
@@ -54,7 +72,7 @@ struct sbpf_flow_event {
 	__u32 pad;
 	char name[SBPF_FLOW_NAME]; /* the end of the host's name that led there; empty: none did */
 };
-SBPF_ASSERT(sizeof(struct sbpf_flow_event) == 88 + 32 + SBPF_FLOW_NAME);
+SBPF_ASSERT(sizeof(struct sbpf_flow_event) == 104 + 32 + SBPF_FLOW_NAME);
 
 #define SBPF_NO_HOOK 255 /* of an event: no hook tells it, but the resolver */
 
@@ -74,7 +92,7 @@ struct sbpf_fs_event {
 	__u32 pad;
 	char name[SBPF_PATH_NAMES][SBPF_PATH_NAME_LEN];
 };
-SBPF_ASSERT(sizeof(struct sbpf_fs_event) == 88 + 32 + SBPF_PATH_NAMES * SBPF_PATH_NAME_LEN);
+SBPF_ASSERT(sizeof(struct sbpf_fs_event) == 104 + 32 + SBPF_PATH_NAMES * SBPF_PATH_NAME_LEN);
 
 /* Why: append-only; texts are in policy/explain. */
 enum sbpf_reason {
@@ -116,5 +134,6 @@ enum sbpf_reason {
 	SBPF_REASON_ISOLATION_RESTORED = 35, /* nothing was denied: and put them back; detail: seconds that they were missing */
 	SBPF_REASON_MAX
 };
+SBPF_ASSERT(SBPF_REASON_MAX <= 64);
 
 #endif

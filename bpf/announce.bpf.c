@@ -3,26 +3,18 @@
  * to nothing. */
 #include "gate.h"
 
-/* What was allowed leaves the other half to what was denied: it may be long until someone reads. */
-static __always_inline int is_half_full(const struct sbpf_sandbox *box)
-{
-	__u64 id = box->cgroup_id;
-	void *ring = bpf_map_lookup_elem(&sbpf_rings, &id);
-
-	return ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > SBPF_RING_BYTES / 2;
-}
-
 static __noinline int announce_name(struct sbpf_sandbox *box, const struct denial *d, const struct sbpf_announcement *input)
 {
-	__u64 now = bpf_ktime_get_boot_ns();
+	struct telling telling = {.times = 1};
 	struct sbpf_name_event *told;
+	int may;
 
-	if (input->verdict == SBPF_ALLOW && is_half_full(box))
-		return 1;
-	told = reserve_event(box, now, sizeof(*told));
+	telling.object = input->name_key;
+	may = input->verdict == SBPF_ALLOW ? may_tell_allowed(box) : may_tell(box, d, input->verdict, &telling);
+	told = may ? reserve_event(box, sizeof(*told)) : NULL;
 	if (!told)
 		return 1;
-	fill_event(&told->event, box, d, now, input->verdict, 0);
+	fill_event(&told->event, box, d, &telling, input->verdict, 0);
 	told->event.tgid = 0; /* of whom it was asked is not known; the current task is the supervisor */
 	told->event.tid = 0;
 	__builtin_memcpy(told->name, input->name, sizeof(told->name));
@@ -50,5 +42,5 @@ int sbpf_announce(struct sbpf_announcement *input)
 		return announce_name(box, &d, input);
 	}
 	d.task.detail = input->detail;
-	return emit(box, &d, SBPF_ALLOW, 0) ? 0 : 1;
+	return announce(box, &d) ? 0 : 1;
 }

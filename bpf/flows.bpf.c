@@ -52,7 +52,7 @@ static __noinline int record_tcp(struct bpf_sock_ops *ctx, __u64 cgroup_id, __u3
 		__builtin_memcpy(ep.addr_be, origin->address_be, sizeof(ep.addr_be));
 		ep.port = bpf_ntohs(origin->port_be);
 	}
-	flow = reserve_flow(box, now);
+	flow = may_tell_allowed(box) ? reserve_event(box, sizeof(*flow)) : NULL;
 	if (!flow)
 		return 0;
 	denial_fill_net(&d, &ep);
@@ -64,7 +64,8 @@ static __noinline int record_tcp(struct bpf_sock_ops *ctx, __u64 cgroup_id, __u3
 					  .domain = d.domain,
 					  .verdict = SBPF_ALLOW,
 					  .reason = reason,
-					  .net = d.net};
+					  .net = d.net,
+					  .times = 1};
 	flow->cookie = bpf_get_socket_cookie(ctx);
 	flow->sent = ctx->bytes_acked;
 	flow->received = ctx->bytes_received;

@@ -32,23 +32,6 @@ static __always_inline int is_sent_to_again(struct bpf_sock *sk, const struct en
 	return 0;
 }
 
-/* Room for a record, if denials leave it: they have the other half of the ring and of its rate. */
-static __always_inline struct sbpf_flow_event *reserve_flow(struct sbpf_sandbox *box, __u64 now)
-{
-	__u64 id = box->cgroup_id;
-	void *ring = bpf_map_lookup_elem(&sbpf_rings, &id);
-
-	if (ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > SBPF_RING_BYTES / 2) {
-		__sync_fetch_and_add(&box->lost_full, 1);
-		return NULL;
-	}
-	if (now - box->window_start_ns <= 1000000000ull && box->window_events >= SBPF_EVENTS_PER_SECOND / 2) {
-		__sync_fetch_and_add(&box->lost_rate, 1);
-		return NULL;
-	}
-	return reserve_event(box, now, sizeof(struct sbpf_flow_event));
-}
-
 static __always_inline void copy_name(char to[SBPF_FLOW_NAME], __u64 cgroup_id, const struct endpoint *ep)
 {
 	void *names = bpf_map_lookup_elem(&sbpf_names, &cgroup_id);
@@ -80,18 +63,18 @@ static __noinline int record_flow(struct bpf_sock_addr *ctx, __u64 cgroup_id, __
 {
 	struct sbpf_sandbox *box = bpf_map_lookup_elem(&sbpf_sandboxes, &cgroup_id);
 	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_NETWORK, .reason = SBPF_REASON_FLOW};
-	__u64 now = bpf_ktime_get_boot_ns();
+	struct telling telling = {.times = 1};
 	struct sbpf_flow_event *flow;
 
 	if (!box || is_canary_task())
 		return 0;
 	if ((hook == SBPF_HOOK_sendmsg4 || hook == SBPF_HOOK_sendmsg6) && is_sent_to_again(ctx->sk, ep))
 		return 0;
-	flow = reserve_flow(box, now);
+	flow = may_tell_allowed(box) ? reserve_event(box, sizeof(*flow)) : NULL;
 	if (!flow)
 		return 0;
 	denial_fill_net(&d, ep);
-	fill_event(&flow->event, box, &d, now, SBPF_ALLOW, 0);
+	fill_event(&flow->event, box, &d, &telling, SBPF_ALLOW, 0);
 	flow->cookie = bpf_get_socket_cookie(ctx);
 	flow->sent = 0;
 	flow->received = 0;

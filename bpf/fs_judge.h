@@ -75,16 +75,27 @@ struct fs_ask {
 	__u32 want; /* enum sbpf_fs_rights, and FS_MOVE */
 };
 
+/* Which file: its directory and its name, as it may not be there. */
+static __always_inline __u64 object_of(const struct dentry *dentry)
+{
+	__u64 place = (__u64)BPF_CORE_READ(dentry, d_sb, s_dev) << 32 ^ BPF_CORE_READ(dentry, d_parent, d_inode, i_ino);
+
+	return mix(place, BPF_CORE_READ(dentry, d_name.hash_len));
+}
+
 static __always_inline int emit_fs(struct sbpf_sandbox *box, const struct denial *denial, const struct fs_place *place,
 				   __u32 verdict)
 {
 	const struct dentry *dentry = (const void *)place->dentry;
-	__u64 now = bpf_ktime_get_boot_ns();
-	struct sbpf_fs_event *event = reserve_event(box, now, sizeof(*event));
+	struct telling telling = {.object = object_of(dentry)};
+	struct sbpf_fs_event *event;
 
+	if (!may_tell(box, denial, verdict, &telling))
+		return 0;
+	event = reserve_event(box, sizeof(*event));
 	if (!event)
 		return 0;
-	fill_event(&event->event, box, denial, now, verdict, denial->domain == SBPF_DOMAIN_NETWORK ? EPERM : EACCES);
+	fill_event(&event->event, box, denial, &telling, verdict, denial->domain == SBPF_DOMAIN_NETWORK ? EPERM : EACCES);
 	event->dentry = place->dentry;
 	event->dev = BPF_CORE_READ(dentry, d_sb, s_dev);
 	event->wanted = denial->task.detail;

@@ -191,61 +191,7 @@ static __noinline int box_allows_all_network(const struct sbpf_sandbox *box)
 	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL;
 }
 
-/* Room in the sandbox's ring, within its rate; NULL: the event is lost, and counted. */
-static __always_inline void *reserve_event(struct sbpf_sandbox *box, __u64 now, __u64 size)
-{
-	__u64 id = box->cgroup_id;
-	void *ring, *event;
-
-	if (now - box->window_start_ns > 1000000000ull) {
-		box->window_start_ns = now;
-		box->window_events = 0;
-	}
-	if (__sync_fetch_and_add(&box->window_events, 1) >= SBPF_EVENTS_PER_SECOND) {
-		__sync_fetch_and_add(&box->lost_rate, 1);
-		return NULL;
-	}
-	ring = bpf_map_lookup_elem(&sbpf_rings, &id);
-	event = ring ? bpf_ringbuf_reserve(ring, size, 0) : NULL;
-	if (!event)
-		__sync_fetch_and_add(&box->lost_full, 1);
-	return event;
-}
-
-static __always_inline void fill_event(struct sbpf_event *event, struct sbpf_sandbox *box, const struct denial *denial,
-				       __u64 now, __u32 verdict, int error)
-{
-	const struct sbpf_policy_header *header = box_header(box);
-	__u64 id = bpf_get_current_pid_tgid();
-
-	event->ts_ns = now;
-	event->cgroup_id = box->cgroup_id;
-	event->tgid = id >> 32;
-	event->tid = id;
-	event->uid = bpf_get_current_uid_gid();
-	event->generation = header ? header->generation : 0;
-	event->hook = denial->hook;
-	event->domain = denial->domain;
-	event->verdict = verdict;
-	event->reason = denial->reason;
-	event->sys_errno = error;
-	bpf_get_current_comm(event->comm, sizeof(event->comm));
-	event->net = denial->net;
-	__sync_fetch_and_add(&box->events, 1);
-}
-
-/* 1: it is in the ring; 0: it is lost. `error`: what the task is told, 0 if nothing was refused. */
-static __always_inline int emit(struct sbpf_sandbox *box, const struct denial *denial, __u32 verdict, int error)
-{
-	__u64 now = bpf_ktime_get_boot_ns();
-	struct sbpf_event *event = reserve_event(box, now, sizeof(*event));
-
-	if (!event)
-		return 0;
-	fill_event(event, box, denial, now, verdict, error);
-	bpf_ringbuf_submit(event, 0);
-	return 1;
-}
+#include "tell.h"
 
 /* What the mode makes of a decision to deny. */
 static __always_inline __u32 verdict_of(const struct sbpf_sandbox *box)
@@ -276,6 +222,7 @@ static __always_inline void count_denial(struct sbpf_sandbox *box, const struct 
  * once, not at each of its callers. */
 __weak __noinline int refuse(struct sbpf_sandbox *box, const struct denial *denial)
 {
+	struct telling telling = {};
 	__u32 verdict;
 	int canary;
 
@@ -286,8 +233,8 @@ __weak __noinline int refuse(struct sbpf_sandbox *box, const struct denial *deni
 	if (canary >= 0)
 		return canary;
 	count_denial(box, denial);
-	if (!denial->quiet)
-		emit(box, denial, verdict, EPERM);
+	if (!denial->quiet && may_tell(box, denial, verdict, &telling))
+		emit(box, denial, &telling, verdict, EPERM);
 	return verdict == SBPF_DENY;
 }
 

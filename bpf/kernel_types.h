@@ -123,6 +123,7 @@ struct qstr {
 			__u32 hash;
 			__u32 len;
 		};
+		__u64 hash_len;
 	};
 	const unsigned char *name;
 };

@@ -63,6 +63,15 @@ SBPF_MAP struct {
 	__array(values, RING_MAP);
 } sbpf_rings SEC(".maps");
 
+/* cgroup id -> what was told of it. */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, SBPF_MAX_SANDBOXES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct sbpf_told);
+} sbpf_told SEC(".maps");
+
 /* cgroup id -> what its resolver opened. */
 SBPF_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);

@@ -18,7 +18,7 @@ static __noinline int report_moved(struct sbpf_sandbox *box, struct task_struct 
 	__sync_fetch_and_add(&box->moved_out, 1);
 	sbpf_guard.strays = 1;
 	d.task.target_pid = task->tgid;
-	emit(box, &d, SBPF_ALLOW, 0);
+	announce(box, &d);
 	return 0;
 }
 

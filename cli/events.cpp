@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sbpf events`: the denials of a sandbox. Reading takes them out of the ring.
+// `sbpf events`: the denials of a sandbox.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -63,7 +63,8 @@ void add_events(CLI::App& app, Session& session) {
   sub->footer(
       "Examples:\n  sbpf events task-7 --follow\n  sbpf events task-7 --json | jq -r .allow | sort -u\n"
       "  sbpf events task-7 --flows --json | jq -r '[.verdict, .name, .address, .port] | @tsv'\n\n"
-      "An event is shown once: reading takes it out of the kernel's ring, and one reader at a time is let in.");
+      "Equal denials are one event a second, with their number. Reading takes nothing away: the latest 250 KB of a sandbox are\n"
+      "kept while it lives, and the first event of each kind always.");
   sub->callback([args, &session] { session.action = [args, &session] { return events(*args, session); }; });
 }
 

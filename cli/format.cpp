@@ -212,6 +212,7 @@ Json status_json(const agent::Status& status) {
           {"denials", denials(status)},
           {"denied", denied_json(status)},
           {"events", status.events},
+          {"repeated_events", status.repeated},
           {"lost_events", {{"ring_full", status.lost_full}, {"rate_limit", status.lost_rate}}}};
 }
 

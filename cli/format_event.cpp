@@ -245,6 +245,7 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
     json["path"] = event.path;
     json["wanted"] = event.wanted;
   }
+  json["times"] = std::max<std::uint32_t>(raw.times, 1);
   json["text"] = event.text;
   json["allow"] = event.allow;
   return json;
@@ -259,20 +260,22 @@ std::string verdict_text(const agent::Event& event) {
 
 std::string event_text(const agent::Event& event, std::int64_t boot_epoch_ns) {
   const std::string text = format_time(boot_epoch_ns + static_cast<std::int64_t>(event.raw.ts_ns)) + " " +
-                           printable(event.sandbox) + " " + verdict_text(event);
+                           printable(event.sandbox) + " " + verdict_text(event) +
+                           (event.raw.times > 1 ? " (" + std::to_string(event.raw.times) + " times)" : "");
   return event.allow.empty() ? text : text + "\n  allow with: " + printable(event.allow);
 }
 
 void DenialSummary::add(const agent::Event& event) {
   if (event.raw.verdict == SBPF_ALLOW || event.raw.reason == SBPF_REASON_CANARY) return;
   const bool audit = event.raw.verdict == SBPF_AUDIT;
-  (audit ? would_deny_ : denied_)++;
+  const std::uint64_t times = std::max<std::uint32_t>(event.raw.times, 1);
+  (audit ? would_deny_ : denied_) += times;
   const std::string key = (audit ? "a" : "d") + std::string(without_task(event.text));
   if (const auto known = index_.find(key); known != index_.end()) {
-    kinds_[known->second].times++;
+    kinds_[known->second].times += times;
   } else if (kinds_.size() < kMaxKinds) {
     index_[key] = kinds_.size();
-    kinds_.push_back({"sbpf: " + verdict_text(event), printable(event.allow), 1});
+    kinds_.push_back({"sbpf: " + verdict_text(event), printable(event.allow), times});
   } else {
     beyond_++;
   }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Holds sockets, and carries out orders on them by stdin: each is answered by 0 or an errno.
 #   tcp|tcp5|tcp6|udp NAME PORT   a connection to that port of 127.0.0.1 (tcp5: of 127.0.0.5; tcp6: by its mapped address)
-#   refused NAME PORT TIMES  so many UDP sockets, each of which is refused that port with EPERM
+#   refused NAME PORT TIMES  so many UDP sockets, each of which is refused a port, this one and those after it, with EPERM
 #   close NAME               gives it up
 #   sender NAME              an unconnected UDP socket
 #   listen NAME PORT         a TCP server at 127.0.0.1
@@ -22,9 +22,9 @@ def connect(kind, name, port):
     held[name] = s
 
 def refused(name, port, times):
-    for _ in range(int(times)):
+    for i in range(int(times)):
         try:
-            connect("udp", name, port)
+            connect("udp", name, int(port) + i)
         except OSError as e:
             if e.errno == errno.EPERM:
                 continue

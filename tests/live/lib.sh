@@ -58,6 +58,15 @@ visits() { wc -l <"$tmp/$1-$2-$3.log"; }
 # policy NAME: from stdin, into $tmp/NAME.yaml; prints the path
 policy() { cat >"$tmp/$1.yaml"; echo "$tmp/$1.yaml"; }
 
+# new_events NAME OPTION…: the lines of `sbpf events NAME` that it did not print before
+new_events() {
+  local seen=$tmp/seen.$1 lines code
+  lines=$(sbpf events "$@"); code=$?
+  [[ -n $lines ]] && tail -n +$(($(cat "$seen" 2>/dev/null || echo 0) + 1)) <<<"$lines"
+  [[ -n $lines ]] && wc -l <<<"$lines" >"$seen"
+  return $code
+}
+
 # For policies of tests whose programs need root's powers inside: set-user-id programs, other users' files, mounts.
 powers='process: {seccomp: dangerously_unconfined, capabilities: dangerously_all, dangerously_allow_new_privileges: true}'
 

@@ -21,7 +21,7 @@ start() { # start NAME MODE ON_LOSS
 }
 dead() { ! kill -0 "$1" 2>/dev/null || grep -q 'State:.Z' "/proc/$1/status" 2>/dev/null; }
 move() { echo "$1" >"$cgroots/$2/cgroup.procs"; }
-events_of() { (set -o pipefail; sbpf events "$1" --json | jq -c "select(.reason == \"moved_out\") | [.target_pid, .verdict]"); }
+events_of() { (set -o pipefail; new_events "$1" --json | jq -c "select(.reason == \"moved_out\") | [.target_pid, .verdict]"); }
 
 # ---- control: without a policy's on_loss, a process that is moved out is out ----
 start tells enforce alert

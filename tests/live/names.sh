@@ -177,6 +177,7 @@ end strange
 server=127.0.0.1
 
 # ---- events ----
+is events/asked-again gai-3 "$(ask held look evil.example)" # after names in their hundreds
 events=$(sbpf events held --json)
 by() { jq -r "select(.reason == \"$1\") | [.name, .verdict, .address] | @tsv" <<<"$events"; }
 has events/answered $'a.example\tallowed\t'$good "$(by name_answered)"

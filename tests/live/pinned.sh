@@ -93,13 +93,10 @@ is kept-elsewhere 0 "$(ask pinned exec $disk/workspace/kept)"
 mv $disk/workspace/kept $tool
 is back 0 "$(ask pinned exec $tool)"
 ask pinned exec $disk/bin/other >/dev/null
-event=$(sbpf events pinned --json 2>/dev/null | tail -1)
-has event/beside '"reason":"exec_default"' "${event// /}"
+is event/beside exec_default "$(sbpf events pinned --json | jq -r "select(.path == \"$disk/bin/other\") | .reason" | tail -1)"
 mv $tool $disk/workspace/kept && cp $disk/bin/other $tool
 ask pinned exec $tool >/dev/null
-event=$(sbpf events pinned --json 2>/dev/null | tail -1)
-has event/reason '"reason":"exec_pinned"' "${event// /}"
-has event/path "\"path\":\"$tool\"" "${event// /}"
+is event/reason exec_pinned "$(sbpf events pinned --json | jq -r "select(.path == \"$tool\") | .reason" | tail -1)"
 rm $tool && mv $disk/workspace/kept $tool
 
 # ---- swap: other contents are refused and the old rules stand; with these, the new file is in force ----

@@ -84,9 +84,11 @@ P
 cat >"$tmp/flood.py" <<'P'
 import socket
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-while True:
+port = 0
+while True:  # equal denials would be told once a second
+    port = port % 60000 + 1
     try:
-        s.connect(("192.0.2.7", 80))
+        s.connect(("192.0.2.7", port))
     except PermissionError:
         pass
 P

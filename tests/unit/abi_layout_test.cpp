@@ -78,7 +78,7 @@ TEST_F(AbiLayout, sandbox) {
          {OFFSET(sbpf_sandbox, cgroup_id), OFFSET(sbpf_sandbox, level), OFFSET(sbpf_sandbox, flags),
           OFFSET(sbpf_sandbox, name), OFFSET(sbpf_sandbox, stdio_inode), OFFSET(sbpf_sandbox, created_ns),
           OFFSET(sbpf_sandbox, window_start_ns), OFFSET(sbpf_sandbox, window_events), OFFSET(sbpf_sandbox, lost_full),
-          OFFSET(sbpf_sandbox, lost_rate), OFFSET(sbpf_sandbox, events), OFFSET(sbpf_sandbox, moved_out), OFFSET(sbpf_sandbox, denied)});
+          OFFSET(sbpf_sandbox, lost_rate), OFFSET(sbpf_sandbox, events), OFFSET(sbpf_sandbox, repeated), OFFSET(sbpf_sandbox, moved_out), OFFSET(sbpf_sandbox, denied)});
   expect("sbpf_cgroup_ref", sizeof(sbpf_cgroup_ref),
          {OFFSET(sbpf_cgroup_ref, cgroup_id), OFFSET(sbpf_cgroup_ref, dns4_be), OFFSET(sbpf_cgroup_ref, dns6_be),
           OFFSET(sbpf_cgroup_ref, flags), OFFSET(sbpf_cgroup_ref, generation), OFFSET(sbpf_cgroup_ref, digest),
@@ -87,7 +87,7 @@ TEST_F(AbiLayout, sandbox) {
          {OFFSET(sbpf_opened, until_ns), OFFSET(sbpf_opened, last_ns), OFFSET(sbpf_opened, names), OFFSET(sbpf_opened, also), OFFSET(sbpf_opened, rule)});
   expect("sbpf_announcement", sizeof(sbpf_announcement),
          {OFFSET(sbpf_announcement, cgroup_id), OFFSET(sbpf_announcement, lost), OFFSET(sbpf_announcement, addr),
-          OFFSET(sbpf_announcement, name)});
+          OFFSET(sbpf_announcement, name_key), OFFSET(sbpf_announcement, name)});
   expect("sbpf_gate", sizeof(sbpf_gate),
          {OFFSET(sbpf_gate, root_level), OFFSET(sbpf_gate, other_levels), OFFSET(sbpf_gate, root_id), OFFSET(sbpf_gate, alive_id)});
   expect("sbpf_alive", sizeof(sbpf_alive), {OFFSET(sbpf_alive, ran)});
@@ -108,7 +108,11 @@ TEST_F(AbiLayout, events) {
          {OFFSET(sbpf_event, ts_ns), OFFSET(sbpf_event, cgroup_id), OFFSET(sbpf_event, tgid), OFFSET(sbpf_event, tid),
           OFFSET(sbpf_event, uid), OFFSET(sbpf_event, generation), OFFSET(sbpf_event, hook),
           OFFSET(sbpf_event, domain), OFFSET(sbpf_event, verdict), OFFSET(sbpf_event, reason),
-          OFFSET(sbpf_event, sys_errno), OFFSET(sbpf_event, comm)});
+          OFFSET(sbpf_event, sys_errno), OFFSET(sbpf_event, comm), OFFSET(sbpf_event, key), OFFSET(sbpf_event, times),
+          OFFSET(sbpf_event, first)});
+  expect("sbpf_told", sizeof(sbpf_told), {OFFSET(sbpf_told, seed), OFFSET(sbpf_told, kinds), OFFSET(sbpf_told, one)});
+  expect("sbpf_told_one", sizeof(sbpf_told_one),
+         {OFFSET(sbpf_told_one, key), OFFSET(sbpf_told_one, second), OFFSET(sbpf_told_one, untold)});
   expect("sbpf_event_net", sizeof(sbpf_event_net),
          {OFFSET(sbpf_event_net, family), OFFSET(sbpf_event_net, type), OFFSET(sbpf_event_net, protocol),
           OFFSET(sbpf_event_net, port), OFFSET(sbpf_event_net, addr), OFFSET(sbpf_event_net, level),

@@ -259,6 +259,18 @@ TEST(Denials, one_line_for_each_kind_whoever_did_it) {
             "  allow with: network.connect: - {address: 192.0.2.1, ports: [443]}\n");
 }
 
+TEST(Denials, one_event_stands_for_its_equals) {
+  DenialSummary summary;
+  agent::Event event = denial("connect tcp 192.0.2.1:443");
+  event.raw.times = 7;
+  summary.add(denial("connect tcp 192.0.2.1:443"));
+  summary.add(event);
+  EXPECT_EQ(summary.denied(), 8u);
+  EXPECT_TRUE(summary.text(10).starts_with("sbpf: denied connect tcp 192.0.2.1:443, 8 times\n"));
+  EXPECT_EQ(event_json(event, 0).at("times"), 7);
+  EXPECT_NE(event_text(event, 0).find("192.0.2.1:443 (7 times)\n"), std::string::npos);
+}
+
 TEST(Denials, past_the_limit_they_are_counted) {
   DenialSummary summary;
   for (int i = 0; i < 13; i++) summary.add(denial("connect tcp 192.0.2." + std::to_string(i) + ":443"));
