@@ -113,7 +113,8 @@ struct Status {
 struct Event {
   sbpf_event raw{};
   std::string name;  // of the resolver's events: the host name that was asked for; of flows, which led there
-  std::string path;  // of filesystem events, as far as it is known: "…/" stands for what is above
+  std::string path;  // of filesystem events, as far as it is known: "…" stands for what is above, or for the rest of a name
+  bool path_is_whole = false;
   std::string exe;   // of records of flows: the program, if it still runs
   std::uint64_t flow = 0, sent = 0, received = 0;  // of records of flows: which one; bytes, at its end
   std::uint16_t local_port = 0;                    // likewise; 0: not known

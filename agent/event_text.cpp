@@ -111,16 +111,23 @@ std::string mount_point(std::uint32_t dev) {
   return best;
 }
 
-std::string path_of(const sbpf_fs_event& raw) {
+std::string allow_path(const Event& event, policy::PathUse use) { return event.path_is_whole ? policy::suggestion(use, event.path) : ""; }
+
+// `whole`: no name is cut, and nothing above is unknown.
+std::string path_of(const sbpf_fs_event& raw, bool& whole) {
   std::string path;
+  whole = raw.at_root != 0;
   for (std::uint32_t i = std::min<std::uint32_t>(raw.n_names, SBPF_PATH_NAMES); i-- > 0;) {
     const char* name = raw.name[i];
     const std::size_t length = ::strnlen(name, SBPF_PATH_NAME_LEN);
-    path += "/" + std::string(name, length) + (length == SBPF_PATH_NAME_LEN - 1 ? "…" : "");
+    const bool cut = length == SBPF_PATH_NAME_LEN - 1;
+    if (cut) whole = false;
+    path += "/" + std::string(name, length) + (cut ? "…" : "");
   }
   if (raw.at_root == 0) return "…" + path;
   const std::string mount = mount_point(raw.dev);
   if (mount == "/") return path.empty() ? "/" : path;
+  if (mount.empty()) whole = false;
   return (mount.empty() ? "…" : mount) + path;
 }
 
@@ -220,7 +227,7 @@ void explain_into(Event& event) {
       event.text = e.hook == SBPF_HOOK_path_rename ? "move of a socket or directory to where network.unix opens sockets"
                                                    : "unix socket " + event.path + (event.path.empty() ? "" : " ") +
                                                          "of a process outside the sandbox";
-      if (!event.path.empty() && event.path.front() == '/') event.allow = "network: {unix: [" + event.path + "]}";
+      event.allow = allow_path(event, policy::PathUse::unix_peer);
       return;
     case SBPF_REASON_LEAVE_CGROUP:
     case SBPF_REASON_GUARD:
@@ -248,21 +255,18 @@ void explain_into(Event& event) {
     case SBPF_REASON_FS_RULE:
     case SBPF_REASON_FS_DEFAULT:
       event.text = fs_text(event);
-      if (!event.path.empty() && event.path.front() == '/')
-        event.allow = std::string("filesystem: {") + (event.wanted == "read" ? "read" : "write") + ": [" +
-                      event.path + "]}";
+      event.allow = allow_path(event, event.wanted == "read" ? policy::PathUse::read : policy::PathUse::write);
       return;
     case SBPF_REASON_EXEC_RULE:
       event.text = fs_text(event) + ", which a rule denies";
       return;
     case SBPF_REASON_EXEC_DEFAULT:
       event.text = fs_text(event);
-      if (!event.path.empty() && event.path.front() == '/')
-        event.allow = "process: {exec: {allow: [" + event.path + "]}}";
+      event.allow = allow_path(event, policy::PathUse::exec);
       return;
     case SBPF_REASON_EXEC_WRITABLE:
       event.text = fs_text(event) + ", which the sandbox may write";
-      if (!event.path.empty() && event.path.front() == '/') event.allow = "filesystem: {read: [" + event.path + "]}";
+      event.allow = allow_path(event, policy::PathUse::read);
       return;
     case SBPF_REASON_EXEC_PINNED:
       event.text = fs_text(event) + ", which is not the file that the policy pins";
@@ -313,7 +317,7 @@ void explain_into(Event& event) {
       return;
     case SBPF_REASON_NAME:
       event.text = "resolve " + name_text(event);
-      event.allow = "network: {connect: [{host: \"" + event.name + "\", ports: [443]}]}";
+      event.allow = policy::host_suggestion(event.name);
       return;
     case SBPF_REASON_NAME_WITHHELD:
       event.text = "resolve " + name_text(event) + ", which leads to " + addresses_text(e.net) + ": not public";
@@ -353,7 +357,7 @@ Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox) {
     return event;
   }
   if (raw.n_names + raw.at_root > 0) {
-    event.path = path_of(raw);
+    event.path = path_of(raw, event.path_is_whole);
     event.wanted = wanted_text(raw.wanted);
   }
   explain_into(event);

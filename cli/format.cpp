@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/utf8.h"
 #include "cli/common.h"
 
 namespace sbpf::cli {
@@ -129,26 +130,29 @@ std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::erro
 
 std::string pretty(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
+namespace {
+
+// Of those that a terminal acts on, or that put a text in another order than it has. C1 controls are ESC sequences to some.
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
+         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
+}
+
+}  // namespace
+
 std::string printable(std::string_view text, bool keep_newlines) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string safe;
-  for (std::size_t i = 0; i < text.size(); i++) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0u;
-    // 0xc2 0x80..0x9f are the C1 controls: some terminals take them for ESC sequences.
-    const bool c1 = c == 0xc2 && next >= 0x80 && next <= 0x9f;
-    const bool bare_c1 = c >= 0x80 && c <= 0x9f && (i == 0 || static_cast<unsigned char>(text[i - 1]) < 0x80);
-    if ((c < 0x20 && !(keep_newlines && c == '\n')) || c == 0x7f || c1 || bare_c1) {
-      safe += "\\x";
-      safe += kDigits[c >> 4];
-      safe += kDigits[c & 15u];
-      if (!c1) continue;
-      safe += "\\x";
-      safe += kDigits[next >> 4];
-      safe += kDigits[next & 15u];
-      i++;
-    } else {
-      safe += text[i];
+  for (std::size_t i = 0; i < text.size();) {
+    const Utf8 one = utf8_at(text, i);
+    const std::size_t end = i + std::max<std::size_t>(one.bytes, 1);
+    const bool as_it_is = one.bytes > 0 && (!is_control(one.character) || (keep_newlines && text[i] == '\n'));
+    for (; i < end; i++) {
+      const auto c = static_cast<unsigned char>(text[i]);
+      if (as_it_is)
+        safe += text[i];
+      else
+        safe.append("\\x").append({kDigits[c >> 4], kDigits[c & 15u]});
     }
   }
   return safe;

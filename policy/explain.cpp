@@ -4,6 +4,7 @@
 
 #include "policy/entry_text.h"
 #include "policy/image.h"
+#include "policy/values.h"
 
 namespace sbpf::policy {
 namespace {
@@ -131,6 +132,12 @@ Explanation explain_host(const Policy& policy, const std::string& name, sbpf_pro
     answer.suggestion = "network: {connect: [" + internal::entry_text(missing) + "]}";
   }
   return answer;
+}
+
+std::string host_suggestion(std::string_view name) {
+  const auto pattern = internal::parse_host_pattern(name);
+  if (!pattern || name.find('*') != std::string_view::npos) return "";
+  return "network: {connect: [" + internal::entry_text(HostRule{*pattern, {PortRange{443, 443}}, Protocol::tcp, {}, {}}) + "]}";
 }
 
 }  // namespace sbpf::policy

@@ -2,6 +2,7 @@
 // Why an operation on a path is allowed or not, and what would allow it. Decided on paths: no image, no inodes.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "policy/entry_text.h"
 #include "policy/filesystem.h"
 #include "policy/values.h"
@@ -85,12 +86,21 @@ bool writes(FsOperation operation) {
   return true;
 }
 
+bool is_utf8(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t bytes = utf8_at(text, i).bytes;
+    if (bytes == 0) return false;
+    i += bytes;
+  }
+  return true;
+}
+
 // "[/a, /b]"; nothing if a policy cannot name one of them.
 std::optional<std::string> list_of(const std::vector<std::string>& paths) {
   std::string list;
   for (const std::string& path : paths) {
     const auto spelled = internal::parse_path(path);
-    if (!spelled) return std::nullopt;
+    if (!spelled || !is_utf8(path)) return std::nullopt;
     list += (list.empty() ? "" : ", ") + internal::path_text(*spelled);
   }
   return "[" + list + "]";
@@ -185,6 +195,22 @@ Explanation explain_exec(const Policy& policy, const FsView& view, std::string_v
 }
 
 }  // namespace
+
+std::string suggestion(PathUse use, std::string_view path) {
+  const auto list = list_of({std::string(path)});
+  if (!list) return "";
+  switch (use) {
+    case PathUse::read:
+      return "filesystem: {read: " + *list + "}";
+    case PathUse::write:
+      return "filesystem: {write: " + *list + "}";
+    case PathUse::exec:
+      return "process: {exec: {allow: " + *list + "}}";
+    case PathUse::unix_peer:
+      return "network: {unix: " + *list + "}";
+  }
+  return "";
+}
 
 Explanation explain_path(const Policy& policy, FsOperation operation, std::string_view path) {
   return explain_path(policy, empty_view(policy), operation, path);

@@ -117,4 +117,10 @@ std::string rule_text(const Policy& policy, std::uint32_t rule);
 // "network: {connect: [{address: 1.2.3.4, ports: [443], protocol: tcp}]}". Empty if nothing can allow it.
 std::string suggestion(const NetQuery& query);
 
+// The same for a path, which comes from a sandbox and may be made to look like YAML, and for a host's name. Empty also where a
+// policy cannot name it.
+enum class PathUse { read, write, exec, unix_peer };
+std::string suggestion(PathUse use, std::string_view path);
+std::string host_suggestion(std::string_view name);
+
 }  // namespace sbpf::policy

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <sstream>
 
+#include "base/utf8.h"
+
 namespace sbpf::policy::internal {
 namespace {
 
@@ -138,19 +140,9 @@ class TreeBuilder : public YAML::EventHandler {
 // Length of the UTF-8 sequence at `p` that encodes a character YAML allows in a text; 0 if there is none. Control
 // characters are refused by hand as well as by YAML's rule: yaml-cpp takes U+0004 for the end of the file.
 std::size_t text_character(std::string_view p) {
-  const auto byte = [&p](std::size_t i) { return static_cast<std::uint8_t>(p[i]); };
-  const std::uint8_t b0 = byte(0);
-  if (b0 < 0x80) return b0 == '\t' || b0 == '\n' || b0 == '\r' || (b0 >= 0x20 && b0 != 0x7f) ? 1 : 0;
-  const std::size_t length = b0 >= 0xf0 ? 4 : b0 >= 0xe0 ? 3 : 2;
-  if (b0 < 0xc2 || b0 > 0xf4 || p.size() < length) return 0;
-  std::uint32_t c = b0 & (0xffu >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    c = c << 6 | (byte(i) & 0x3fu);
-  }
-  constexpr std::uint32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
-  if (c < kSmallest[length] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)) return 0;
-  return c < 0xa0 || c == 0xfffe || c == 0xffff ? 0 : length;
+  const auto [length, c] = utf8_at(p, 0);
+  if (c == '\t' || c == '\n' || c == '\r') return length;
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0xfffe || c == 0xffff ? 0 : length;
 }
 
 std::optional<Diagnostic> check_text(std::string_view text, std::string_view file) {

@@ -56,8 +56,16 @@ TEST(Printable, control_characters_are_shown_not_sent) {
             "\\x9b31m");
 }
 
+TEST(Printable, what_is_not_text_is_shown_as_bytes) {
+  EXPECT_EQ(printable("\xe0\x9b" "31m"), "\\xe0\\x9b31m");  // to some terminals a control, wherever it stands
+  EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
+  EXPECT_EQ(printable("\xc0\x8a"), "\\xc0\\x8a");  // an overlong newline
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
+  EXPECT_EQ(printable("a\xe2\x80\xae" "b"), "a\\xe2\\x80\\xaeb");  // turns what follows round
+}
+
 TEST(Printable, text_stays) {
-  EXPECT_EQ(printable("größe …"), "größe …");
+  EXPECT_EQ(printable("größe … 漢字 🙂"), "größe … 漢字 🙂");
   EXPECT_EQ(printable("a\nb", true), "a\nb");
   EXPECT_EQ(printable(""), "");
 }
