@@ -224,7 +224,7 @@ void explain_into(Event& event) {
       event.text = "use of a " + socket_text(e.net) + " made outside the sandbox";
       return;
     case SBPF_REASON_UNIX_PEER:
-      event.text = e.hook == SBPF_HOOK_path_rename ? "move of a socket or directory to where network.unix opens sockets"
+      event.text = e.hook == SBPF_HOOK_path_rename ? "move of, or to, what network.unix opens or names a place in"
                                                    : "unix socket " + event.path + (event.path.empty() ? "" : " ") +
                                                          "of a process outside the sandbox";
       event.allow = allow_path(event, policy::PathUse::unix_peer);

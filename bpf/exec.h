@@ -74,9 +74,9 @@ static __always_inline int judge_program(struct sbpf_sandbox *box, const struct 
 		fs_memorize(box, dentry, rules.policy, &stamp, place.rights | rules.unjudged);
 	if (place.rights & SBPF_FS_EXEC)
 		return 0;
-	if (place.not_as_writable)
+	if (place.flags & SBPF_FS_DENY_WRITABLE)
 		d.reason = SBPF_REASON_EXEC_WRITABLE;
-	else if (place.pinned)
+	else if (place.flags & SBPF_FS_PINNED)
 		d.reason = SBPF_REASON_EXEC_PINNED;
 	else
 		d.reason = place.exec_rule == SBPF_NO_RULE ? SBPF_REASON_EXEC_DEFAULT : SBPF_REASON_EXEC_RULE;

@@ -8,15 +8,12 @@
 
 struct fs_place {
 	__u64 dentry;
-	__u32 rights;
-	__u32 holds; /* it is itself a node above one that must stay */
-	__u32 named; /* a rule names it, and not only a directory above */
+	__u32 flags; /* enum sbpf_fs_flags: of what lies beneath and of its name, only if it is itself a node */
 	__u32 rule;
 	__u32 exec_rule;
-	__u32 not_as_writable; /* it would be run if it were not written */
-	__u32 covered;	       /* 0: no node up to the root of the filesystem */
-	__u32 shared;	       /* the directory, and all in it that no rule knows, have the same rights */
-	__u32 pinned; /* another file has this name in the policy */
+	__u8 rights;   /* enum sbpf_fs_rights */
+	__u8 covered;  /* 0: no node up to the root of the filesystem */
+	__u8 shared;   /* the directory, and all in it that no rule knows, have the same rights */
 };
 
 /* Hash of a name, in chunks of 32 bytes (policy/filesystem.cpp has the same for user space). Global, so that the loop is
@@ -131,12 +128,9 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	inode_home(&walk.home, dentry->d_sb);
 	place->dentry = (__u64)dentry;
 	place->rights = 0;
-	place->holds = 0;
-	place->named = 0;
+	place->flags = 0;
 	place->rule = SBPF_NO_RULE;
 	place->exec_rule = SBPF_NO_RULE;
-	place->not_as_writable = 0;
-	place->pinned = 0;
 	place->covered = 0;
 	place->shared = 0;
 	/* Files of an overlay carry the numbers of their layers, which can be equal; only its directories have their own. */
@@ -167,15 +161,13 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	FS_DOWN(2, passed > 3);
 	FS_DOWN(3, 0); /* maybe not the place itself: nothing deeper is followed */
 exact:
-	place->holds = !!(node->flags & SBPF_FS_HOLDS);
-	place->named = !!(node->flags & SBPF_FS_RULE);
+	place->flags = node->flags;
 	place->shared = !is_file && !(node->flags & SBPF_FS_NAMED);
 found:
 	place->rights = node->rights;
 	place->rule = node->rule;
 	place->exec_rule = node->exec_rule;
-	place->not_as_writable = !!(node->flags & SBPF_FS_DENY_WRITABLE);
-	place->pinned = !!(node->flags & SBPF_FS_PINNED);
+	place->flags |= node->flags & (SBPF_FS_DENY_WRITABLE | SBPF_FS_PINNED);
 	return 0;
 }
 

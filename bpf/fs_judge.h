@@ -160,9 +160,9 @@ static __always_inline int judge_dentry(struct sbpf_sandbox *box, const struct f
 		d.reason = SBPF_REASON_FS_UNCOVERED;
 	else if ((place.rights & need) != need)
 		d.reason = place.rule == SBPF_NO_RULE ? SBPF_REASON_FS_DEFAULT : SBPF_REASON_FS_RULE;
-	else if (ask->want & FS_MOVE && place.holds)
+	else if (ask->want & FS_MOVE && place.flags & SBPF_FS_HOLDS)
 		d.reason = SBPF_REASON_FS_HOLDS;
-	else if (ask->hook == SBPF_HOOK_file_open && !place.named && is_block_device(inode_of(dentry)))
+	else if (ask->hook == SBPF_HOOK_file_open && !(place.flags & SBPF_FS_RULE) && is_block_device(inode_of(dentry)))
 		d.reason = SBPF_REASON_FS_DEVICE;
 	else
 		d.reason = SBPF_REASON_NONE;

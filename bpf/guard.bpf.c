@@ -192,27 +192,45 @@ int BPF_PROG(hook_path_unlink, struct path *dir, struct dentry *dentry)
 
 #define RENAME_EXCHANGE 2
 
-/* May the sandbox talk to a socket of the outside here, by a rule? */
-static __noinline int may_talk_at(void *policy, struct dentry *dentry)
+enum talk_at {
+	TALKS = 1, /* the sandbox may talk to a socket of the outside here, by a rule */
+	LEADS = 2, /* and there, beneath */
+};
+
+static __noinline int talk_at(void *policy, struct dentry *dentry)
 {
 	struct fs_place place;
 
 	fs_find(policy, dentry, &place);
-	return place.covered && place.rights & SBPF_FS_TALK;
+	if (!place.covered)
+		return 0;
+	return (place.rights & SBPF_FS_TALK ? TALKS : 0) | (place.flags & SBPF_FS_LEADS ? LEADS : 0);
 }
 
-/* Would a rename bring a socket, or a directory with sockets, to where a rule opens what lies there? */
+/* Apart from what needs it, for the stack. */
+static __noinline int names_sockets(const struct sbpf_sandbox *box)
+{
+	const struct sbpf_policy_header *header = box_header(box);
+
+	return header && header->flags & SBPF_POLICY_UNIX;
+}
+
+/* Would a rename bring a socket, or a directory with sockets, to where a rule opens what lies there? What leads there stays:
+ * the rule's names would be looked up in what comes in its place, now or later. */
 static __noinline int opens_sockets(struct sbpf_sandbox *box, struct dentry *from, struct dentry *to)
 {
-	const struct sbpf_policy_header *header;
-	void *policy = box_policy(box);
 	struct inode *inode = inode_of(from);
-	int type = inode ? inode->i_mode & S_IFMT : 0;
+	int type = inode ? inode->i_mode & S_IFMT : 0, here, there;
+	void *policy;
 
-	if (type != S_IFSOCK && type != S_IFDIR)
+	if ((type != S_IFSOCK && type != S_IFDIR) || !names_sockets(box))
 		return 0;
-	header = policy ? sbpf_header_slot(policy, SBPF_SLOT_HEADER) : NULL;
-	return header && header->flags & SBPF_POLICY_UNIX && may_talk_at(policy, to) && !may_talk_at(policy, from);
+	policy = box_policy(box);
+	if (!policy)
+		return 1;
+	here = talk_at(policy, from);
+	there = talk_at(policy, to);
+	return (here | there) & LEADS || (there & TALKS && !(here & TALKS));
 }
 
 static __always_inline int judge_socket_move(struct sbpf_sandbox *box, struct dentry *from, struct dentry *to)

@@ -117,6 +117,7 @@ class Tree {
       const sbpf_fs_node& node = nodes_[i].value;
       __u32& above = nodes_[nodes_[i].parent].value.flags;
       above |= SBPF_FS_NAMED;
+      if (node.rights & SBPF_FS_TALK || node.flags & SBPF_FS_LEADS) above |= SBPF_FS_LEADS;
       if (!filesystem_.judged()) continue;
       if (!(node.rights & SBPF_FS_WRITE) || node.flags & SBPF_FS_HOLDS) above |= SBPF_FS_HOLDS;
     }
@@ -327,7 +328,7 @@ class Tree {
         at = child->second;
       }
       sbpf_fs_node value = nodes_[at].value;
-      if (depth < path.size()) value.flags &= ~static_cast<__u32>(SBPF_FS_NAMED | SBPF_FS_HOLDS);
+      if (depth < path.size()) value.flags &= ~static_cast<__u32>(SBPF_FS_NAMED | SBPF_FS_HOLDS | SBPF_FS_LEADS);
       const auto [root, fresh] = roots.try_emplace(*path.back().inode, value);
       const __u32 least = root->second.rights & value.rights;
       if (!fresh && least != root->second.rights) {
