@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,6 +44,21 @@ Result<void> append(const std::string& path, const std::string& text) {
 }
 
 }  // namespace
+
+Result<void> EventLog::begin(const Kernel& kernel, std::uint64_t cgroup_id) {
+  remove(cgroup_id);  // of a cgroup that had this number before
+  sbpf_told told{};
+  if (::getrandom(&told.seed, sizeof told.seed, 0) != sizeof told.seed || bpf_map_update_elem(kernel.told(), &cgroup_id, &told, BPF_ANY) != 0)
+    return fail("sandbox_setup", std::string("cannot make the account of what was told: ") + std::strerror(errno), "", errno);
+  LIBBPF_OPTS(bpf_map_create_opts, options);
+  // Whole pages, whatever their size here.
+  const auto bytes = static_cast<std::uint32_t>(std::max<long>(SBPF_RING_BYTES, ::sysconf(_SC_PAGESIZE)));
+  Fd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sbpf_ring", 0, 0, bytes, &options));
+  const int fd = ring.get();
+  if (!ring || bpf_map_update_elem(kernel.rings(), &cgroup_id, &fd, BPF_ANY) != 0)
+    return fail("sandbox_setup", std::string("cannot make the ring of events: ") + std::strerror(errno), "", errno);
+  return {};
+}
 
 EventLog::EventLog(const Kernel& kernel, std::uint64_t cgroup_id)
     : kernel_(kernel), id_(cgroup_id), directory_(directory_of(cgroup_id)), ring_(open_ring(kernel, cgroup_id)) {

@@ -24,6 +24,9 @@ class EventLog {
   // Only filesystem events have more than their `event`.
   using Sink = std::function<void(const sbpf_fs_event&)>;
 
+  // Makes the ring of a new sandbox, and the kernel's account of what it told. Errors: "sandbox_setup".
+  static Result<void> begin(const Kernel& kernel, std::uint64_t cgroup_id);
+
   // `kernel` must outlive it. Opens the sandbox's ring; without one nothing is ever collected.
   EventLog(const Kernel& kernel, std::uint64_t cgroup_id);
   ~EventLog();

@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
 #include <sched.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -121,26 +120,6 @@ auto beside(Work work) {
     (void)::unshare(CLONE_FS);  // or the caller could enter no mount namespace until this thread is gone
     return work();
   });
-}
-
-Result<void> make_ring(const Kernel& kernel, std::uint64_t cgroup_id) {
-  LIBBPF_OPTS(bpf_map_create_opts, options);
-  // Whole pages, whatever their size here.
-  const auto bytes = static_cast<std::uint32_t>(std::max<long>(SBPF_RING_BYTES, ::sysconf(_SC_PAGESIZE)));
-  Fd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sbpf_ring", 0, 0, bytes, &options));
-  const int fd = ring.get();
-  if (!ring || bpf_map_update_elem(kernel.rings(), &cgroup_id, &fd, BPF_ANY) != 0)
-    return fail("sandbox_setup", std::string("cannot make the ring of events: ") + std::strerror(errno), "", errno);
-  return {};
-}
-
-// What is told of it, from now on.
-Result<void> make_told(const Kernel& kernel, std::uint64_t cgroup_id) {
-  sbpf_told told{};
-  if (::getrandom(&told.seed, sizeof told.seed, 0) != sizeof told.seed ||
-      bpf_map_update_elem(kernel.told(), &cgroup_id, &told, BPF_ANY) != 0)
-    return fail("sandbox_setup", std::string("cannot make the account of what was told: ") + std::strerror(errno), "", errno);
-  return {};
 }
 
 Result<void> make_record(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpec& spec,
@@ -342,14 +321,12 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
       ref.dns4_be = htons(spec.names->port4);
       ref.dns6_be = htons(spec.names->port6);
     }
-    auto ring = beside([&kernel, id] { return make_ring(kernel, id); });
+    auto ring = beside([&kernel, id] { return EventLog::begin(kernel, id); });
     auto published = publish(kernel, id, image);
     if (auto r = ring.get(); !r) return r;
     if (!published) return published;
     if (bpf_map_update_elem(kernel.cgroup_refs(), &id, &ref, BPF_ANY) != 0)
       return fail("sandbox_setup", std::string("cannot set the cgroup's storage: ") + std::strerror(errno), "", errno);
-    EventLog::remove(id);  // of a cgroup that had this number before
-    if (auto r = make_told(kernel, id); !r) return r;
     if (auto r = make_record(kernel, cgroup, spec, image); !r) return r;
     if (pinned)
       if (auto r = pin_sandbox(spec, flags, links); !r) return r;

@@ -143,4 +143,22 @@ for i in range(400):
 P
 sbpf run -q --policy no-network --status-fd 3 -- python3 "$tmp/slow.py" 3>"$tmp/status"
 is run/makes-room "400 0" "$(tail -n 1 "$tmp/status" | jq -r '.exit | "\(.denials) \(.lost_events)"')"
+
+# ---- the line that would allow it: a name that is YAML allows its file and nothing else ----
+mkdir "$tmp/none"
+touch "$tmp/none/f"
+hidden=$(policy hidden <<<$'version: 1\nname: hidden\nfilesystem: {default: read, deny: ['"$tmp/none"']}')
+forged=$'x}, "default": write, \'y #'
+touch "$tmp/none/$forged" "$tmp/none/x], default: write, deny: [" "$tmp/none/"$'a\xff' "$tmp/none/$(printf 'n%.0s' {1..60})"
+forge() { sbpf run -q --name forged --policy "$hidden" --status-fd 3 --events -- python3 -c 'import sys
+try: open(sys.argv[1].encode("utf8", "surrogateescape"))
+except PermissionError: pass' "$1" 3>"$tmp/forged"; jq -r 'select(.event.path?) | .event.allow' <"$tmp/forged" | tail -1; }
+printf 'version: 1\nname: forged\n%s\n' "$(forge "$tmp/none/$forged")" >"$tmp/forged.yaml"
+is forged/line "filesystem: {read: [\"$tmp/none/x}, \\\"default\\\": write, 'y #\"]}" "$(tail -1 "$tmp/forged.yaml")"
+is forged/that-file 0 "$(sbpf explain --policy "$tmp/forged.yaml" open "$tmp/none/$forged" r >/dev/null; echo $?)"
+is forged/no-other 1 "$(sbpf explain --policy "$tmp/forged.yaml" open "$tmp/none/f" r >/dev/null; echo $?)"
+is forged/no-policy-can-name-it "" "$(forge "$tmp/none/x], default: write, deny: [")"
+is forged/not-text "" "$(forge "$tmp/none/"$'a\xff')"
+is forged/not-whole "" "$(forge "$tmp/none/$(printf 'n%.0s' {1..60})")"
+hasnt forged/no-raw-byte $'\xff' "$(sbpf run --policy "$hidden" -- cat "$tmp/none/"$'a\xff' 2>&1 | grep -a 'sbpf: denied')"
 finish
