@@ -25,15 +25,13 @@ namespace fs = std::filesystem;
 namespace {
 
 Result<OpenBefore> scan(const Cgroup& cgroup, const policy::Image& image) {
-  auto mount = cgroup2_mount();
-  if (!mount) return tl::unexpected<Error>(mount.error());
   auto pids = cgroup.processes();
   if (!pids) return tl::unexpected<Error>(pids.error());
   OpenBefore before;
   const std::set<pid_t> inside(pids->begin(), pids->end());
   for (const pid_t pid : *pids)
     for (const pid_t task : tasks_with_descriptors(pid)) {
-      find_open_sockets(task, image, inside, *mount, before);
+      find_open_sockets(task, image, inside, before);
       const auto files = forbidden_files(task, image);
       before.others.insert(before.others.end(), files.begin(), files.end());
     }

@@ -12,6 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -22,8 +23,10 @@
 
 #include "agent/fdinfo.h"
 #include "agent/flows.h"
+#include "agent/mounts.h"
 #include "agent/socket_end.h"
 #include "base/fd.h"
+#include "base/file.h"
 #include "policy/filesystem.h"
 #include "policy/policy.h"
 
@@ -240,24 +243,49 @@ std::vector<pid_t> tasks_with_descriptors(pid_t pid) {
   return tasks;
 }
 
-void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pid_t>& inside, const std::string& cgroup_mount, OpenBefore& before) {
+namespace {
+
+// The descriptor's file, without asking who serves its filesystem: a server inside is frozen.
+struct statx look_at_file(const std::string& descriptor) {
+  struct statx info {};
+  (void)::statx(AT_FDCWD, descriptor.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &info);
+  return info;
+}
+
+// By any mount of cgroup2 or of a version 1 hierarchy, under any name: what is written there moves a process, or has the kernel
+// start a program. `mounts`: of the task, read once.
+bool is_cgroup_file(const std::string& target, const std::string& fdinfo, const std::string& mountinfo, std::optional<std::vector<Mount>>& mounts) {
+  constexpr std::string_view kNames[] = {"cgroup.procs", "cgroup.threads", "release_agent"};
+  if (!target.starts_with('/')) return false;
+  const std::string_view name = std::string_view(target).substr(target.rfind('/') + 1);
+  if (std::ranges::find(kNames, name) != std::end(kNames)) return true;  // whatever mount it is: one that is gone has no type
+  const long id = fdinfo_number(fdinfo, "mnt_id:");
+  if (!mounts) mounts = parse_mounts(read_file(mountinfo));
+  return std::ranges::any_of(*mounts, [&](const Mount& mount) { return mount.id == static_cast<std::uint32_t>(id) && mount.type.starts_with("cgroup"); });
+}
+
+}  // namespace
+
+void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pid_t>& inside, OpenBefore& before) {
   const bool all = (image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0;
   const std::string proc = "/proc/" + std::to_string(task);
   Look look(task, image, inside, before);
+  std::optional<std::vector<Mount>> mounts;
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
     const std::string number = entry.path().filename(), fdinfo = proc + "/fdinfo/" + number;
     const std::string target = fs::read_symlink(entry.path(), ec).string();
-    if (target.starts_with(cgroup_mount + "/") && (fdinfo_number(fdinfo, "flags:", 8) & O_ACCMODE) != O_RDONLY) look.others(target + " open for writing");
+    if ((fdinfo_number(fdinfo, "flags:", 8) & O_ACCMODE) != O_RDONLY && is_cgroup_file(target, fdinfo, proc + "/mountinfo", mounts))
+      look.others("a cgroup file open for writing: " + target);
     if (all) continue;
     if (target.starts_with("socket:[")) {
       look.at_socket(std::stoull(target.substr(8)), std::stoi(number));
       if (fdinfo_number(fdinfo, "scm_fds:") != 0) look.others("descriptors that wait in an AF_UNIX socket");
     }
     if (target == "anon_inode:[io_uring]" && fdinfo_number(fdinfo, "UserFiles:") != 0) look.others("descriptors that are registered with an io_uring");
-    struct stat info {};
-    if (::stat(entry.path().c_str(), &info) != 0 || !S_ISCHR(info.st_mode)) continue;
-    if (const char* device = network_device(info.st_rdev)) look.others(std::string(device) + " open");
+    const struct statx info = look_at_file(entry.path());
+    if (!S_ISCHR(info.stx_mode)) continue;
+    if (const char* device = network_device(::makedev(info.stx_rdev_major, info.stx_rdev_minor))) look.others(std::string(device) + " open");
   }
 }
 

@@ -28,6 +28,6 @@ std::vector<pid_t> tasks_with_descriptors(pid_t pid);
 // ppp), at descriptors that are on their way in an AF_UNIX socket or registered with an io_uring, and at cgroup files that are
 // open for writing. What cannot be looked at is one of `others`. `inside`: the processes of the cgroup, whose AF_UNIX servers
 // are no outside. Free are the journal as a service's output, and a pair of sockets as stdio. All tasks are frozen, or the answer is out of date.
-void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pid_t>& inside, const std::string& cgroup_mount, OpenBefore& before);
+void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pid_t>& inside, OpenBefore& before);
 
 }  // namespace sbpf::agent

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // cgroup.procs of another cgroup, opened for writing before: no hook sees the write. `sbpf attach` must look.
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <string>
@@ -9,12 +12,52 @@
 
 using namespace attack;
 
+namespace {
+
+constexpr const char* kCgroups = "/sys/fs/cgroup";
+
+void in_own_mounts() {
+  must(unshare(CLONE_NEWNS), "unshare");
+  must(mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "mount of /");
+}
+
+}  // namespace
+
 ATTACK(attach_with_open_cgroup_file_is_refused, {.victim = Victim::other_cgroup,
                                                  .allow = kNever,
                                                  .launch = Launch::attach_refused,
                                                  .root = true,
                                                  .machine_wide = true}) {
   const Fd procs = open_file(ctx.text("other_cgroup") + "/cgroup.procs", O_WRONLY);
+  ctx.join();
+  write_text(procs, std::to_string(getpid()));
+}
+
+// By another mount of the hierarchy.
+ATTACK(attach_with_open_cgroup_file_of_another_mount_is_refused, {.victim = Victim::other_cgroup,
+                                                                  .allow = kNever,
+                                                                  .launch = Launch::attach_refused,
+                                                                  .root = true,
+                                                                  .machine_wide = true}) {
+  const std::string other = ctx.text("other_cgroup");
+  in_own_mounts();
+  must(mount("none", "/mnt", "cgroup2", 0, nullptr), "mount");
+  const Fd procs = open_file("/mnt" + other.substr(std::string(kCgroups).size()) + "/cgroup.procs", O_WRONLY);
+  ctx.join();
+  write_text(procs, std::to_string(getpid()));
+}
+
+// Mounted over a file, it bears that file's name.
+ATTACK(attach_with_open_cgroup_file_of_another_name_is_refused, {.victim = Victim::other_cgroup,
+                                                                 .allow = kNever,
+                                                                 .launch = Launch::attach_refused,
+                                                                 .root = true,
+                                                                 .machine_wide = true}) {
+  in_own_mounts();
+  must(mount("none", "/mnt", "tmpfs", 0, nullptr), "mount");
+  close(must(open("/mnt/notes", O_CREAT | O_WRONLY | O_CLOEXEC, 0600), "open"));
+  must(mount((ctx.text("other_cgroup") + "/cgroup.procs").c_str(), "/mnt/notes", nullptr, MS_BIND, nullptr), "mount of the file");
+  const Fd procs = open_file("/mnt/notes", O_WRONLY);
   ctx.join();
   write_text(procs, std::to_string(getpid()));
 }
