@@ -14,6 +14,7 @@
 
 #define EPERM 1
 #define EACCES 13
+#define EDESTADDRREQ 89
 #define NULL ((void *)0)
 
 #define likely(x) __builtin_expect(!!(x), 1)
@@ -340,7 +341,7 @@ struct cmsg_header {
 };
 
 enum { AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_NETLINK = 16 };
-enum { SOCK_STREAM = 1 };
+enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 
 #define PROT_EXEC 4
 #define VM_EXEC 4

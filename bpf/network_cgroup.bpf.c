@@ -6,7 +6,8 @@
  *              udp_pre_connect, ping_pre_connect        mapped v4 on v6                  AF_UNIX; sockets of other cgroups
  *                                                       (those with `via` go to a proxy)
  * sendmsg4/6   udp_sendmsg, udpv6_sendmsg               UDP to an address, mapped v4     connected sends (connect judged them),
- *                                                       arrives at sendmsg4              source routes in IP options
+ *                                                       arrives at sendmsg4              source routes in IP options; what
+ *                                                                                        comes back (docs/THREATS.md)
  * bind4/6      __inet_bind, inet6_bind                  binds                            autobind by listen (socket_listen)
  * sock_create  inet_create, inet6_create                every protocol but TCP and UDP   AF_PACKET and other families
  *                                                                                        (socket_create)

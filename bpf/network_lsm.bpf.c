@@ -6,8 +6,10 @@
  *                                                       allowed: raw, packet, vsock, alg…
  * socket_connect       __sys_connect, io_uring          as connect4/6, for foreign sockets    implicit connects (FASTOPEN);
  *                                                       and what connect4/6 do not see        own TCP, UDP: connect4/6
- * socket_sendmsg       sock_sendmsg: send, write,       foreign sockets, by address or peer;  sendfile and splice into an
- *                      io_uring, splice from 6.5 on     source routes in ancillary data       inherited socket before 6.5
+ * socket_sendmsg       sock_sendmsg: send, write,       foreign sockets, by address or peer;  sendfile and splice into a
+ *                      io_uring, splice from 6.5 on     source routes in ancillary data; own  socket before 6.5
+ *                                                       UDP that is not bound yet: first it
+ *                                                       would get a port
  * socket_bind          __sys_bind                       as bind4/6, for foreign sockets       autobind; own TCP, UDP: bind4/6
  * socket_listen        __sys_listen                     listeners on addresses not allowed,   UDP (bind judged it)
  *                                                       autobind
@@ -277,6 +279,32 @@ static __noinline int judge_send_before_6_2(struct sbpf_sandbox *box, const stru
 	return judge_message(box, ask, sock, msg);
 }
 
+static __always_inline int is_unbound_datagram(struct sock *sk)
+{
+	return sk->sk_type == SOCK_DGRAM && !sk->__sk_common.skc_num &&
+	       (sk->__sk_common.skc_family == AF_INET || sk->__sk_common.skc_family == AF_INET6);
+}
+
+/* Before a datagram, the kernel gives the sender's socket a port, and asks the cgroup layer only then: refused there, the socket
+ * would receive all the same, from whomever. So the first one is judged here, too; queries that go to the resolver are not. */
+static __noinline int judge_first_datagram(struct sbpf_sandbox *box, struct sock *sk, struct msghdr *msg)
+{
+	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_NO_RULE);
+	struct endpoint ep;
+	int reason;
+
+	endpoint_of_sock(&ep, SBPF_RULE_CONNECT, sk);
+	if (!cgroup_layer_judges(&ep, sock_in_box(sk, box)) || verdict_of(box) != SBPF_DENY)
+		return 0;
+	/* To what is no address, the kernel would refuse it, when it is bound. */
+	if (endpoint_from_sockaddr(&ep, msg->msg_name, msg->msg_namelen, 1) != ADDRESS_OK)
+		endpoint_v4(&ep, 0, 0);
+	else if (box->flags & SBPF_SANDBOX_NAMES && ep.port == SBPF_DNS_PORT)
+		return 0;
+	reason = decide_endpoint(box->cgroup_id, &ep);
+	return refuse_endpoint_if(box, &d, &ep, reason);
+}
+
 /* Asked where the cgroup layer does not answer for sends: connections of sandboxes that were attached to. */
 static __noinline int find_origin(struct send_ask *ask, struct socket *sock)
 {
@@ -296,7 +324,15 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int s
 {
 	struct send_ask ask = {.sock = (__u64)sock, .msg = (__u64)msg};
 
+	struct sock *sk;
+
 	LSM_GATE(socket_sendmsg, boxes);
+	sk = sock_of(sock);
+	if (sk && is_unbound_datagram(sk) && !is_canary_task()) {
+		if (!msg->msg_name || !msg->msg_namelen)
+			return -EDESTADDRREQ; /* the kernel's own answer, before it binds the socket */
+		LSM_ASK(EPERM, boxes, judge_first_datagram, sk, msg);
+	}
 	if (unlikely((boxes.outer->flags | boxes.inner->flags) & SBPF_SANDBOX_ATTACHED))
 		find_origin(&ask, sock);
 	if (sbpf_rdonly_cast)
