@@ -31,6 +31,12 @@ off_t size_of(const Fd& file) {
   return ::fstat(file.get(), &status) == 0 ? status.st_size : 0;
 }
 
+// 0: it is not there, or not any more.
+std::size_t size_of(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 ? static_cast<std::size_t>(status.st_size) : 0;
+}
+
 std::uint64_t inode_of(const std::string& path) {
   struct stat status {};
   return ::stat(path.c_str(), &status) == 0 ? status.st_ino : 0;
@@ -105,12 +111,11 @@ bool EventLog::is_over() const {
 
 Result<void> EventLog::write(const std::string& first, const std::string& others) {
   // Kinds are few, but what sbpf itself has to say has no bound.
-  const bool full = std::filesystem::exists(directory_ + kFirst) && std::filesystem::file_size(directory_ + kFirst) > kLogBytes;
+  const bool full = size_of(directory_ + kFirst) > kLogBytes;
   if (!first.empty())
     if (auto written = append(directory_ + (full ? kLatest : kFirst), first); !written) return written;
   if (others.empty()) return {};
-  const Fd latest(::open((directory_ + kLatest).c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (latest && static_cast<std::size_t>(size_of(latest)) + others.size() > kLogBytes)
+  if (size_of(directory_ + kLatest) + others.size() > kLogBytes)
     (void)::rename((directory_ + kLatest).c_str(), (directory_ + kOlder).c_str());
   return append(directory_ + kLatest, others);
 }
