@@ -81,8 +81,8 @@ enum sbpf_fs_flags {
 	SBPF_FS_HOLDS = 1u << 1, /* a node without SBPF_FS_WRITE lies beneath: it may not be moved or removed */
 	SBPF_FS_RULE = 1u << 2,  /* a filesystem rule names it; else it has the rights of the node above */
 	SBPF_FS_DENY_WRITABLE = 1u << 3, /* SBPF_FS_EXEC is missing only because it may be written */
-	SBPF_FS_LEADS = 1u << 5, /* a node with SBPF_FS_TALK lies beneath: what comes in its place could bring sockets there */
-	SBPF_FS_PINNED = 1u << 4         /* only its inode has SBPF_FS_EXEC: whatever else bears the name is another program */
+	SBPF_FS_PINNED = 1u << 4,        /* only its inode has SBPF_FS_EXEC: whatever else bears the name is another program */
+	SBPF_FS_LEADS = 1u << 5 /* a node with SBPF_FS_TALK lies beneath: what comes in its place could bring sockets there */
 };
 
 struct sbpf_fs_inode {

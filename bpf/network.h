@@ -58,6 +58,35 @@ static __always_inline struct sock *sock_of(struct socket *socket)
 	return sk;
 }
 
+static __always_inline void endpoint_of_sock(struct endpoint *ep, __u8 kind, struct sock *sk)
+{
+	endpoint_init(ep, kind, sk->__sk_common.skc_family, sk->sk_type, sk->sk_protocol);
+}
+
+static __always_inline void endpoint_of_peer(struct endpoint *ep, struct sock *sk)
+{
+	if (ep->family == AF_INET6) {
+		__u32 words[4];
+
+		__builtin_memcpy(words, sk->__sk_common.skc_v6_daddr.in6_u.u6_addr8, 16);
+		endpoint_v6(ep, words, bpf_ntohs(sk->__sk_common.skc_dport));
+	} else {
+		endpoint_v4(ep, sk->__sk_common.skc_daddr, bpf_ntohs(sk->__sk_common.skc_dport));
+	}
+}
+
+static __always_inline void endpoint_of_local(struct endpoint *ep, struct sock *sk)
+{
+	if (ep->family == AF_INET6) {
+		__u32 words[4];
+
+		__builtin_memcpy(words, sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8, 16);
+		endpoint_v6(ep, words, sk->__sk_common.skc_num);
+	} else {
+		endpoint_v4(ep, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_num);
+	}
+}
+
 /* Reads a sockaddr that the kernel has copied in. What an address means follows from the socket's family first: a v4
  * socket takes AF_UNSPEC in sendto and bind as AF_INET, a v6 socket takes v4 addresses. */
 static __always_inline enum address_result endpoint_from_sockaddr(struct endpoint *ep, const void *address, int len,

@@ -19,13 +19,6 @@
 #include "network.h"
 #include "reroute.h"
 
-#define S_PROTOCOL(sk) ((sk)->sk_protocol)
-
-static __always_inline void endpoint_of_sock(struct endpoint *ep, __u8 kind, struct sock *sk)
-{
-	endpoint_init(ep, kind, sk->__sk_common.skc_family, sk->sk_type, S_PROTOCOL(sk));
-}
-
 static __always_inline int refuse_endpoint(struct sbpf_sandbox *box, struct denial *d, const struct endpoint *ep, int reason)
 {
 	d->reason = reason;
@@ -148,30 +141,6 @@ static __always_inline int is_handed_stdio(const struct sbpf_sandbox *box, struc
 		return 0;
 	ino = file->f_inode->i_ino;
 	return ino && (ino == box->stdio_inode[0] || ino == box->stdio_inode[1] || ino == box->stdio_inode[2]);
-}
-
-static __always_inline void endpoint_of_peer(struct endpoint *ep, struct sock *sk)
-{
-	if (ep->family == AF_INET6) {
-		__u32 words[4];
-
-		__builtin_memcpy(words, sk->__sk_common.skc_v6_daddr.in6_u.u6_addr8, 16);
-		endpoint_v6(ep, words, bpf_ntohs(sk->__sk_common.skc_dport));
-	} else {
-		endpoint_v4(ep, sk->__sk_common.skc_daddr, bpf_ntohs(sk->__sk_common.skc_dport));
-	}
-}
-
-static __always_inline void endpoint_of_local(struct endpoint *ep, struct sock *sk)
-{
-	if (ep->family == AF_INET6) {
-		__u32 words[4];
-
-		__builtin_memcpy(words, sk->__sk_common.skc_v6_rcv_saddr.in6_u.u6_addr8, 16);
-		endpoint_v6(ep, words, sk->__sk_common.skc_num);
-	} else {
-		endpoint_v4(ep, sk->__sk_common.skc_rcv_saddr, sk->__sk_common.skc_num);
-	}
 }
 
 /* What a send is about. By addresses, as struct fs_ask. */
@@ -394,7 +363,7 @@ static __noinline int judge_option(struct sbpf_sandbox *box, struct socket *sock
 	if (sk) {
 		d.net.family = sk->__sk_common.skc_family;
 		d.net.type = sk->sk_type;
-		d.net.protocol = S_PROTOCOL(sk);
+		d.net.protocol = sk->sk_protocol;
 		if (d.net.family != AF_INET && d.net.family != AF_INET6)
 			return 0;
 	}
