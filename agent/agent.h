@@ -118,6 +118,7 @@ struct Event {
   std::string exe;   // of records of flows: the program, if it still runs
   std::uint64_t flow = 0, sent = 0, received = 0;  // of records of flows: which one; bytes, at its end
   std::uint16_t local_port = 0;                    // likewise; 0: not known
+  std::string interface;  // of SBPF_REASON_INTERFACE: which one was named, or "number N" where there is none of it
   std::string wanted;  // of filesystem events: "read", "write", "read, write"
   std::string sandbox;
   std::string text;

@@ -103,8 +103,7 @@ std::string wanted_text(std::uint32_t rights) {
 
 // Where the event's filesystem is mounted, for the agent; the shortest place if there are several.
 std::string mount_point(std::uint32_t dev) {
-  constexpr unsigned kMinorBits = 20;  // of the kernel's dev_t
-  const std::string wanted = std::to_string(dev >> kMinorBits) + ":" + std::to_string(dev & ((1u << kMinorBits) - 1));
+  const std::string wanted = std::to_string(dev >> SBPF_MINOR_BITS) + ":" + std::to_string(dev & ((1u << SBPF_MINOR_BITS) - 1));
   std::string best;
   for (const Mount& mount : own_mounts())
     if (mount.device == wanted && mount.root == "/" && (best.empty() || mount.point.size() < best.size())) best = mount.point;
@@ -196,6 +195,16 @@ void read_flow(const sbpf_fs_event& raw, Event& event) {
   event.exe = program_of(flow.event);
 }
 
+std::string device_text(std::uint32_t number) {
+  return std::to_string(number >> SBPF_MINOR_BITS) + ":" + std::to_string(number & ((1u << SBPF_MINOR_BITS) - 1));
+}
+
+std::string interface_of(const sbpf_event& event) {
+  const auto* name = reinterpret_cast<const char*>(event.net.addr);
+  const std::string text(name, ::strnlen(name, sizeof event.net.addr));
+  return text.empty() ? "number " + std::to_string(static_cast<std::int32_t>(event.net.option)) : text;
+}
+
 // Words and suggestion of one event; the reason decides which of its fields mean something.
 void explain_into(Event& event) {
   const sbpf_event& e = event.raw;
@@ -216,9 +225,27 @@ void explain_into(Event& event) {
       event.allow = class_suggestion(e.net);
       return;
     case SBPF_REASON_SOCKET_OPTION:
+      if (policy::names_interface(static_cast<int>(e.net.level), static_cast<int>(e.net.option))) {
+        event.text = "socket option " + std::to_string(e.net.level) + "/" + std::to_string(e.net.option) +
+                     ", which names a network interface: network.interfaces lists those that may be named";
+        return;
+      }
       event.text = "socket option " + std::to_string(e.net.level) + "/" + std::to_string(e.net.option) +
                    " that is not known to leave packets where the address sends them";
       event.allow = kAllowAll;
+      return;
+    case SBPF_REASON_INTERFACE:
+      event.interface = interface_of(e);
+      event.text = operation(e) + " " + protocol_name(e.net) + (e.net.level != 0 ? " to an address of lo" : "") + " by interface " + event.interface;
+      if (e.net.level == 0) event.allow = policy::interface_suggestion(event.interface);
+      return;
+    case SBPF_REASON_MACHINE_DEVICE:
+      event.text = "device of the whole machine " + device_text(e.task.detail);
+      event.allow = "filesystem: {dangerously_allow_all: true}";
+      return;
+    case SBPF_REASON_NETWORK_DEVICE:
+      event.text = "network device " + device_text(e.task.detail);
+      event.allow = "network: {dangerously_allow_sockets: [" + std::string(policy::to_string(SBPF_SOCKET_TUN)) + "]}";
       return;
     case SBPF_REASON_FOREIGN_SOCKET:
       event.text = "use of a " + socket_text(e.net) + " made outside the sandbox";

@@ -27,7 +27,6 @@ namespace {
 
 constexpr std::uint64_t kNsPerSecond = 1000000000;
 constexpr std::size_t kExecutablesAtOnce = 256;  // descriptors
-constexpr unsigned kMinorBits = 20;  // of the kernel's dev_t
 
 std::string reason_of(const sbpf_guard& guard) {
   return std::string(guard.reason, ::strnlen(guard.reason, sizeof guard.reason));
@@ -195,7 +194,7 @@ Result<void> guard_pins(const Kernel& kernel, const std::string& directory) {
   // Unknown where bpffs is no mount of its own here: then only its entries are guarded.
   (void)find_mount("/sys/fs/bpf", guard.pins_mount, guard.pins_parent);
   guard.pins_ino = info.st_ino;
-  __atomic_store_n(&guard.pins_dev, major(info.st_dev) << kMinorBits | minor(info.st_dev), __ATOMIC_SEQ_CST);
+  __atomic_store_n(&guard.pins_dev, major(info.st_dev) << SBPF_MINOR_BITS | minor(info.st_dev), __ATOMIC_SEQ_CST);
   return {};
 }
 

@@ -30,14 +30,14 @@ constexpr bpf_insn instruction(int code, int to, int from, int offset, std::int3
   return {static_cast<__u8>(code), static_cast<__u8>(to), static_cast<__u8>(from), static_cast<__s16>(offset), value};
 }
 
-// Address of the kernel's rename_lock; 0 if it does not tell. A program asks for it, as the kernel takes seconds on a slow
-// machine to write out /proc/kallsyms.
-std::uint64_t rename_lock() {
-  constexpr char kName[] = "rename_lock";
+// Address of a symbol of the kernel's, of up to 11 characters; 0 if it does not tell. A program asks for it, as the kernel takes
+// seconds on a slow machine to write out /proc/kallsyms.
+std::uint64_t symbol_address(std::string_view name) {
   constexpr int kNameAt = -16, kAddressAt = -24;
-  static_assert(sizeof kName == 3 * sizeof(std::int32_t));
-  std::int32_t words[3];
-  std::memcpy(words, kName, sizeof kName);
+  std::int32_t words[3] = {};
+  const auto size = static_cast<std::int32_t>(name.size() + 1);
+  if (name.size() >= sizeof words) return 0;
+  std::memcpy(words, name.data(), name.size());
   constexpr int kStore = BPF_ST | BPF_MEM, kCopy = BPF_ALU64 | BPF_MOV | BPF_X, kSet = BPF_ALU64 | BPF_MOV | BPF_K,
                 kAdd = BPF_ALU64 | BPF_ADD | BPF_K;
   const bpf_insn program[] = {
@@ -49,7 +49,7 @@ std::uint64_t rename_lock() {
       // bpf_kallsyms_lookup_name(name, size, flags, address)
       instruction(kCopy, BPF_REG_1, BPF_REG_10, 0, 0),
       instruction(kAdd, BPF_REG_1, 0, 0, kNameAt),
-      instruction(kSet, BPF_REG_2, 0, 0, sizeof kName),
+      instruction(kSet, BPF_REG_2, 0, 0, size),
       instruction(kSet, BPF_REG_3, 0, 0, 0),
       instruction(kCopy, BPF_REG_4, BPF_REG_10, 0, 0),
       instruction(kAdd, BPF_REG_4, 0, 0, kAddressAt),
@@ -142,8 +142,9 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
   bpf_object__for_each_program(program, skeleton.obj)
     if (wanted.count(bpf_program__name(program)) == 0) bpf_program__set_autoload(program, false);
 #if defined(__x86_64__)
-  skeleton.rodata->sbpf_rename_lock = rename_lock();
+  skeleton.rodata->sbpf_rename_lock = symbol_address("rename_lock");
 #endif
+  skeleton.rodata->sbpf_chrdevs = symbol_address("chrdevs");
   skeleton.rodata->sbpf_rdonly_cast = has_function(vmlinux, "bpf_rdonly_cast") ? 1 : 0;
   if (const int id = btf__find_by_name_kind(vmlinux.get(), "bpf_lsm_inode_setattr", BTF_KIND_FUNC); id > 0) {
     const btf_type* function = btf__type_by_id(vmlinux.get(), static_cast<std::uint32_t>(id));

@@ -285,7 +285,8 @@ void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pi
     if (target == "anon_inode:[io_uring]" && fdinfo_number(fdinfo, "UserFiles:") != 0) look.others("descriptors that are registered with an io_uring");
     const struct statx info = look_at_file(entry.path());
     if (!S_ISCHR(info.stx_mode)) continue;
-    if (const char* device = network_device(::makedev(info.stx_rdev_major, info.stx_rdev_minor))) look.others(std::string(device) + " open");
+    const char* device = network_device(::makedev(info.stx_rdev_major, info.stx_rdev_minor));
+    if (device != nullptr && !policy::allows_socket(image, SBPF_SOCKET_TUN)) look.others(std::string(device) + " open");
   }
 }
 

@@ -15,6 +15,7 @@
 #include "hooks.h"
 
 #define SBPF_ABI_VERSION 1
+#define SBPF_MINOR_BITS 20 /* of the kernel's dev_t */
 
 /* Limits. */
 #define SBPF_MAX_SANDBOXES 4096
@@ -62,7 +63,8 @@ enum sbpf_sandbox_flags {
 	SBPF_SANDBOX_KEPT_SOCKETS = 1u << 1, /* attached with forbidden sockets open, on the operator's word */
 	SBPF_SANDBOX_FS = 1u << 2, /* has, or had, a policy with rules for paths; set before such a policy is published */
 	SBPF_SANDBOX_NAMES = 1u << 3, /* made with a resolver, and the hooks that go with it */
-	SBPF_SANDBOX_FLOWS = 1u << 4  /* made with a policy that has its flows recorded, and the hook that goes with it */
+	SBPF_SANDBOX_FLOWS = 1u << 4, /* made with a policy that has its flows recorded, and the hook that goes with it */
+	SBPF_SANDBOX_INTERFACES = 1u << 5 /* has, or had, a policy with network.interfaces; set before such a policy is published */
 };
 
 /* Keyed by cgroup id. Written by the agent once; the counters are the kernel side's. */

@@ -132,6 +132,10 @@ enum sbpf_reason {
 	SBPF_REASON_FLOW_ENDED = 33,      /* nothing was denied: a TCP connection is over */
 	SBPF_REASON_ISOLATION_LOST = 34,  /* nothing was denied: `sbpf watch` found parts of the isolation missing; detail: how many */
 	SBPF_REASON_ISOLATION_RESTORED = 35, /* nothing was denied: and put them back; detail: seconds that they were missing */
+	SBPF_REASON_INTERFACE = 36,       /* by an interface that the policy does not name (in addr, if there is one); level 1: the
+					   * address is one of lo's, which no other interface has */
+	SBPF_REASON_NETWORK_DEVICE = 37,  /* a character device that is a network; detail: its number, as the kernel has it */
+	SBPF_REASON_MACHINE_DEVICE = 38,  /* a device that is the whole machine's; detail: likewise */
 	SBPF_REASON_MAX
 };
 SBPF_ASSERT(SBPF_REASON_MAX <= 64);

@@ -14,6 +14,7 @@ enum sbpf_rule_kind {
 	SBPF_RULE_FS_NAME = 4,  /* an entry of a directory, existing or not: struct sbpf_fs_name -> struct sbpf_fs_node */
 	SBPF_RULE_UNIX = 5,     /* an abstract socket: struct sbpf_fs_name of its name in addr, node 0 */
 	SBPF_RULE_VIA = 6,      /* where a rule leads its connections: its number in addr -> struct sbpf_via */
+	SBPF_RULE_INTERFACE = 7, /* a network interface that may be named: its name in addr */
 	SBPF_RULE_KIND_MAX
 };
 
@@ -128,7 +129,9 @@ enum sbpf_policy_flags {
 	SBPF_POLICY_UNIX = 1u << 3,          /* has network.unix; without, no socket of the outside is open */
 	SBPF_POLICY_EXEC = 1u << 4,          /* has exec rules; without, programs are not judged */
 	SBPF_POLICY_NET_METADATA = 1u << 5,  /* dangerously_allow_metadata */
-	SBPF_POLICY_RECORD = 1u << 6         /* record_flows */
+	SBPF_POLICY_RECORD = 1u << 6,        /* record_flows */
+	SBPF_POLICY_INTERFACES = 1u << 7,    /* has network.interfaces; without, no interface may be named */
+	SBPF_POLICY_DEVICES = 1u << 8        /* has a filesystem section, which judges devices as files; without, the machine's are closed */
 };
 #define SBPF_POLICY_PATHS (SBPF_POLICY_FS | SBPF_POLICY_EXEC)
 
@@ -145,7 +148,8 @@ enum sbpf_socket_class {
 	SBPF_SOCKET_ALG = 8,
 	SBPF_SOCKET_NETLINK = 9, /* every netlink protocol but NETLINK_ROUTE */
 	SBPF_SOCKET_SMC = 10,
-	SBPF_SOCKET_OTHER = 11, /* never allowed by name; only dangerously_allow_all */
+	SBPF_SOCKET_TUN = 11, /* no socket: devices of tun, tap, macvtap, ipvtap, ppp, vhost-net, vhost-vsock */
+	SBPF_SOCKET_OTHER = 12, /* never allowed by name; only dangerously_allow_all */
 	SBPF_SOCKET_CLASS_MAX
 };
 

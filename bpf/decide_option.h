@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /* Which options of a socket, and which ancillary data of a send, a sandbox may use: those that are known to change neither where
- * packets go nor who may send them. Of IP, IPv6, TCP, UDP and sockets as such whatever is not listed is refused: source routes,
- * extension headers and flow labels that carry them, transparent proxying, raw headers, IPsec, multicast routing, netfilter, and
- * what later kernels add. The end of decide.h's network part. */
+ * packets go nor who may send them, and that make the kernel send nothing by itself. Of IP, IPv6, TCP, UDP and sockets as such
+ * whatever is not listed is refused: source routes, extension headers and flow labels that carry them, transparent proxying, raw
+ * headers, IPsec, multicast routing, netfilter, and what later kernels add. Joining a multicast group is refused, as the kernel
+ * then tells the network of groups and sources that the sandbox chose; leaving one is not. What names an interface is listed
+ * apart (sbpf_names_interface). The end of decide.h's network part. */
 #ifndef SBPF_DECIDE_OPTION_H
 #define SBPF_DECIDE_OPTION_H
 
@@ -16,37 +18,50 @@ SBPF_INLINE int sbpf_is_listed(int number, __u64 low, __u64 high)
 	return !!((number < 64 ? low : high) & SBPF_BIT(number));
 }
 
-/* TOS, TTL, RECVOPTS, PKTINFO, PKTOPTIONS, MTU_DISCOVER, RECVERR, RECVTTL, RECVTOS, MTU, FREEBIND, PASSSEC, RECVORIGDSTADDR,
- * MINTTL, NODEFRAG, CHECKSUM, BIND_ADDRESS_NO_PORT, RECVFRAGSIZE, RECVERR_RFC4884; multicast (32 to 49): IF, TTL, LOOP,
- * membership, ALL; UNICAST_IF, LOCAL_PORT_RANGE. */
+/* TOS, TTL, RECVOPTS, PKTINFO (to receive it), PKTOPTIONS, MTU_DISCOVER, RECVERR, RECVTTL, RECVTOS, MTU, FREEBIND, PASSSEC,
+ * RECVORIGDSTADDR, MINTTL, NODEFRAG, CHECKSUM, BIND_ADDRESS_NO_PORT, RECVFRAGSIZE, RECVERR_RFC4884; multicast: TTL, LOOP, leaving
+ * (36, 40, 45, 47), ALL; LOCAL_PORT_RANGE. */
 #define SBPF_IP_OPTIONS \
 	(SBPF_BIT(1) | SBPF_BIT(2) | SBPF_BIT(6) | SBPF_BIT(8) | SBPF_BIT(9) | SBPF_BIT(10) | SBPF_BIT(11) | SBPF_BIT(12) | SBPF_BIT(13) | \
 	 SBPF_BIT(14) | SBPF_BIT(15) | SBPF_BIT(18) | SBPF_BIT(20) | SBPF_BIT(21) | SBPF_BIT(22) | SBPF_BIT(23) | SBPF_BIT(24) | \
-	 SBPF_BIT(25) | SBPF_BIT(26) | SBPF_BIT(32) | SBPF_BIT(33) | SBPF_BIT(34) | SBPF_BIT(35) | SBPF_BIT(36) | SBPF_BIT(37) | \
-	 SBPF_BIT(38) | SBPF_BIT(39) | SBPF_BIT(40) | SBPF_BIT(41) | SBPF_BIT(42) | SBPF_BIT(43) | SBPF_BIT(44) | SBPF_BIT(45) | \
-	 SBPF_BIT(46) | SBPF_BIT(47) | SBPF_BIT(48) | SBPF_BIT(49) | SBPF_BIT(50) | SBPF_BIT(51))
+	 SBPF_BIT(25) | SBPF_BIT(26) | SBPF_BIT(33) | SBPF_BIT(34) | SBPF_BIT(36) | SBPF_BIT(40) | SBPF_BIT(45) | SBPF_BIT(47) | \
+	 SBPF_BIT(49) | SBPF_BIT(51))
 
-/* ADDRFORM, 2292PKTINFO, CHECKSUM, 2292HOPLIMIT, FLOWINFO (to receive it); unicast and multicast (16 to 21): hops, IF, LOOP,
- * membership; MTU_DISCOVER, MTU, RECVERR, V6ONLY, anycast membership, MULTICAST_ALL, RECVERR_RFC4884; membership by group (42 to
- * 48); RECVPKTINFO, PKTINFO, RECVHOPLIMIT, HOPLIMIT, RECVHOPOPTS, RECVRTHDR, RECVDSTOPTS, RECVPATHMTU, PATHMTU, DONTFRAG. */
+/* ADDRFORM, 2292PKTINFO (to receive it), CHECKSUM, 2292HOPLIMIT, FLOWINFO (to receive it); unicast and multicast: hops, LOOP,
+ * leaving (21, 28, 45, 47), ALL; MTU_DISCOVER, MTU, RECVERR, V6ONLY, RECVERR_RFC4884; RECVPKTINFO, RECVHOPLIMIT, HOPLIMIT,
+ * RECVHOPOPTS, RECVRTHDR, RECVDSTOPTS, RECVPATHMTU, PATHMTU, DONTFRAG. */
 #define SBPF_IPV6_OPTIONS_LOW \
-	(SBPF_BIT(1) | SBPF_BIT(2) | SBPF_BIT(7) | SBPF_BIT(8) | SBPF_BIT(11) | SBPF_BIT(16) | SBPF_BIT(17) | SBPF_BIT(18) | SBPF_BIT(19) | \
-	 SBPF_BIT(20) | SBPF_BIT(21) | SBPF_BIT(23) | SBPF_BIT(24) | SBPF_BIT(25) | SBPF_BIT(26) | SBPF_BIT(27) | SBPF_BIT(28) | \
-	 SBPF_BIT(29) | SBPF_BIT(31) | SBPF_BIT(42) | SBPF_BIT(43) | SBPF_BIT(44) | SBPF_BIT(45) | SBPF_BIT(46) | SBPF_BIT(47) | \
-	 SBPF_BIT(48) | SBPF_BIT(49) | SBPF_BIT(50) | SBPF_BIT(51) | SBPF_BIT(52) | SBPF_BIT(53) | SBPF_BIT(56) | SBPF_BIT(58) | \
-	 SBPF_BIT(60) | SBPF_BIT(61) | SBPF_BIT(62))
-/* RECVTCLASS, TCLASS, AUTOFLOWLABEL, ADDR_PREFERENCES, MINHOPCOUNT, RECVORIGDSTADDR, UNICAST_IF, RECVFRAGSIZE, FREEBIND. */
+	(SBPF_BIT(1) | SBPF_BIT(2) | SBPF_BIT(7) | SBPF_BIT(8) | SBPF_BIT(11) | SBPF_BIT(16) | SBPF_BIT(18) | SBPF_BIT(19) | SBPF_BIT(21) | \
+	 SBPF_BIT(23) | SBPF_BIT(24) | SBPF_BIT(25) | SBPF_BIT(26) | SBPF_BIT(28) | SBPF_BIT(29) | SBPF_BIT(31) | SBPF_BIT(45) | \
+	 SBPF_BIT(47) | SBPF_BIT(49) | SBPF_BIT(51) | SBPF_BIT(52) | SBPF_BIT(53) | SBPF_BIT(56) | SBPF_BIT(58) | SBPF_BIT(60) | \
+	 SBPF_BIT(61) | SBPF_BIT(62))
+/* RECVTCLASS, TCLASS, AUTOFLOWLABEL, ADDR_PREFERENCES, MINHOPCOUNT, RECVORIGDSTADDR, RECVFRAGSIZE, FREEBIND. */
 #define SBPF_IPV6_OPTIONS_HIGH \
-	(SBPF_BIT(66) | SBPF_BIT(67) | SBPF_BIT(70) | SBPF_BIT(72) | SBPF_BIT(73) | SBPF_BIT(74) | SBPF_BIT(76) | SBPF_BIT(77) | SBPF_BIT(78))
+	(SBPF_BIT(66) | SBPF_BIT(67) | SBPF_BIT(70) | SBPF_BIT(72) | SBPF_BIT(73) | SBPF_BIT(74) | SBPF_BIT(77) | SBPF_BIT(78))
 
 #define SBPF_LAST_SO 84  /* SO_INQ: those that are known by number */
 #define SBPF_LAST_TCP 46 /* TCP_DELACK_MAX_US */
+
+/* By which interface packets leave: an allowed address may then mean another network's host. Open where a policy has
+ * network.interfaces; which one was named is judged when the socket connects or sends (interface.h). */
+SBPF_INLINE int sbpf_names_interface(int level, int option)
+{
+	switch (level) {
+	case 1: /* SO_BINDTODEVICE, SO_BINDTOIFINDEX */
+		return option == 25 || option == 62;
+	case 0: /* MULTICAST_IF, UNICAST_IF */
+		return option == 32 || option == 50;
+	case 41: /* MULTICAST_IF, PKTINFO, UNICAST_IF */
+		return option == 17 || option == 50 || option == 76;
+	}
+	return 0;
+}
 
 SBPF_INLINE int sbpf_is_harmless_option(int level, int option)
 {
 	switch (level) {
 	case 1: /* SOL_SOCKET; SO_MARK: policy routing */
-		return option >= 0 && option <= SBPF_LAST_SO && option != 36;
+		return option >= 0 && option <= SBPF_LAST_SO && option != 36 && !sbpf_names_interface(level, option);
 	case 0: /* IPPROTO_IP */
 		return sbpf_is_listed(option, SBPF_IP_OPTIONS, 0);
 	case 41: /* IPPROTO_IPV6 */
@@ -68,10 +83,14 @@ SBPF_INLINE int sbpf_decide_sockopt(void *policy, int level, int option)
 	if (sbpf_is_harmless_option(level, option))
 		return SBPF_ALLOW;
 	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
-	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL ? SBPF_ALLOW : SBPF_DENY;
+	if (!header)
+		return SBPF_DENY;
+	if (header->flags & SBPF_POLICY_NET_ALLOW_ALL)
+		return SBPF_ALLOW;
+	return header->flags & SBPF_POLICY_INTERFACES && sbpf_names_interface(level, option) ? SBPF_ALLOW : SBPF_DENY;
 }
 
-/* Ancillary data of a send: the same by another door. */
+/* Ancillary data of a send: the same by another door. An interface that PKTINFO names is looked at by the caller. */
 SBPF_INLINE int sbpf_risky_cmsg(int level, int type)
 {
 	switch (level) {
@@ -87,6 +106,39 @@ SBPF_INLINE int sbpf_risky_cmsg(int level, int type)
 		return type == 7 || type == 8;
 	}
 	return 0;
+}
+
+SBPF_INLINE int sbpf_is_packet_info(int level, int type)
+{
+	return (level == 0 && type == 8) || (level == 41 && (type == 50 || type == 2));
+}
+
+/* Are packets to this address for the host itself, by lo, whatever its routes say? */
+SBPF_INLINE int sbpf_is_loopback(const __u64 addr_be[2])
+{
+	if (addr_be[0])
+		return 0;
+	if (addr_be[1] == __builtin_bswap64(1))
+		return 1;
+	return (__u32)addr_be[1] == 0xffff0000u && (addr_be[1] >> 32 & 0xff) == 127;
+}
+
+/* Does the kernel take the scope of such an address for an interface? Link-local ones, and groups of a link or an interface. */
+SBPF_INLINE int sbpf_has_scope(const __u64 addr_be[2])
+{
+	__u8 first = addr_be[0] & 0xff, second = addr_be[0] >> 8 & 0xff;
+
+	return (first == 0xfe && (second & 0xc0) == 0x80) || (first == 0xff && ((second & 0xf) == 1 || (second & 0xf) == 2));
+}
+
+/* By name, as many as its value has bytes (IFNAMSIZ), the rest zeros. */
+SBPF_INLINE int sbpf_lists_interface(void *policy, const char name[16])
+{
+	struct sbpf_rule_key key = {};
+
+	key.kind = SBPF_RULE_INTERFACE;
+	__builtin_memcpy(key.addr, name, sizeof(key.addr));
+	return !!sbpf_policy_lookup(policy, &key);
 }
 
 #endif

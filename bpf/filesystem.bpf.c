@@ -5,7 +5,9 @@
  * hook                   kernel                            refuses                              does not see
  * path_mkdir, path_mknod, do_mkdirat, do_mknodat,          creating where writing is not        creation by the kernel itself
  * path_symlink,          may_o_create, unix_bind,          allowed; device nodes; a link or     (overlayfs in its layers)
- * path_link              do_symlinkat, do_linkat           symlink over what must stay
+ * path_link              do_symlinkat, do_linkat           symlink over what must stay; all of
+ *                                                          it on bpffs and cgroupfs, and among
+ *                                                          sbpf's pins to tasks outside, too
  * path_truncate,         do_truncate, ftruncate            changing contents                    writes to an open descriptor
  * file_truncate                                                                                 (file_open judged it)
  * path_chmod, path_chown chmod_common, chown_common        changing metadata
@@ -22,11 +24,22 @@
  * sb_pivotroot           pivot_root                        all of it, while there are rules
  */
 #include "exec.h"
+#include "own.h"
+
+/* On bpffs and cgroup filesystems, whatever the policy says: what is made there keeps names or descriptors that are sbpf's to have,
+ * and cgroups below its own cannot be entered by a sandbox anyway. */
+#define REFUSE_GUARDED(name, inside, dentry) \
+	do { \
+		if ((inside) && is_guarded_dir(dentry)) \
+			LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, 0); \
+	} while (0)
 
 SEC("lsm/path_mkdir")
 int BPF_PROG(hook_path_mkdir, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE(path_mkdir, boxes);
+	LSM_GATE_ALL(path_mkdir, boxes, inside);
+	REFUSE_GUARDED(path_mkdir, inside, dir->dentry);
+	KEEP_OFF(inside, is_own_pin(dir->dentry));
 	FS_JUDGE(boxes, path_mkdir, SBPF_FS_WRITE, dentry, dir->mnt);
 }
 
@@ -40,7 +53,9 @@ int BPF_PROG(hook_path_mknod, struct path *dir, struct dentry *dentry, unsigned 
 {
 	int type = mode & S_IFMT;
 
-	LSM_GATE(path_mknod, boxes);
+	LSM_GATE_ALL(path_mknod, boxes, inside);
+	REFUSE_GUARDED(path_mknod, inside, dir->dentry);
+	KEEP_OFF(inside, is_own_pin(dir->dentry));
 	if (type == S_IFBLK || type == S_IFCHR)
 		LSM_JUDGE(boxes, judge_device);
 	FS_JUDGE(boxes, path_mknod, SBPF_FS_WRITE, dentry, dir->mnt);
@@ -50,7 +65,9 @@ int BPF_PROG(hook_path_mknod, struct path *dir, struct dentry *dentry, unsigned 
 SEC("lsm/path_symlink")
 int BPF_PROG(hook_path_symlink, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE(path_symlink, boxes);
+	LSM_GATE_ALL(path_symlink, boxes, inside);
+	REFUSE_GUARDED(path_symlink, inside, dir->dentry);
+	KEEP_OFF(inside, is_own_pin(dir->dentry));
 	FS_JUDGE(boxes, path_symlink, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
 }
 
@@ -58,7 +75,10 @@ int BPF_PROG(hook_path_symlink, struct path *dir, struct dentry *dentry)
 SEC("lsm/path_link")
 int BPF_PROG(hook_path_link, struct dentry *old_dentry, struct path *new_dir, struct dentry *new_dentry)
 {
-	LSM_GATE(path_link, boxes);
+	LSM_GATE_ALL(path_link, boxes, inside);
+	REFUSE_GUARDED(path_link, inside, old_dentry);
+	/* A link by another name would outlive `sbpf unload`. */
+	KEEP_OFF(inside, is_own_pin(old_dentry));
 	FS_ASK(boxes, path_link, SBPF_FS_READ | SBPF_FS_WRITE, old_dentry, new_dir->mnt);
 	FS_JUDGE(boxes, path_link, SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
 }
@@ -101,10 +121,12 @@ int hook_inode_setattr(unsigned long long *ctx)
 	if (sbpf_setattr_dentry) {
 		struct dentry *second = (struct dentry *)ctx[1];
 
+		REFUSE_GUARDED(inode_setattr, 1, second);
 		FS_JUDGE(boxes, inode_setattr, SBPF_FS_WRITE, second, NULL);
 	} else {
 		struct dentry *first = (struct dentry *)ctx[0];
 
+		REFUSE_GUARDED(inode_setattr, 1, first);
 		FS_JUDGE(boxes, inode_setattr, SBPF_FS_WRITE, first, NULL);
 	}
 }
@@ -113,6 +135,7 @@ SEC("lsm/inode_setxattr")
 int BPF_PROG(hook_inode_setxattr, void *idmap, struct dentry *dentry)
 {
 	LSM_GATE(inode_setxattr, boxes);
+	REFUSE_GUARDED(inode_setxattr, 1, dentry);
 	FS_JUDGE(boxes, inode_setxattr, SBPF_FS_WRITE, dentry, NULL);
 }
 
@@ -120,6 +143,7 @@ SEC("lsm/inode_removexattr")
 int BPF_PROG(hook_inode_removexattr, void *idmap, struct dentry *dentry)
 {
 	LSM_GATE(inode_removexattr, boxes);
+	REFUSE_GUARDED(inode_removexattr, 1, dentry);
 	FS_JUDGE(boxes, inode_removexattr, SBPF_FS_WRITE, dentry, NULL);
 }
 

@@ -6,7 +6,9 @@
  * file_open            do_dentry_open                    writing: cgroupfs, /proc/sys, sysfs,  files opened before joining
  *                                                        tracefs and other files that drive    (`run` closes them, `attach` looks);
  *                                                        the kernel; all of /proc/PID of a     that a process is there, and whose
- *                                                        process outside, writing of a canary  (readdir, stat)
+ *                                                        process outside, writing of a canary; (readdir, stat)
+ *                                                        devices that are a network, or the
+ *                                                        whole machine's
  * path_unlink, _rmdir, do_unlinkat, do_rmdir,            bpffs entries, cgroup directories     mkdir of child cgroups (they are
  * path_rename          do_renameat2                                                            confined too)
  * sb_mount, move_mount path_mount, do_move_mount,        mounts over and unmounts of bpffs,    mounts elsewhere
@@ -24,6 +26,7 @@
  * move_mount, sb_umount and ptrace_access_check also keep tasks outside of every sandbox off what is sbpf's own (own.h);
  * more in own.bpf.c.
  */
+#include "device.h"
 #include "fs_judge.h"
 #include "moved.h"
 #include "own.h"
@@ -128,9 +131,11 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 	struct inode *inode = file->f_inode;
 	unsigned long magic = inode->i_sb->s_magic;
 	int writes = !!(file->f_mode & FMODE_WRITE);
-	__u32 reason = SBPF_REASON_NONE, target = 0;
+	__u32 reason = refusal_of_device(box, inode, writes), target = 0, device = 0;
 
-	if (magic == PROC_MAGIC) {
+	if (reason != SBPF_REASON_NONE) {
+		device = inode->i_rdev;
+	} else if (magic == PROC_MAGIC) {
 		__u64 pid = owner_of_proc_file(inode);
 
 		if (!pid) {
@@ -150,7 +155,7 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 		else if (is_kernel_control(magic))
 			reason = SBPF_REASON_GUARD;
 	}
-	return canary_or(box, SBPF_HOOK_file_open, reason != SBPF_REASON_NONE, reason, target, 0);
+	return canary_or(box, SBPF_HOOK_file_open, reason != SBPF_REASON_NONE, reason, target, device);
 }
 
 SEC("lsm/file_open")
@@ -161,7 +166,7 @@ int BPF_PROG(hook_file_open, struct file *file)
 
 	if (!below_root && !sbpf_gate.other_levels)
 		return 0;
-	if (below_root && fs_knows_open(own_id, file))
+	if (below_root && fs_knows_open(own_id, file) && !is_device(file->f_inode))
 		return 0;
 	LSM_GATE_OF(file_open, boxes, below_root, own_id);
 	LSM_ASK(EPERM, boxes, judge_open, file);

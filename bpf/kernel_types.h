@@ -71,8 +71,19 @@ struct pid {
 	struct upid numbers[]; /* one a level */
 };
 
+struct tty_driver {
+	int major;
+	int minor_start;
+};
+
+struct tty_struct {
+	struct tty_driver *driver;
+	int index;
+};
+
 struct signal_struct {
 	struct pid *pids[4];
+	struct tty_struct *tty;
 };
 
 struct task_struct {
@@ -108,6 +119,7 @@ struct inode {
 	__u16 i_mode;
 	struct super_block *i_sb;
 	unsigned long i_ino;
+	__u32 i_rdev;
 	unsigned int i_nlink;
 	__u32 i_generation;
 	void *i_private; /* in cgroup2: its kernfs_node */
@@ -210,6 +222,12 @@ struct vm_area_struct {
 	struct file *vm_file;
 };
 
+struct char_device_struct {
+	struct char_device_struct *next;
+	unsigned int major;
+	char name[64];
+};
+
 struct in6_addr {
 	union {
 		__u8 u6_addr8[16];
@@ -222,6 +240,13 @@ struct ns_common {
 
 struct net {
 	struct ns_common ns;
+	struct hlist_head *dev_index_head; /* its interfaces, in DEVICE_BUCKETS by number */
+};
+
+struct net_device {
+	char name[16];
+	int ifindex;
+	struct hlist_node index_hlist;
 };
 
 typedef struct {
@@ -240,6 +265,7 @@ struct sock_common {
 	__be16 skc_dport;
 	__u16 skc_num;
 	unsigned short skc_family;
+	int skc_bound_dev_if;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
 };
@@ -260,7 +286,14 @@ struct socket {
 	struct sock *sk;
 };
 
+struct in6_pktinfo {
+	int ipi6_ifindex;
+};
+
 struct ipv6_pinfo {
+	struct in6_pktinfo sticky_pktinfo;
+	int ucast_oif;
+	int mcast_oif;
 	void *opt;
 	void *ipv6_fl_list; /* flow labels that the socket leased; later kernels have them in inet_sock */
 };
@@ -270,6 +303,8 @@ struct inet_sock {
 	struct ipv6_pinfo *pinet6;
 	void *ipv6_fl_list;
 	void *inet_opt;
+	int uc_index;
+	int mc_index;
 };
 
 struct sockaddr_un {

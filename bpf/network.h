@@ -121,6 +121,16 @@ static __always_inline enum address_result endpoint_from_sockaddr(struct endpoin
 	return ADDRESS_BAD;
 }
 
+/* Reads the name of a message, which a connected stream ignores. Apart from its callers, for the stack. */
+static __noinline enum address_result endpoint_of_name(struct endpoint *ep, struct sock *sk, struct msghdr *msg)
+{
+	void *name = msg->msg_name;
+
+	if (!name || !msg->msg_namelen || (ep->type == SOCK_STREAM && sk->__sk_common.skc_dport))
+		return ADDRESS_NONE;
+	return endpoint_from_sockaddr(ep, name, msg->msg_namelen, 1);
+}
+
 static __always_inline void denial_fill_net(struct denial *d, const struct endpoint *ep)
 {
 	d->net.family = ep->family;

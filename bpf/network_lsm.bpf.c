@@ -5,7 +5,8 @@
  * socket_create        __sock_create                    families, types, protocols not        sockets made elsewhere
  *                                                       allowed: raw, packet, vsock, alg…
  * socket_connect       __sys_connect, io_uring          as connect4/6, for foreign sockets    implicit connects (FASTOPEN);
- *                                                       and what connect4/6 do not see        own TCP, UDP: connect4/6
+ *                                                       and what connect4/6 do not see; by    own TCP, UDP: connect4/6
+ *                                                       an interface that is not allowed
  * socket_sendmsg       sock_sendmsg: send, write,       foreign sockets, by address or peer;  sendfile and splice into a
  *                      io_uring, splice from 6.5 on     source routes in ancillary data; own  socket before 6.5
  *                                                       UDP that is not bound yet: first it
@@ -13,11 +14,11 @@
  * socket_bind          __sys_bind                       as bind4/6, for foreign sockets       autobind; own TCP, UDP: bind4/6
  * socket_listen        __sys_listen                     listeners on addresses not allowed,   UDP (bind judged it)
  *                                                       autobind
- * socket_setsockopt    __sys_setsockopt                 IP options, routing headers, netfilter options set before joining
+ * socket_setsockopt    __sys_setsockopt                 IP options, routing headers,          options set before joining
+ *                                                       netfilter, interfaces, joins of groups
  */
 #include "fs_judge.h"
-#include "network.h"
-#include "reroute.h"
+#include "interface.h"
 
 static __always_inline int refuse_endpoint(struct sbpf_sandbox *box, struct denial *d, const struct endpoint *ep, int reason)
 {
@@ -117,6 +118,10 @@ int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address,
 {
 	LSM_GATE(socket_connect, boxes);
 	struct denial d = DENIAL(socket_connect, SBPF_REASON_NO_RULE);
+	struct sock *sk = sock_of(sock);
+
+	if (sk)
+		LSM_ASK(EPERM, boxes, judge_interface_of_address, &d, sk, address, addrlen);
 	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
 }
 
@@ -125,6 +130,10 @@ int BPF_PROG(hook_socket_bind, struct socket *sock, struct sockaddr *address, in
 {
 	LSM_GATE(socket_bind, boxes);
 	struct denial d = DENIAL(socket_bind, SBPF_REASON_NO_RULE);
+	struct sock *sk = sock_of(sock);
+
+	if (sk)
+		LSM_ASK(EPERM, boxes, judge_interface_of_address, &d, sk, address, addrlen);
 	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
 }
 
@@ -174,11 +183,10 @@ static __always_inline int judge_message(struct sbpf_sandbox *box, const struct 
 					 struct msghdr *msg)
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_NO_RULE);
-	enum address_result named = ADDRESS_NONE;
+	enum address_result named;
 	struct sock *sk = sock_of(sock);
 	struct endpoint ep;
-	int own, early, reason, led = 0;
-	void *name;
+	int own, reason, led = 0;
 
 	endpoint_init(&ep, SBPF_RULE_CONNECT, 0, 0, 0);
 	if (is_canary(SBPF_HOOK_socket_sendmsg))
@@ -197,23 +205,17 @@ static __always_inline int judge_message(struct sbpf_sandbox *box, const struct 
 		return refuse_endpoint(box, &d, &ep, SBPF_REASON_FOREIGN_SOCKET);
 	}
 
-	early = is_early(box, own);
-	if ((msg->msg_controllen && has_risky_control(msg) && !box_allows_all_network(box)) || may_be_rerouted(box, sk, own))
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_SOCKET_OPTION);
-	if (!early && cgroup_layer_judges(&ep, own))
+	if (!is_early(box, own) && cgroup_layer_judges(&ep, own))
 		return 0;
 
-	/* A connected stream ignores the name. */
-	name = msg->msg_name;
-	if (name && msg->msg_namelen && !(ep.type == SOCK_STREAM && sk->__sk_common.skc_dport))
-		named = endpoint_from_sockaddr(&ep, name, msg->msg_namelen, 1);
+	named = endpoint_of_name(&ep, sk, msg);
 	if (named == ADDRESS_BAD)
 		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
 	if (named == ADDRESS_OK && cgroup_layer_judges(&ep, own))
 		return 0;
 	if (named == ADDRESS_NONE) {
 		/* Connected: judged when it connected, unless that was before the sandbox was. */
-		if (!early)
+		if (!is_early(box, own))
 			return 0;
 		endpoint_of_peer(&ep, sk);
 		led = is_led(&ep, &ask->origin);
@@ -292,7 +294,6 @@ SEC("lsm/socket_sendmsg")
 int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 {
 	struct send_ask ask = {.sock = (__u64)sock, .msg = (__u64)msg};
-
 	struct sock *sk;
 
 	LSM_GATE(socket_sendmsg, boxes);
@@ -302,6 +303,8 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int s
 			return -EDESTADDRREQ; /* the kernel's own answer, before it binds the socket */
 		LSM_ASK(EPERM, boxes, judge_first_datagram, sk, msg);
 	}
+	if (sk)
+		LSM_ASK(EPERM, boxes, judge_route_of_send, sk, msg);
 	if (unlikely((boxes.outer->flags | boxes.inner->flags) & SBPF_SANDBOX_ATTACHED))
 		find_origin(&ask, sock);
 	if (sbpf_rdonly_cast)

@@ -137,6 +137,7 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 	struct denial d = DENIAL(file_receive, SBPF_REASON_FOREIGN_SOCKET);
 	struct socket *sock = bpf_sock_from_file(file);
 	unsigned long magic;
+	int reason;
 
 	if (is_canary(SBPF_HOOK_file_receive)) {
 		d.reason = SBPF_REASON_CANARY;
@@ -154,6 +155,14 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 			d.net.type = sk->sk_type;
 			d.net.protocol = sk->sk_protocol;
 		}
+		return refuse(box, &d);
+	}
+	reason = refusal_of_device(box, file->f_inode, !!(file->f_mode & FMODE_WRITE));
+	if (reason != SBPF_REASON_NONE) {
+		d.reason = reason;
+		d.domain = SBPF_DOMAIN_GUARD;
+		d.task.target_pid = 0;
+		d.task.detail = file->f_inode->i_rdev;
 		return refuse(box, &d);
 	}
 	magic = file->f_inode->i_sb->s_magic;

@@ -5,7 +5,8 @@
  * hook                     kernel                          refuses                              does not see
  * capable                  callers of security_capable     capabilities over the host that      what asks cap_capable directly (mmap's
  *                                                          the policy does not keep             reserve); capabilities over a child
- *                                                          (capabilities.h)                     user namespace (harmless there)
+ *                                                          (capabilities.h); NET_ADMIN and      user namespace (harmless there)
+ *                                                          NET_RAW over any namespace
  * userns_create            create_user_ns                  new user namespaces                  ones that were there before
  * perf_event_open          perf_event_open                 perf events                          descriptors opened before
  * key_alloc                key_alloc                       new keys and keyrings                the kernel's own, for a filesystem
@@ -45,7 +46,8 @@ static __always_inline int is_asked_for_kernel(__u32 cap)
 }
 
 /* Is it open to the sandbox? SYS_ADMIN mounts what would move what filesystem rules name, in a user namespace of one's
- * own as well: with such rules it is never. */
+ * own as well: with such rules it is never. A network namespace of one's own may be connected to others: routes, tunnels and
+ * translated addresses there make an allowed address mean another host. */
 static __noinline int is_capability_open(const struct sbpf_sandbox *box, __u32 cap, int level)
 {
 	struct fs_rules rules;
@@ -53,7 +55,7 @@ static __noinline int is_capability_open(const struct sbpf_sandbox *box, __u32 c
 
 	if (cap == SBPF_CAP_SYS_ADMIN && fs_policy(box, &rules) != FS_FREE)
 		return 0;
-	if (level)
+	if (level && cap != SBPF_CAP_NET_ADMIN && cap != SBPF_CAP_NET_RAW)
 		return 1;
 	policy = box_policy(box);
 	return policy && sbpf_decide_capability(policy, cap);

@@ -8,29 +8,42 @@
 
 #define CMSG_LIMIT 16
 
-/* Walks ancillary data (the kernel's copy, native layout) for headers that re-route. Nonzero: risky, or too long to
- * tell. Global, and so walked once by the verifier. */
+#define RISKY_CONTROL -1
+#define PACKET_INFO_INDEX 16 /* of in6_pktinfo, behind the address; of in_pktinfo it is the first */
+
+/* Walks ancillary data (the kernel's copy, native layout) for headers that re-route. RISKY_CONTROL, also when too long to tell; or
+ * the number of the interface that they name, 0 if none. Global, and so walked once by the verifier. */
 __weak __noinline int risky_control(__u64 control, __u64 len)
 {
 	__u64 offset = 0;
+	int named = 0;
 
 	for (int i = 0; i < CMSG_LIMIT; i++) {
 		struct cmsg_header header;
 
 		if (offset + sizeof(header) > len)
-			return 0;
+			return named;
 		if (bpf_probe_read_kernel(&header, sizeof(header), (void *)(control + offset)))
-			return 1;
+			return RISKY_CONTROL;
 		if (header.len < sizeof(header) || header.len > len - offset)
-			return 0; /* malformed: the kernel refuses it with EINVAL */
+			return named; /* malformed: the kernel refuses it with EINVAL */
 		if (sbpf_risky_cmsg(header.level, header.type))
-			return 1;
+			return RISKY_CONTROL;
+		if (sbpf_is_packet_info(header.level, header.type)) {
+			__u64 at = control + offset + sizeof(header) + (header.level ? PACKET_INFO_INDEX : 0);
+			int index = 0;
+
+			if (bpf_probe_read_kernel(&index, sizeof(index), (void *)at) || (named && index && index != named))
+				return RISKY_CONTROL;
+			if (index)
+				named = index;
+		}
 		offset += (header.len + 7) & ~7ull;
 	}
-	return 1;
+	return RISKY_CONTROL;
 }
 
-static __always_inline int has_risky_control(struct msghdr *msg)
+static __always_inline int risk_of_control(struct msghdr *msg)
 {
 	__u64 control = 0;
 

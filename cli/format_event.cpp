@@ -139,6 +139,12 @@ const char* to_string(sbpf_reason reason) {
       return "socket_class";
     case SBPF_REASON_SOCKET_OPTION:
       return "socket_option";
+    case SBPF_REASON_INTERFACE:
+      return "interface";
+    case SBPF_REASON_NETWORK_DEVICE:
+      return "network_device";
+    case SBPF_REASON_MACHINE_DEVICE:
+      return "machine_device";
     case SBPF_REASON_FOREIGN_SOCKET:
       return "foreign_socket";
     case SBPF_REASON_UNIX_PEER:
@@ -240,6 +246,7 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
     add_name(json, event);
   else if (raw.domain == SBPF_DOMAIN_NETWORK)
     add_network(json, raw);
+  if (!event.interface.empty()) json["interface"] = event.interface;
   if (raw.domain == SBPF_DOMAIN_GUARD) add_task(json, raw);
   if (!event.path.empty()) {
     json["path"] = event.path;

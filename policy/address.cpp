@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 
 #include "policy/values.h"
@@ -111,6 +112,16 @@ Value<Prefix> parse_cidr(std::string_view text) {
     return tl::unexpected(BadValue{"covers_v4", written + " would cover every IPv4 address too (::ffff:0:0/96)",
                                    "write 2000::/3 for the IPv6 internet, and 0.0.0.0/0 for IPv4"});
   return prefix;
+}
+
+// As the kernel takes names (dev_valid_name), but for bytes that a terminal or YAML would take for something else.
+Value<std::string> parse_interface(std::string_view text) {
+  constexpr std::size_t kLongest = 15;  // IFNAMSIZ, without the NUL
+  const auto is_plain = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("._-@+", c) != nullptr; };
+  if (text.empty() || text.size() > kLongest || text == "." || text == ".." || !std::all_of(text.begin(), text.end(), is_plain))
+    return tl::unexpected(BadValue{"bad_interface", quoted(text) + " is no name of a network interface",
+                                   "up to 15 letters, digits and ._-@+, as `ip link` says it: eth0"});
+  return std::string(text);
 }
 
 }  // namespace internal

@@ -138,6 +138,8 @@ std::string network_text(const Network& network) {
   if (network.resolver) text += "  dns: {resolver: \"" + to_string(*network.resolver) + "\"}\n";
   if (!network.trusted_programs.empty()) text += "  trusted_programs:\n";
   for (const ProgramTag& tag : network.trusted_programs) text += "    - \"" + hex(tag) + "\"\n";
+  if (!network.interfaces.empty()) text += "  interfaces:\n";
+  for (const std::string& name : network.interfaces) text += "    - \"" + name + "\"\n";
   if (!network.unix_peers.empty()) text += "  unix:\n";
   for (const UnixRule& rule : network.unix_peers) text += "    - " + internal::path_text(rule.peer) + "\n";
   return text;

@@ -38,6 +38,13 @@ void add_via(Entries& entries, std::uint32_t rule, const std::optional<Via>& via
   entries.emplace(via_key(rule), as_value(value));
 }
 
+sbpf_rule_key interface_key(const std::string& name) {
+  sbpf_rule_key key{};
+  key.kind = SBPF_RULE_INTERFACE;
+  std::memcpy(key.addr, name.data(), std::min(name.size(), sizeof key.addr - 1));
+  return key;
+}
+
 sbpf_rule_key slot_key(sbpf_header_slot slot) {
   sbpf_rule_key key{};
   key.kind = SBPF_RULE_HEADER;
@@ -258,6 +265,7 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
 
   sbpf_policy_header header{};
   if (policy.filesystem.judged()) header.flags |= SBPF_POLICY_FS;
+  if (policy.filesystem.requested) header.flags |= SBPF_POLICY_DEVICES;
   if (policy.exec.judged()) header.flags |= SBPF_POLICY_EXEC;
   if (!policy.network.unix_peers.empty()) header.flags |= SBPF_POLICY_UNIX;
   header.exec_places_only = policy.exec.allow_listed || policy.exec.deny_writable;
@@ -265,6 +273,7 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
   if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
   if (policy.network.record_flows) header.flags |= SBPF_POLICY_RECORD;
   if (policy.network.dangerously_allow_metadata) header.flags |= SBPF_POLICY_NET_METADATA;
+  if (!policy.network.interfaces.empty()) header.flags |= SBPF_POLICY_INTERFACES;
   for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
   header.n_connect_prefixes = static_cast<__u8>(connect_lengths.size());
   header.n_bind_prefixes = static_cast<__u8>(bind_lengths.size());
@@ -281,6 +290,7 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
   for (const auto& [key, node] : *files) image.entries.emplace(key, as_value(node));
   for (const UnixRule& rule : policy.network.unix_peers)
     if (rule.abstract()) image.entries.emplace(unix_key(rule.peer), empty_rule());
+  for (const std::string& interface : policy.network.interfaces) image.entries.emplace(interface_key(interface), empty_rule());
   for (std::size_t i = 0; i < policy.network.connect.size(); ++i)
     add_via(image.entries, static_cast<std::uint32_t>(i), policy.network.connect[i].via);
   for (std::size_t i = 0; i < policy.network.hosts.size(); ++i)

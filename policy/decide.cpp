@@ -69,6 +69,8 @@ bool opens(const Image& image, sbpf_kernel_interface interface) {
   return sbpf_decide_interface(const_cast<Image*>(&image), interface) != 0;
 }
 
+bool names_interface(int level, int option) { return sbpf_names_interface(level, option) != 0; }
+
 sbpf_socket_class classify_socket(int family, int type, int protocol) {
   return static_cast<sbpf_socket_class>(sbpf_classify_socket(family, type, protocol));
 }

@@ -80,6 +80,7 @@ std::string suggestion(const NetQuery& query) {
     case SBPF_RULE_FS_NAME:
     case SBPF_RULE_UNIX:
     case SBPF_RULE_VIA:
+    case SBPF_RULE_INTERFACE:
     case SBPF_RULE_KIND_MAX:
       return "";
   }
@@ -132,6 +133,11 @@ Explanation explain_host(const Policy& policy, const std::string& name, sbpf_pro
     answer.suggestion = "network: {connect: [" + internal::entry_text(missing) + "]}";
   }
   return answer;
+}
+
+std::string interface_suggestion(std::string_view name) {
+  const auto parsed = internal::parse_interface(name);
+  return parsed ? "network: {interfaces: [\"" + *parsed + "\"]}" : "";
 }
 
 std::string host_suggestion(std::string_view name) {

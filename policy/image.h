@@ -92,6 +92,8 @@ bool opens(const Image& image, sbpf_kernel_interface interface);
 
 // sbpf_classify_socket() of bpf/decide.h.
 sbpf_socket_class classify_socket(int family, int type, int protocol);
+// Does this option of sockets name a network interface to leave by? sbpf_names_interface() of bpf/decide_option.h.
+bool names_interface(int level, int option);
 // May a socket of this class be made? sbpf_decide_socket() of bpf/decide.h on the image.
 bool allows_socket(const Image& image, sbpf_socket_class kind);
 
@@ -122,5 +124,7 @@ std::string suggestion(const NetQuery& query);
 enum class PathUse { read, write, exec, unix_peer };
 std::string suggestion(PathUse use, std::string_view path);
 std::string host_suggestion(std::string_view name);
+// And for a network interface, whose name may be the sandbox's choice.
+std::string interface_suggestion(std::string_view name);
 
 }  // namespace sbpf::policy

@@ -28,6 +28,8 @@ std::string_view to_string(sbpf_socket_class c) {
       return "netlink";
     case SBPF_SOCKET_SMC:
       return "smc";
+    case SBPF_SOCKET_TUN:
+      return "tun";
     case SBPF_SOCKET_OTHER:
       return "other";
     case SBPF_SOCKET_CLASS_MAX:

@@ -92,6 +92,7 @@ void merge(Draft& base, Draft later) {
     base.dangerously_allow_sockets.clear();
     base.unix_peers.clear();
     base.trusted_programs.clear();
+    base.interfaces.clear();
     base.hosts.clear();
     base.resolver.reset();
   }
@@ -104,6 +105,7 @@ void merge(Draft& base, Draft later) {
   replace(base.resolver, later.resolver);
   append(base.dangerously_allow_sockets, std::move(later.dangerously_allow_sockets));
   append(base.trusted_programs, std::move(later.trusted_programs));
+  append(base.interfaces, std::move(later.interfaces));
   for (auto& [peer, rule] : later.unix_peers) base.unix_peers.insert_or_assign(peer, std::move(rule));
   merge(base.filesystem, std::move(later.filesystem));
   merge(base.exec, std::move(later.exec));
@@ -210,6 +212,8 @@ Policy finish(Draft draft) {
   sort_unique(policy.network.dangerously_allow_sockets);
   policy.network.trusted_programs = std::move(draft.trusted_programs);
   sort_unique(policy.network.trusted_programs);
+  policy.network.interfaces = std::move(draft.interfaces);
+  sort_unique(policy.network.interfaces);
   for (auto& [peer, rule] : draft.unix_peers) policy.network.unix_peers.push_back(std::move(rule));
   Filesystem& filesystem = policy.filesystem;
   filesystem.requested = draft.filesystem.requested;

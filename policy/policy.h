@@ -105,6 +105,7 @@ struct Network {
   std::vector<sbpf_socket_class> dangerously_allow_sockets;  // sorted, unique
   std::vector<UnixRule> unix_peers;                          // sorted by peer (its bytes), each once
   std::vector<ProgramTag> trusted_programs;                  // of others, that may run after sbpf's; sorted, unique
+  std::vector<std::string> interfaces;                       // that may be named as the way out; sorted, unique
 };
 
 enum class FsAccess {

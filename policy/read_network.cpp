@@ -217,6 +217,17 @@ void read_trusted(const YamlNode& node, const std::string& key, Reader& reader, 
   });
 }
 
+void read_interfaces(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::string>& out) {
+  reader.list(node, key, "a list of network interfaces, as in [eth0]", [&](const YamlNode& item, const std::string& item_key) {
+    const auto name = reader.value<std::string>(item, item_key, "a network interface", parse_interface);
+    if (!name) return;
+    if (std::find(out.begin(), out.end(), *name) != out.end())
+      reader.error(item, item_key, {"duplicate_value", quoted(*name) + " is named twice", "remove one"});
+    else
+      out.push_back(*name);
+  });
+}
+
 }  // namespace
 
 void read_network(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
@@ -250,6 +261,7 @@ void read_network(const YamlNode& node, const std::string& key, Reader& reader, 
       {"dns", [&](const YamlNode& n, const std::string& k) { read_dns(n, k, reader, draft); }},
       {"unix", [&](const YamlNode& n, const std::string& k) { read_unix(n, k, reader, draft.unix_peers); }},
       {"trusted_programs", [&](const YamlNode& n, const std::string& k) { read_trusted(n, k, reader, draft.trusted_programs); }},
+      {"interfaces", [&](const YamlNode& n, const std::string& k) { read_interfaces(n, k, reader, draft.interfaces); }},
   };
   reader.map(node, key, fields, {});
 }

@@ -56,6 +56,7 @@ struct Draft {
   std::vector<sbpf_socket_class> dangerously_allow_sockets;
   std::map<std::string, UnixRule> unix_peers;  // by peer
   std::vector<ProgramTag> trusted_programs;
+  std::vector<std::string> interfaces;
   DraftFilesystem filesystem;
   DraftExec exec;
   std::optional<std::vector<std::string>> env_allow;

@@ -44,6 +44,7 @@ Value<std::uint32_t> parse_cpu(std::string_view text);
 Value<std::chrono::milliseconds> parse_timeout(std::string_view text);
 Value<std::string> parse_path(std::string_view text);  // of a filesystem rule
 Value<std::string> parse_host_pattern(std::string_view text);  // of `host`
+Value<std::string> parse_interface(std::string_view text);     // of network.interfaces
 Value<std::string> parse_unix_peer(std::string_view text);  // of network.unix
 Value<std::string> parse_sha256(std::string_view text);  // 64 lower-case hexadecimal digits
 

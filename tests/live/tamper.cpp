@@ -13,7 +13,8 @@
 //   tamper extend ID                         loads a program for the place of the program's function highest_level
 //   tamper umount|umount-lazy PATH           tamper mount PATH       tamper mount-shared PATH, umount-shared PATH: from
 //                                            a mount namespace of its own, from which mounts still spread
-//   tamper move-mount|rename PATH PATH       tamper unlink|rmdir PATH
+//   tamper move-mount|rename|link|symlink PATH PATH       tamper unlink|rmdir|mkdir PATH
+//   tamper pin PATH PATH                     of a map that is pinned at the first
 //   tamper ptrace|vm-write PID               tamper getfd PID FD
 // -1: what is to be tampered with is not there.
 #include <arpa/inet.h>
@@ -25,6 +26,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -243,6 +245,10 @@ int carry_out(const Words& w) {
   if (what == "umount-shared") return in_shared_namespace(one, false);
   if (what == "move-mount") return move_mount(one, two);
   if (what == "rename") return result(std::rename(one.c_str(), two.c_str()));
+  if (what == "link") return result(::link(one.c_str(), two.c_str()));
+  if (what == "symlink") return result(::symlink(one.c_str(), two.c_str()));
+  if (what == "mkdir") return result(::mkdir(one.c_str(), 0700));
+  if (what == "pin") return result(bpf_obj_pin(Fd(bpf_obj_get(one.c_str())).get(), two.c_str()));
   if (what == "unlink") return result(::unlink(one.c_str()));
   if (what == "rmdir") return result(::rmdir(one.c_str()));
   if (what == "ptrace") return trace(static_cast<pid_t>(number(one)));

@@ -113,6 +113,19 @@ done
 refused rename-dir rename "$pins" /sys/fs/bpf/elsewhere
 refused rename-sandbox rename "$pins/sandboxes/box" "$pins/sandboxes/box2"
 refused rmdir rmdir "$pins/building"
+# Another name for a pin keeps what it holds past `sbpf unload`; what lies among the pins takes a name that sbpf will want.
+control link link /sys/fs/bpf/other/map /sys/fs/bpf/other/map2
+control symlink symlink /sys/fs/bpf/other/map /sys/fs/bpf/other/to
+control mkdir mkdir /sys/fs/bpf/other/made
+control pin pin /sys/fs/bpf/other/map /sys/fs/bpf/other/map3
+for pin in maps/sandboxes programs/connect4 links/file_open sandboxes/box/connect4; do
+  refused "link/$pin" link "$pins/$pin" /sys/fs/bpf/other/kept
+done
+for place in "$pins" "$pins/sandboxes" "$pins/sandboxes/box"; do
+  refused "symlink/${place#/sys/fs/bpf/}" symlink /sys/fs/bpf/other "$place/taken"
+  refused "mkdir/${place#/sys/fs/bpf/}" mkdir "$place/taken"
+  refused "pin/${place#/sys/fs/bpf/}" pin /sys/fs/bpf/other/map "$place/taken"
+done
 after pins
 
 # ---- mounts ----
@@ -217,6 +230,7 @@ if [[ $(uname -r) == 6.12.* ]]; then
   cp "$(command -v sbpf)" "$tmp/bin/sbpf"
   started_by=$tmp/bin/sbpf started held -q --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1
   supervisor=$started
+  within 60 flock -n /run/sbpf.lock true # a stopped holder of the lock would stop the rest
   kill -STOP "$supervisor"
   "$tmp/bin/sbpf" kill held 2>/dev/null; is held/kill 0 $?
   "$tmp/bin/sbpf" unload 2>/dev/null; is held/unload 0 $?

@@ -13,6 +13,7 @@
 
 #include "policy/filesystem.h"
 #include "policy/image.h"
+#include "policy/values.h"
 
 namespace {
 const void* sbpf_policy_lookup(void* policy, const sbpf_rule_key* key) {
@@ -148,8 +149,23 @@ const OptionRow kOptions[] = {
     {"IP_TOS", IPPROTO_IP, IP_TOS, true},
     {"IP_TTL", IPPROTO_IP, IP_TTL, true},
     {"IP_PKTINFO", IPPROTO_IP, IP_PKTINFO, true},
-    {"IP_ADD_MEMBERSHIP", IPPROTO_IP, IP_ADD_MEMBERSHIP, true},
-    {"IP_MULTICAST_IF", IPPROTO_IP, IP_MULTICAST_IF, true},
+    {"IP_ADD_MEMBERSHIP", IPPROTO_IP, IP_ADD_MEMBERSHIP, false},
+    {"IP_DROP_MEMBERSHIP", IPPROTO_IP, IP_DROP_MEMBERSHIP, true},
+    {"IP_UNBLOCK_SOURCE", IPPROTO_IP, IP_UNBLOCK_SOURCE, false},
+    {"IP_BLOCK_SOURCE", IPPROTO_IP, IP_BLOCK_SOURCE, false},
+    {"IP_ADD_SOURCE_MEMBERSHIP", IPPROTO_IP, IP_ADD_SOURCE_MEMBERSHIP, false},
+    {"IP_DROP_SOURCE_MEMBERSHIP", IPPROTO_IP, IP_DROP_SOURCE_MEMBERSHIP, true},
+    {"IP_MSFILTER", IPPROTO_IP, IP_MSFILTER, false},
+    {"MCAST_JOIN_GROUP", IPPROTO_IP, MCAST_JOIN_GROUP, false},
+    {"MCAST_BLOCK_SOURCE", IPPROTO_IP, MCAST_BLOCK_SOURCE, false},
+    {"MCAST_UNBLOCK_SOURCE", IPPROTO_IP, MCAST_UNBLOCK_SOURCE, false},
+    {"MCAST_LEAVE_GROUP", IPPROTO_IP, MCAST_LEAVE_GROUP, true},
+    {"MCAST_JOIN_SOURCE_GROUP", IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP, false},
+    {"MCAST_LEAVE_SOURCE_GROUP", IPPROTO_IP, MCAST_LEAVE_SOURCE_GROUP, true},
+    {"MCAST_MSFILTER", IPPROTO_IP, MCAST_MSFILTER, false},
+    {"IP_MULTICAST_TTL", IPPROTO_IP, IP_MULTICAST_TTL, true},
+    {"IP_MULTICAST_LOOP", IPPROTO_IP, IP_MULTICAST_LOOP, true},
+    {"IP_MULTICAST_ALL", IPPROTO_IP, IP_MULTICAST_ALL, true},
     {"IP_OPTIONS", IPPROTO_IP, IP_OPTIONS, false},
     {"IP_RETOPTS", IPPROTO_IP, IP_RETOPTS, false},
     {"IP_HDRINCL", IPPROTO_IP, IP_HDRINCL, false},
@@ -188,7 +204,20 @@ const OptionRow kOptions[] = {
     {"IPV6_NEXTHOP", IPPROTO_IPV6, 9, false},
     {"ipv6_not_given", IPPROTO_IPV6, 79, false},
     {"ipv6_of_later_kernels", IPPROTO_IPV6, 131, false},
-    {"IPV6_JOIN_GROUP", IPPROTO_IPV6, IPV6_JOIN_GROUP, true},
+    {"IPV6_JOIN_GROUP", IPPROTO_IPV6, IPV6_JOIN_GROUP, false},
+    {"IPV6_LEAVE_GROUP", IPPROTO_IPV6, IPV6_LEAVE_GROUP, true},
+    {"IPV6_JOIN_ANYCAST", IPPROTO_IPV6, IPV6_JOIN_ANYCAST, false},
+    {"IPV6_LEAVE_ANYCAST", IPPROTO_IPV6, IPV6_LEAVE_ANYCAST, true},
+    {"ipv6_MCAST_JOIN_GROUP", IPPROTO_IPV6, MCAST_JOIN_GROUP, false},
+    {"ipv6_MCAST_BLOCK_SOURCE", IPPROTO_IPV6, MCAST_BLOCK_SOURCE, false},
+    {"ipv6_MCAST_UNBLOCK_SOURCE", IPPROTO_IPV6, MCAST_UNBLOCK_SOURCE, false},
+    {"ipv6_MCAST_LEAVE_GROUP", IPPROTO_IPV6, MCAST_LEAVE_GROUP, true},
+    {"ipv6_MCAST_JOIN_SOURCE_GROUP", IPPROTO_IPV6, MCAST_JOIN_SOURCE_GROUP, false},
+    {"ipv6_MCAST_LEAVE_SOURCE_GROUP", IPPROTO_IPV6, MCAST_LEAVE_SOURCE_GROUP, true},
+    {"ipv6_MCAST_MSFILTER", IPPROTO_IPV6, MCAST_MSFILTER, false},
+    {"IPV6_MULTICAST_HOPS", IPPROTO_IPV6, IPV6_MULTICAST_HOPS, true},
+    {"IPV6_MULTICAST_LOOP", IPPROTO_IPV6, IPV6_MULTICAST_LOOP, true},
+    {"IPV6_MULTICAST_ALL", IPPROTO_IPV6, 29, true},
     {"IPV6_DONTFRAG", IPPROTO_IPV6, IPV6_DONTFRAG, true},
     {"IPV6_AUTOFLOWLABEL", IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, true},
     {"IPV6_FREEBIND", IPPROTO_IPV6, 78, true},
@@ -231,6 +260,63 @@ TEST(DecideSockopt, table) {
   }
 }
 
+const OptionRow kOfInterfaces[] = {
+    {"SO_BINDTODEVICE", SOL_SOCKET, SO_BINDTODEVICE, false},   {"SO_BINDTOIFINDEX", SOL_SOCKET, 62, false},
+    {"IP_MULTICAST_IF", IPPROTO_IP, IP_MULTICAST_IF, false},   {"IP_UNICAST_IF", IPPROTO_IP, IP_UNICAST_IF, false},
+    {"IPV6_MULTICAST_IF", IPPROTO_IPV6, IPV6_MULTICAST_IF, false}, {"IPV6_PKTINFO", IPPROTO_IPV6, IPV6_PKTINFO, false},
+    {"IPV6_UNICAST_IF", IPPROTO_IPV6, 76, false},
+};
+
+TEST(DecideSockopt, interfaces_are_named_where_a_policy_lists_some) {
+  Image none = image_of("{connect: [{address: 127.0.0.1, ports: [1]}]}");
+  Image some = image_of("{interfaces: [eth0]}");
+  Image all = image_of("{dangerously_allow_all: true}");
+  Image missing;
+  for (const OptionRow& row : kOfInterfaces) {
+    EXPECT_TRUE(names_interface(row.level, row.option)) << row.name;
+    EXPECT_EQ(sbpf_decide_sockopt(&none, row.level, row.option), SBPF_DENY) << row.name;
+    EXPECT_EQ(sbpf_decide_sockopt(&missing, row.level, row.option), SBPF_DENY) << row.name;
+    EXPECT_EQ(sbpf_decide_sockopt(&some, row.level, row.option), SBPF_ALLOW) << row.name;
+    EXPECT_EQ(sbpf_decide_sockopt(&all, row.level, row.option), SBPF_ALLOW) << row.name;
+  }
+  // Such a list opens nothing else.
+  for (const OptionRow& row : kOptions) {
+    EXPECT_FALSE(names_interface(row.level, row.option)) << row.name;
+    EXPECT_EQ(sbpf_decide_sockopt(&some, row.level, row.option), row.allowed ? SBPF_ALLOW : SBPF_DENY) << row.name;
+  }
+}
+
+TEST(DecideInterface, by_whole_names) {
+  Image image = image_of("{interfaces: [eth0, a.very-long_if+]}");
+  const auto listed = [&image](std::string name) {
+    name.resize(16);
+    return sbpf_lists_interface(&image, name.data()) != 0;
+  };
+  EXPECT_TRUE(listed("eth0"));
+  EXPECT_TRUE(listed("a.very-long_if+"));
+  for (const char* other : {"", "eth", "eth00", "lo", "ETH0", "a.very-long_if"}) EXPECT_FALSE(listed(other)) << other;
+}
+
+TEST(DecideInterface, addresses_of_lo_and_those_with_a_scope) {
+  struct Row {
+    const char* address;
+    bool loopback, scoped;
+  };
+  for (const Row& row : {Row{"127.0.0.1", true, false}, Row{"127.255.255.254", true, false}, Row{"126.255.255.255", false, false},
+                         Row{"128.0.0.1", false, false}, Row{"::1", true, false}, Row{"::2", false, false}, Row{"1::1", false, false},
+                         Row{"0.0.0.0", false, false}, Row{"10.0.0.127", false, false}, Row{"::", false, false},
+                         Row{"fe80::1", false, true}, Row{"febf:ffff::1", false, true}, Row{"fec0::1", false, false},
+                         Row{"fe40::1", false, false}, Row{"ff02::1", false, true}, Row{"ff31::1", false, true}, Row{"ff05::2", false, false},
+                         Row{"fd00::1", false, false}, Row{"2001:db8::1", false, false}}) {
+    const Address address = internal::parse_host(row.address).value();
+    std::uint64_t words[2];
+    std::memcpy(words, address.data(), sizeof words);
+    const __u64 be[2] = {words[0], words[1]};
+    EXPECT_EQ(sbpf_is_loopback(be) != 0, row.loopback) << row.address;
+    EXPECT_EQ(sbpf_has_scope(be) != 0, row.scoped) << row.address;
+  }
+}
+
 const OptionRow kAncillary[] = {
     {"SCM_RIGHTS", SOL_SOCKET, SCM_RIGHTS, true},
     {"SCM_CREDENTIALS", SOL_SOCKET, SCM_CREDENTIALS, true},
@@ -258,6 +344,14 @@ const OptionRow kAncillary[] = {
     {"SCTP_DSTADDRV6", IPPROTO_SCTP, SCTP_DSTADDRV6, false},
     {"UDP_SEGMENT", IPPROTO_UDP, 103, true},
 };
+
+TEST(DecideCmsg, those_that_name_an_interface) {
+  for (const OptionRow& row : kAncillary) {
+    const bool names = row.level != SOL_SOCKET && (row.name == std::string("IP_PKTINFO") || row.name == std::string("IPV6_PKTINFO"));
+    EXPECT_EQ(sbpf_is_packet_info(row.level, row.option) != 0, names) << row.name;
+  }
+  EXPECT_TRUE(sbpf_is_packet_info(IPPROTO_IPV6, IPV6_2292PKTINFO));
+}
 
 TEST(DecideCmsg, table) {
   for (const OptionRow& row : kAncillary)

@@ -140,7 +140,7 @@ TEST(ExecImage, one_tree_has_the_nearest_rule_of_either_kind) {
   EXPECT_EQ(inode(image, host, "/usr/bin/nsenter"), "4 r by 0/3");
   EXPECT_EQ(inode(image, host, "/workspace"), "5 rw by 1/4 ruled writable");
   EXPECT_EQ(node_at(image, fs_name_key(3, "nsenter")), "4 r by 0/3");
-  EXPECT_EQ(image.header().flags, static_cast<__u32>(SBPF_POLICY_FS | SBPF_POLICY_EXEC));
+  EXPECT_EQ(image.header().flags, static_cast<__u32>(SBPF_POLICY_FS | SBPF_POLICY_EXEC | SBPF_POLICY_DEVICES));
   EXPECT_EQ(image.header().exec_places_only, 1);
   EXPECT_EQ(rule_text(p, 1), "filesystem.write: /workspace");
   EXPECT_EQ(rule_text(p, 2), "process.exec.allow: /usr/bin");

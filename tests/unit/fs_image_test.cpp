@@ -117,7 +117,7 @@ TEST(FilesystemImage, every_component_is_a_node_by_inode_and_by_name) {
   EXPECT_EQ(name(image, 3, "tests"), "6 r ruled by 3");
   EXPECT_EQ(file_entries(image), 4u + 5u);
   EXPECT_EQ(image.header().n_rules, 9u);
-  EXPECT_EQ(image.header().flags, static_cast<__u32>(SBPF_POLICY_FS));
+  EXPECT_EQ(image.header().flags, static_cast<__u32>(SBPF_POLICY_FS | SBPF_POLICY_DEVICES));
 }
 
 TEST(FilesystemImage, root_has_the_default_or_its_own_rule) {
@@ -156,7 +156,8 @@ TEST(FilesystemImage, without_the_section_files_are_not_judged) {
   for (const char* section : {"", "filesystem: {dangerously_allow_all: true}\n"}) {
     const Policy policy = parse("version: 1\nname: n\n" + std::string(section), "p", nullptr).value();
     const Image image = compiled(policy, FsView{});
-    EXPECT_EQ(image.header().flags, 0u);
+    // What rules say of devices is asked for only with the section.
+    EXPECT_EQ(image.header().flags, *section ? static_cast<__u32>(SBPF_POLICY_DEVICES) : 0u) << section;
     EXPECT_EQ(file_entries(image), 0u);
   }
 }

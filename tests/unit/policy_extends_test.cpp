@@ -42,7 +42,8 @@ const Files kFiles = {
     {"more_files", "filesystem: {write: [/usr], protect: [/w/tests]}\n"},
     {"none", "network: none\n"},
     {"peers", "network: {unix: [/run/peer, \"@abstract\"], connect: [{host: a.example, ports: [443]}], dns: {resolver: 127.0.0.53}, "
-              "dangerously_allow_metadata: true, record_flows: true, trusted_programs: [\"00000000000000a1\", \"00000000000000A2\"]}\n"},
+              "dangerously_allow_metadata: true, record_flows: true, trusted_programs: [\"00000000000000a1\", \"00000000000000A2\"], "
+              "interfaces: [eth0, lo]}\n"},
     {"all", "network: {dangerously_allow_all: true}\n"},
     {"loop1", "extends: [loop2]\n"},
     {"loop2", "extends: [loop1]\n"},
@@ -81,6 +82,11 @@ TEST(Extends, trusted_programs_are_united) {
   EXPECT_EQ(p.network.trusted_programs, (std::vector<ProgramTag>{{0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 0, 0xa1}, {0, 0, 0, 0, 0, 0, 0, 0xa2}}));
 }
 
+TEST(Extends, interfaces_are_united) {
+  const Policy p = policy_of("extends: [peers]\nnetwork: {interfaces: [wg0, eth0]}", kFiles);
+  EXPECT_EQ(p.network.interfaces, (std::vector<std::string>{"eth0", "lo", "wg0"}));
+}
+
 TEST(Extends, network_none_drops_what_came_before) {
   const std::string nothing = network_of(policy_of("", {}));
   EXPECT_EQ(network_of(policy_of("extends: [a, b]\nnetwork: none", kFiles)), nothing);
@@ -95,6 +101,7 @@ TEST(Extends, network_none_drops_what_came_before) {
     EXPECT_FALSE(none.network.dangerously_allow_metadata) << text;
     EXPECT_FALSE(none.network.record_flows) << text;
     EXPECT_TRUE(none.network.trusted_programs.empty()) << text;
+    EXPECT_TRUE(none.network.interfaces.empty()) << text;
     EXPECT_EQ(canonical(none), canonical(policy_of("network: none", {}))) << text;
   }
   EXPECT_EQ(network_of(policy_of("extends: [none, a]", kFiles)), network_of(policy_of("extends: [a]", kFiles)));

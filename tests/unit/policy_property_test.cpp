@@ -171,6 +171,8 @@ Policy any_policy() {
       if (*rc::gen::inRange(0, 3) == 0) p.network.unix_peers.push_back(UnixRule{peer, {}});
     for (const std::uint8_t byte : {std::uint8_t{0}, std::uint8_t{0x12}, std::uint8_t{0xef}})
       if (*rc::gen::inRange(0, 3) == 0) p.network.trusted_programs.push_back({byte, 1, 2, 3, 4, 5, 6, byte});
+    for (const char* interface : {"0", "br-+@_.x", "eth0", "null", "yes"})
+      if (*rc::gen::inRange(0, 4) == 0) p.network.interfaces.emplace_back(interface);
   }
   p.filesystem = any_filesystem();
   p.exec = any_exec(p.filesystem);
@@ -281,6 +283,7 @@ TEST(Properties, canonical_text_gives_the_policy_back) {
     RC_ASSERT(p.network.dangerously_allow_metadata == made.network.dangerously_allow_metadata);
     RC_ASSERT(p.network.dangerously_allow_sockets == made.network.dangerously_allow_sockets);
     RC_ASSERT(p.network.trusted_programs == made.network.trusted_programs);
+    RC_ASSERT(p.network.interfaces == made.network.interfaces);
     RC_ASSERT(std::equal(p.network.unix_peers.begin(), p.network.unix_peers.end(), made.network.unix_peers.begin(),
                          made.network.unix_peers.end(),
                          [](const UnixRule& a, const UnixRule& b) { return a.peer == b.peer; }));

@@ -66,5 +66,19 @@ TEST(Suggestion, allows_one_host_whatever_its_name) {
   }));
 }
 
+TEST(Suggestion, allows_one_interface_whatever_its_name) {
+  EXPECT_NE(interface_suggestion("eth0"), "");
+  EXPECT_EQ(interface_suggestion(""), "");
+  EXPECT_TRUE(rc::check("what is suggested for an interface names that one, and nothing else", [] {
+    const std::string name = *rc::gen::elementOf(std::vector<std::string>{"eth", ""}) + hostile_name();
+    const std::string line = interface_suggestion(name);
+    if (line.empty()) return;
+    Policy policy = with_line(line);
+    RC_ASSERT(policy.network.interfaces == std::vector<std::string>{name});
+    policy.network.interfaces.clear();
+    RC_ASSERT(canonical(policy) == canonical(with_line("")));
+  }));
+}
+
 }  // namespace
 }  // namespace sbpf::policy

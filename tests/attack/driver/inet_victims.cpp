@@ -7,6 +7,7 @@
 #include <linux/vm_sockets.h>
 #include <net/if.h>
 
+#include <cstdlib>
 #include <optional>
 
 #include "tests/attack/driver/victim.h"
@@ -121,6 +122,92 @@ class WireSniffer : public Receiver {
   std::optional<LoAddress> address_;
 };
 
+void ip(const std::string& arguments) {
+  const std::string command = "ip " + arguments;
+  if (std::system(command.c_str()) != 0) throw Failure{EIO, command};
+}
+
+// With what is on top of it.
+void remove_interface(const char* interface) {
+  try {
+    ip(std::string("link del ") + interface);
+  } catch (const Failure&) {  // it is gone already
+  }
+}
+
+Fd frames_of(const char* interface) {
+  Fd fd = open_socket(AF_PACKET, SOCK_DGRAM | SOCK_NONBLOCK, htons(ETH_P_ALL));
+  sockaddr_ll at{};
+  at.sll_family = AF_PACKET;
+  at.sll_protocol = htons(ETH_P_ALL);
+  at.sll_ifindex = static_cast<int>(if_nametoindex(interface));
+  must(bind(fd.get(), reinterpret_cast<sockaddr*>(&at), sizeof(at)), "bind to an interface");
+  return fd;
+}
+
+// An interface that leads to another network than the host's routes do for an address, and all that leaves by it.
+class OtherWire : public Receiver {
+ public:
+  explicit OtherWire(const Scene& scene) : Receiver(scene.token), token_(scene.token) {
+    const std::string name = kOtherInterface;
+    ip("link add " + name + " type dummy");
+    ip("link set " + name + " addrgenmode none up");
+    ip("address add 192.0.2.83/24 dev " + name);
+    ip("address add fe80::1/64 dev " + name + " nodad");
+    ip("address add 2001:db8:1::1/64 dev " + name + " nodad");
+    ip("route add " + std::string(kBeyond6) + " dev " + name);
+    receive_at(frames_of(kOtherInterface));
+    settle();
+  }
+  ~OtherWire() override { remove_interface(kOtherInterface); }
+
+ private:
+  // The address of a group, or of a source, has room for a few bytes of the token.
+  Seen judge(const std::string& data) const override {
+    return data.find(token_.substr(kTokenInGroup, kTokenInGroupSize)) == std::string::npos ? Seen::nothing : Seen::harm;
+  }
+  std::string token_;
+};
+
+// Tap devices on top of that interface, and of another one like it: their nodes are a way to write frames.
+class OtherTap : public OtherWire {
+ public:
+  explicit OtherTap(const Scene& scene) : OtherWire(scene) {
+    ip("link add sbpfother2 type dummy");
+    ip("link set sbpfother2 addrgenmode none up");
+    ip("link add sbpfmacvtap link " + std::string(kOtherInterface) + " type macvtap");
+    ip("link add sbpfipvtap link sbpfother2 type ipvtap mode l2");
+    for (const char* tap : {"sbpfmacvtap", "sbpfipvtap"}) ip("link set " + std::string(tap) + " up");
+    receive_at(frames_of("sbpfother2"));
+    settle();
+  }
+  ~OtherTap() override { remove_interface("sbpfother2"); }
+  Arguments arguments() const override {
+    return {{"macvtap", "/dev/tap" + std::to_string(if_nametoindex("sbpfmacvtap"))},
+            {"ipvtap", "/dev/tap" + std::to_string(if_nametoindex("sbpfipvtap"))}};
+  }
+};
+
+// What is written to the device is a packet that came from outside.
+class OwnTun : public Receiver {
+ public:
+  explicit OwnTun(const Scene& scene) : Receiver(scene.token) {
+    const std::string name = kOtherInterface;
+    ip("tuntap add dev " + name + " mode tun user " + std::to_string(scene.uid));
+    ip("address add 192.0.2.83/24 dev " + name);
+    ip("link set " + name + " up");
+    Fd fd = open_socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK);
+    bind_to(fd, v4("192.0.2.83", 0));
+    port_ = port_of(fd);
+    receive_at(std::move(fd));
+  }
+  ~OwnTun() override { remove_interface(kOtherInterface); }
+  Arguments arguments() const override { return {{"port", std::to_string(port_)}}; }
+
+ private:
+  std::uint16_t port_;
+};
+
 class VsockServer : public Receiver {
  public:
   explicit VsockServer(const Scene& scene) : Receiver(scene.token) {
@@ -180,6 +267,9 @@ std::unique_ptr<VictimState> make_inet_victim(Victim kind, const Scene& scene) {
   if (kind == Victim::icmp6) return std::make_unique<EchoSniffer>(scene, true);
   if (kind == Victim::wire4) return std::make_unique<WireSniffer>(scene, false);
   if (kind == Victim::wire6) return std::make_unique<WireSniffer>(scene, true);
+  if (kind == Victim::other_wire) return std::make_unique<OtherWire>(scene);
+  if (kind == Victim::other_tap) return std::make_unique<OtherTap>(scene);
+  if (kind == Victim::own_tun) return std::make_unique<OwnTun>(scene);
   if (kind == Victim::vsock) return std::make_unique<VsockServer>(scene);
   if (kind == Victim::netlink_user) return std::make_unique<NetlinkListener>(scene, NETLINK_USERSOCK);
   if (kind == Victim::netlink_route) return std::make_unique<NetlinkListener>(scene, NETLINK_ROUTE);

@@ -38,6 +38,9 @@ enum class Victim {
   icmp6,  // echo requests on the wire
   wire4,
   wire6,  // packets on lo to 127.0.83.66 / fd53:4250::2, where nobody listens
+  other_wire,  // packets on a network interface of its own, sbpfother, to wherever; reports of multicast groups, too
+  other_tap,  // the same; its interface has a macvtap device and an ipvtap device on top (arguments macvtap, ipvtap: their nodes)
+  own_tun,    // a UDP server behind the persistent tun device sbpfother, which is the attacker's
   vsock,
   netlink_user,   // an outside process's NETLINK_USERSOCK
   netlink_route,  // an outside process's NETLINK_ROUTE socket

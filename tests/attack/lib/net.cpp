@@ -5,6 +5,7 @@
 #include <linux/in6.h>
 #include <linux/netlink.h>
 #include <linux/vm_sockets.h>
+#include <net/if.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -47,6 +48,8 @@ Address v6(const char* address, std::uint16_t port) {
   inet_pton(AF_INET6, address, &in6.sin6_addr);
   return of(in6);
 }
+
+int other_interface() { return static_cast<int>(if_nametoindex(kOtherInterface)); }
 
 Address unspec() {
   sockaddr_in in{};

@@ -65,5 +65,24 @@ inline constexpr const char* kMetadata4 = "169.254.169.254";
 inline constexpr const char* kMetadata6 = "fd00:ec2::254";
 inline constexpr const char* kWire6 = "fd53:4250::2";
 inline constexpr const char* kMulticast = "239.255.83.66";
+inline constexpr const char* kMulticast6 = "ff15::5342";
+// Of Victim::other_wire: the interface, and addresses that no host there has.
+inline constexpr const char* kOtherInterface = "sbpfother";
+inline constexpr const char* kBeyond4 = "198.51.100.83";
+inline constexpr const char* kBeyond6 = "2001:db8::83";
+inline constexpr const char* kLinkLocal6 = "fe80::83";
+int other_interface();  // its number, 0 if there is none
+// The part of the token that its addresses of groups or sources have.
+inline constexpr std::size_t kTokenInGroup = 5, kTokenInGroupSize = 3;
+// A policy that allows port {decoy} of these, and beneath it one that also lets sbpfother be named.
+inline constexpr const char* kToBeyond4 = "connect: [{address: 198.51.100.83, ports: [{decoy}], protocol: udp}]";
+inline constexpr const char* kToBeyond4ByOther =
+    "connect: [{address: 198.51.100.83, ports: [{decoy}], protocol: udp}]\n  interfaces: [sbpfother]";
+inline constexpr const char* kToBeyond6 = "connect: [{address: \"2001:db8::83\", ports: [{decoy}], protocol: udp}]";
+inline constexpr const char* kToBeyond6ByOther =
+    "connect: [{address: \"2001:db8::83\", ports: [{decoy}], protocol: udp}]\n  interfaces: [sbpfother]";
+inline constexpr const char* kToLinkLocal6 = "connect: [{address: \"fe80::83\", ports: [{decoy}], protocol: udp}]";
+inline constexpr const char* kToLinkLocal6ByOther =
+    "connect: [{address: \"fe80::83\", ports: [{decoy}], protocol: udp}]\n  interfaces: [sbpfother]";
 
 }  // namespace attack

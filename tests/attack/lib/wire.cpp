@@ -34,7 +34,7 @@ std::uint16_t internet_checksum(const std::string& bytes) {
   return static_cast<std::uint16_t>(~sum);
 }
 
-std::string udp4_packet(const char* to, std::uint16_t port, const std::string& payload) {
+std::string udp4_packet(const char* to, std::uint16_t port, const std::string& payload, const char* from) {
   udphdr udp{};  // checksum 0: none
   udp.uh_sport = htons(40000);
   udp.uh_dport = htons(port);
@@ -45,7 +45,7 @@ std::string udp4_packet(const char* to, std::uint16_t port, const std::string& p
   ip.tot_len = htons(static_cast<std::uint16_t>(sizeof(ip) + sizeof(udp) + payload.size()));
   ip.ttl = 64;
   ip.protocol = IPPROTO_UDP;
-  ip.saddr = htonl(INADDR_LOOPBACK);
+  inet_pton(AF_INET, from, &ip.saddr);
   inet_pton(AF_INET, to, &ip.daddr);
   ip.check = internet_checksum(bytes_of(ip));
   return bytes_of(ip) + bytes_of(udp) + payload;

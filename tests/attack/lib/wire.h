@@ -8,8 +8,8 @@
 
 namespace attack {
 
-// An IPv4 packet with a UDP datagram from 127.0.0.1 to address:port.
-std::string udp4_packet(const char* to, std::uint16_t port, const std::string& payload);
+// An IPv4 packet with a UDP datagram to address:port.
+std::string udp4_packet(const char* to, std::uint16_t port, const std::string& payload, const char* from = "127.0.0.1");
 // By a socket of AF_PACKET over lo. "sendto"
 void send_on_loopback(const Fd& fd, const std::string& packet);
 // An ICMP or ICMPv6 echo request.

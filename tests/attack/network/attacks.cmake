@@ -17,7 +17,6 @@ set(SBPF_NETWORK_ATTACKS
   bind_mount_over_bpffs_is_refused
   bind_mount_over_cgroup2_is_refused
   bind_without_port_then_connect_is_refused
-  bindtodevice_connect_is_refused
   bpf_link_detach_by_id_is_refused
   bpf_map_edit_by_id_is_refused
   bpf_map_edit_by_pin_is_refused
@@ -26,6 +25,7 @@ set(SBPF_NETWORK_ATTACKS
   bpf_program_load_is_refused
   broadcast_sendto_is_refused
   cgroup1_release_agent_is_refused
+  changes_to_own_objects_are_refused
   clone_into_cgroup_by_premade_descriptor_is_refused
   clone_into_other_cgroup_by_path_descriptor_is_refused
   clone_into_other_cgroup_is_refused
@@ -91,7 +91,10 @@ set(SBPF_NETWORK_ATTACKS
   mptcp_connect_is_refused
   mptcp_connect_to_other_address_is_refused
   mptcp_mapped_connect_is_refused
+  multicast_memberships_are_refused
   multicast_sendto_is_refused
+  named_interfaces_are_refused
+  net_admin_in_user_namespace_is_refused
   net_sysctl_write_is_refused
   netlink_generic_is_refused
   netlink_netfilter_is_refused
@@ -100,6 +103,7 @@ set(SBPF_NETWORK_ATTACKS
   netlink_sock_diag_destroy_is_refused
   netlink_usersock_is_refused
   netns_of_outside_process_is_refused
+  network_devices_are_refused
   other_loopback_address_tcp_connect_is_refused
   own_cgroup2_mount_is_refused
   packet_dgram_is_refused
@@ -125,6 +129,7 @@ set(SBPF_NETWORK_ATTACKS
   premade_flow_label_connect_is_refused
   premade_flow_label_in_ancillary_data_is_refused
   premade_flow_label_sendto_is_refused
+  premade_interfaces_are_refused
   premade_ipv6_routing_header_is_refused
   premade_listener_reply_is_refused
   premade_mapped_connection_send_is_refused

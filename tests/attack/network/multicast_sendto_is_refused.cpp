@@ -7,7 +7,8 @@
 using namespace attack;
 
 ATTACK(multicast_sendto_is_refused, {.victim = Victim::udp_any,
-                                     .allow = "connect: [{address: 239.255.83.66, ports: [{port}], protocol: udp}]",
+                                     .allow = "connect: [{address: 239.255.83.66, ports: [{port}], protocol: udp}]\n  interfaces: [lo]",
+                                     .deny = "connect: [{address: 127.0.0.1, ports: [{decoy}]}]\n  interfaces: [lo]",
                                      .at = "sendto"}) {
   const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
   ip_mreqn on_lo{};

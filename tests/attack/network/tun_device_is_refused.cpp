@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tun interface is a way to write packets, by a character device. Needs NET_ADMIN.
+// A tun interface of one's own: to make it also takes NET_ADMIN, which others refuse.
 #include <fcntl.h>
 #include <linux/if.h>
 #include <linux/if_tun.h>
@@ -12,7 +12,7 @@
 using namespace attack;
 
 ATTACK(tun_device_is_refused, {.victim = Victim::interface,
-                               .at = "ioctl",
+                               .at = "open",
                                .root = true,
                                .modules = "tun",
                                .lacking = {{ENOENT, ENODEV, ENXIO}}}) {

@@ -29,6 +29,33 @@ FILE_TO_WRITE(debugging_files_are_refused, "/sys/kernel/debug/clear_warn_once")
 FILE_TO_WRITE(huge_pages_setting_is_refused, "/sys/kernel/mm/transparent_hugepage/enabled")
 FILE_TO_WRITE(interrupt_affinity_is_refused, "/proc/irq/default_smp_affinity")
 
+// Devices of the whole machine, where no filesystem section says which may be used.
+#define DEVICE_TO_OPEN(name, path, flags)                                                        \
+  PROCESS_ATTACK(name, {.at = "open", .root = true, .lacking = {{ENOENT, ENODEV, ENXIO}}}) { \
+    open_file(path, flags);                                                                      \
+  }
+
+DEVICE_TO_OPEN(kernel_log_device_is_refused, "/dev/kmsg", O_WRONLY)
+DEVICE_TO_OPEN(raw_disk_is_refused, "/dev/vda", O_WRONLY)
+DEVICE_TO_OPEN(raw_disk_to_read_is_refused, "/dev/vda", O_RDONLY)
+DEVICE_TO_OPEN(virtual_console_is_refused, "/dev/tty1", O_WRONLY | O_NOCTTY)
+DEVICE_TO_OPEN(screen_of_virtual_console_is_refused, "/dev/vcs1", O_RDONLY)
+DEVICE_TO_OPEN(console_is_refused, "/dev/console", O_WRONLY | O_NOCTTY)
+DEVICE_TO_OPEN(serial_line_is_refused, "/dev/ttyS0", O_WRONLY | O_NOCTTY)
+
+// By another node of the same number.
+PROCESS_ATTACK(raw_disk_by_another_node_is_refused, {.at = "open", .root = true}) {
+  struct stat disk {};
+  must(stat("/dev/vda", &disk), "stat");
+  const std::string node = "/tmp/sbpf-attack-disk-" + std::to_string(getpid());
+  must(mknod(node.c_str(), S_IFBLK | 0600, disk.st_rdev), "mknod");
+  const int fd = open(node.c_str(), O_RDWR | O_CLOEXEC);
+  const int error = errno;
+  unlink(node.c_str());
+  errno = error;
+  Fd(must(fd, "open"));
+}
+
 // A cgroup of others: killed, frozen, joined by a thread, or its controllers changed. The control leaves it there for the
 // run under test; nothing is in it.
 #define CGROUP_FILE_TO_WRITE(name, file)                                                                          \

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* By which interface was a send or connection told to leave, and may it? An address that a policy allows means another host on
+ * another interface: with one named, the kernel takes any address to be on that link. Options that name one are refused by
+ * socket_setsockopt where the policy has no network.interfaces (decide_option.h); where it has, and for what a socket had before it
+ * came under the policy, the interface is judged here, by its name in the socket's own network namespace. */
+#ifndef SBPF_INTERFACE_H
+#define SBPF_INTERFACE_H
+
+#include "network.h"
+#include "reroute.h"
+
+#define LOOPBACK_INDEX 1
+#define DEVICE_BUCKETS 256
+#define DEVICES_IN_BUCKET 64
+#define INTERFACE_NAME 16
+
+struct device_search {
+	__u64 node; /* by its address */
+	int index;
+	int found;
+	char name[INTERFACE_NAME]; /* zeros behind the end */
+};
+
+static long search_device(__u64 i, struct device_search *search)
+{
+	const void *device = (void *)search->node - bpf_core_field_offset(struct net_device, index_hlist);
+	int index = 0;
+
+	if (!search->node)
+		return 1;
+	bpf_probe_read_kernel(&index, sizeof(index), device + bpf_core_field_offset(struct net_device, ifindex));
+	if (index == search->index) {
+		search->found =
+			bpf_probe_read_kernel_str(search->name, sizeof(search->name), device + bpf_core_field_offset(struct net_device, name)) > 0;
+		return 1;
+	}
+	if (bpf_probe_read_kernel(&search->node, sizeof(search->node), (void *)search->node))
+		return 1;
+	return 0;
+}
+
+/* Finds the name of an interface by its number in the socket's network namespace. 0: there is none, or too many to look at. */
+static __always_inline int find_interface(struct device_search *search, struct sock *sk, int index)
+{
+	struct hlist_head *buckets = BPF_CORE_READ(sk, __sk_common.skc_net.net, dev_index_head);
+
+	__builtin_memset(search, 0, sizeof(*search));
+	search->index = index;
+	if (!buckets || bpf_probe_read_kernel(&search->node, sizeof(search->node), buckets + (index & (DEVICE_BUCKETS - 1))))
+		return 0;
+	SBPF_REPEAT(DEVICES_IN_BUCKET, search_device, search);
+	return search->found;
+}
+
+/* The one that all options of the socket name. */
+static __noinline int interface_of_socket(struct sock *sk)
+{
+	const struct inet_sock *inet = (const struct inet_sock *)sk;
+	struct ipv6_pinfo *pinet6 = NULL;
+	int named[6] = {sk->__sk_common.skc_bound_dev_if};
+	int one = 0;
+
+	bpf_core_read(&named[1], sizeof(int), &inet->uc_index);
+	bpf_core_read(&named[2], sizeof(int), &inet->mc_index);
+	if (sk->__sk_common.skc_family == AF_INET6) {
+		bpf_core_read(&pinet6, sizeof(pinet6), &inet->pinet6);
+		bpf_core_read(&named[3], sizeof(int), &pinet6->ucast_oif);
+		bpf_core_read(&named[4], sizeof(int), &pinet6->mcast_oif);
+		bpf_core_read(&named[5], sizeof(int), &pinet6->sticky_pktinfo.ipi6_ifindex);
+	}
+	for (int i = 0; i < 6; i++) {
+		if (named[i] && one && named[i] != one)
+			return -1;
+		if (named[i])
+			one = named[i];
+	}
+	return one;
+}
+
+/* The number behind the address of a sockaddr_in6 that has one. */
+static __always_inline int interface_of_scope(const struct endpoint *to, const void *address, int len)
+{
+	int scope = 0;
+
+	if (to->family == AF_INET6 && len >= 28 && sbpf_has_scope(to->addr_be))
+		bpf_probe_read_kernel(&scope, sizeof(scope), address + 24);
+	return scope;
+}
+
+static __noinline int may_leave_by(struct sbpf_sandbox *box, struct sock *sk, int index, const struct endpoint *to)
+{
+	struct device_search search;
+	void *policy;
+
+	if (sbpf_is_loopback(to->addr_be))
+		return index == LOOPBACK_INDEX;
+	policy = box_policy(box);
+	return policy && index > 0 && find_interface(&search, sk, index) && sbpf_lists_interface(policy, search.name);
+}
+
+/* The number of the one by which a packet may not leave; 0: there is none. */
+static __always_inline int first_refused(struct sbpf_sandbox *box, struct sock *sk, const struct endpoint *to, int by_socket,
+					 int by_scope, int by_control)
+{
+	if (by_socket && !may_leave_by(box, sk, by_socket, to))
+		return by_socket;
+	if (by_scope && !may_leave_by(box, sk, by_scope, to))
+		return by_scope;
+	return by_control && !may_leave_by(box, sk, by_control, to) ? by_control : 0;
+}
+
+/* Could an option of the socket name an interface? */
+static __always_inline int may_name_interface(const struct sbpf_sandbox *box, int own)
+{
+	return is_early(box, own) || box->flags & SBPF_SANDBOX_INTERFACES;
+}
+
+/* Names it in the place of the address. */
+static __noinline int refuse_interface(struct sbpf_sandbox *box, struct denial *d, struct sock *sk, int index)
+{
+	struct device_search search;
+
+	if (box_allows_all_network(box))
+		return 0;
+	d->reason = SBPF_REASON_INTERFACE;
+	d->net.option = index;
+	find_interface(&search, sk, index);
+	__builtin_memcpy(d->net.addr, search.name, sizeof(d->net.addr));
+	return refuse(box, d);
+}
+
+static __always_inline void denial_of_sock(struct denial *d, const struct endpoint *ep)
+{
+	denial_fill_net(d, ep);
+	d->net.level = sbpf_is_loopback(ep->addr_be);
+}
+
+/* Of a connect; and of a bind, to whose scope the socket is bound. */
+static __noinline int judge_interface_of_address(struct sbpf_sandbox *box, struct denial *d, struct sock *sk, const void *address,
+						 int len)
+{
+	int named = may_name_interface(box, sock_in_box(sk, box)), index;
+	struct endpoint to;
+
+	if (sk->__sk_common.skc_family != AF_INET6 && (sk->__sk_common.skc_family != AF_INET || !named))
+		return 0;
+	endpoint_of_sock(&to, SBPF_RULE_CONNECT, sk);
+	if (endpoint_from_sockaddr(&to, address, len, 1) != ADDRESS_OK)
+		return 0; /* judged by judge_address() */
+	named = named && d->hook == SBPF_HOOK_socket_connect ? interface_of_socket(sk) : 0;
+	index = first_refused(box, sk, &to, named, interface_of_scope(&to, address, len), 0);
+	if (!index)
+		return 0;
+	denial_of_sock(d, &to);
+	return refuse_interface(box, d, sk, index);
+}
+
+/* Whereto and by which interface a send may go that is told so by ancillary data, by options or by the scope of its address. */
+static __noinline int judge_route_of_send(struct sbpf_sandbox *box, struct sock *sk, struct msghdr *msg)
+{
+	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_SOCKET_OPTION);
+	int own = sock_in_box(sk, box), scope = 0, control = 0, index;
+	struct endpoint to;
+
+	if (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6)
+		return 0;
+	endpoint_of_sock(&to, SBPF_RULE_CONNECT, sk);
+	if (msg->msg_controllen)
+		control = risk_of_control(msg);
+	if ((control == RISKY_CONTROL && !box_allows_all_network(box)) || may_be_rerouted(box, sk, own)) {
+		denial_fill_net(&d, &to);
+		return refuse(box, &d);
+	}
+	if (control <= 0 && !may_name_interface(box, own) && (to.family == AF_INET || !msg->msg_name))
+		return 0;
+	if (endpoint_of_name(&to, sk, msg) == ADDRESS_OK)
+		scope = interface_of_scope(&to, msg->msg_name, msg->msg_namelen);
+	else
+		endpoint_of_peer(&to, sk);
+	index = first_refused(box, sk, &to, may_name_interface(box, own) ? interface_of_socket(sk) : 0,
+			      scope, control > 0 ? control : 0);
+	if (!index)
+		return 0;
+	denial_of_sock(&d, &to);
+	return refuse_interface(box, &d, sk, index);
+}
+
+#endif
