@@ -254,6 +254,22 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 	return search.found ? SBPF_ALLOW : SBPF_DENY;
 }
 
+/* Is it no address of its own: 0.0.0.0, :: or ::ffff:0.0.0.0? */
+SBPF_INLINE int sbpf_is_wildcard(const __u64 addr_be[2])
+{
+	return !addr_be[0] && (!addr_be[1] || addr_be[1] == 0xffff0000u);
+}
+
+/* The loopback addresses that a bind to a wildcard may be put on where no rule allows more, one by one (turn 0 and 1), as the
+ * second half of the mapped address; 0: there is none in this turn. A socket of IPv6 that takes IPv4 as well would hear both
+ * and can be put on one only: on 127.0.0.1 first, which clients try that are told "localhost", and which many are told alone. */
+SBPF_INLINE __u64 sbpf_narrowed(const __u64 wildcard_be[2], int v6only, int turn)
+{
+	if (turn == 0)
+		return v6only ? 0 : (__u64)__builtin_bswap32(0x7f000001) << 32 | 0xffff0000u;
+	return wildcard_be[1] ? 0 : __builtin_bswap64(1);
+}
+
 /* The class of a socket that is about to be created; anything unknown is OTHER, which only dangerously_allow_all lets
  * through. Numbers are the kernel's, the same on every architecture we build for. */
 SBPF_INLINE int sbpf_classify_socket(int family, int type, int protocol)

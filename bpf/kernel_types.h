@@ -268,6 +268,7 @@ struct sock_common {
 	int skc_bound_dev_if;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	unsigned char skc_ipv6only : 1; /* last, or the compiler takes the addresses to be unaligned */
 };
 
 struct sock_cgroup_data {

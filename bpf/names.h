@@ -16,10 +16,16 @@ static __always_inline int is_canary_of_names(void)
 		sbpf_canary.hook == SBPF_HOOK_getpeername4 || sbpf_canary.hook == SBPF_HOOK_getpeername6);
 }
 
-static __always_inline int has_names(__u64 cgroup_id)
+static __always_inline const struct sbpf_policy_header *header_of(__u64 cgroup_id)
 {
 	void *policy = bpf_map_lookup_elem(&sbpf_policies, &cgroup_id);
-	const struct sbpf_policy_header *header = policy ? sbpf_header_slot(policy, SBPF_SLOT_HEADER) : NULL;
+
+	return policy ? sbpf_header_slot(policy, SBPF_SLOT_HEADER) : NULL;
+}
+
+static __always_inline int has_names(__u64 cgroup_id)
+{
+	const struct sbpf_policy_header *header = header_of(cgroup_id);
 
 	return header && header->names;
 }
@@ -51,9 +57,7 @@ static __noinline int redirect(struct bpf_sock_addr *ctx, __u64 cgroup_id, __u32
  * sends without. Who may send nothing may not do it, or it could be sent to. */
 static __noinline int binds_to_ask(const struct sbpf_cgroup_ref *ref, const struct endpoint *ep)
 {
-	__u64 low = ep->addr_be[1];
-
-	if (ep->port || ep->addr_be[0] || (low && low != MAPPED_BE))
+	if (ep->port || !sbpf_is_wildcard(ep->addr_be))
 		return 0;
 	return ep->class == SBPF_SOCKET_NORMAL && ref->dns4_be && has_names(ref->cgroup_id);
 }

@@ -8,7 +8,8 @@
  * sendmsg4/6   udp_sendmsg, udpv6_sendmsg               UDP to an address, mapped v4     connected sends (connect judged them),
  *                                                       arrives at sendmsg4              source routes in IP options; what
  *                                                                                        comes back (docs/THREATS.md)
- * bind4/6      __inet_bind, inet6_bind                  binds                            autobind by listen (socket_listen)
+ * bind4/6      __inet_bind, inet6_bind                  binds (to the wildcard may       autobind by listen (socket_listen)
+ *                                                       become one to loopback)
  * sock_create  inet_create, inet6_create                every protocol but TCP and UDP   AF_PACKET and other families
  *                                                                                        (socket_create)
  * recvmsg4/6   udp_recvmsg, udpv6_recvmsg               nothing: an answer of the        TCP, which has no such hook
@@ -18,7 +19,7 @@
  * What this layer does not see, network_lsm.bpf.c does; neither is enough alone.
  */
 #include "flows.h"
-#include "names.h"
+#include "narrow.h"
 #include "via.h"
 
 /* 1 = allow, 0 = deny with EPERM, as cgroup programs answer. */
@@ -50,6 +51,8 @@ static __always_inline int judge_v4(struct bpf_sock_addr *ctx, struct denial *de
 		return 1;
 	if (reason == SBPF_REASON_NONE && lead_v4(ctx, ref->cgroup_id, &ep))
 		return 1;
+	if (kind == SBPF_RULE_BIND && reason == SBPF_REASON_NO_RULE && narrow_v4(ctx, ref, &ep))
+		return 1;
 	if (ref->dns4_be && reason == SBPF_REASON_NO_RULE &&
 	    (kind == SBPF_RULE_CONNECT ? to_resolver_v4(ctx, ref, &ep) : binds_to_ask(ref, &ep)))
 		return 1;
@@ -76,6 +79,8 @@ static __always_inline int judge_v6(struct bpf_sock_addr *ctx, struct denial *de
 	if (reason == SBPF_REASON_NONE && !ep.led_port)
 		return 1;
 	if (reason == SBPF_REASON_NONE && lead_v6(ctx, ref->cgroup_id, &ep))
+		return 1;
+	if (kind == SBPF_RULE_BIND && reason == SBPF_REASON_NO_RULE && narrow_v6(ctx, ref, &ep))
 		return 1;
 	if (ref->dns4_be && reason == SBPF_REASON_NO_RULE &&
 	    (kind == SBPF_RULE_CONNECT ? to_resolver_v6(ctx, ref, &ep) : binds_to_ask(ref, &ep)))

@@ -39,7 +39,8 @@ Json explanation_json(const ExplainArgs& args, const policy::NetQuery& query, co
           {"policy", name},
           {"rule", answer.rule},
           {"where", where_json(answer)},
-          {"suggestion", answer.suggestion}};
+          {"suggestion", answer.suggestion},
+          {"narrowed", answer.narrowed ? Json(policy::to_string(*answer.narrowed)) : Json(nullptr)}};
 }
 
 std::string explanation_text(const ExplainArgs& args, const policy::NetQuery& query, const std::string& name,
@@ -51,6 +52,8 @@ std::string explanation_text(const ExplainArgs& args, const policy::NetQuery& qu
     text += "  rule: " + answer.rule + (answer.where ? "  (" + place(answer) + ")" : "") + "\n";
   else if (!answer.allowed)
     text += "  rule: none covers it, and what no rule covers is denied\n";
+  if (answer.narrowed)
+    text += "  note: the socket is bound to " + to_string({*answer.narrowed, query.port}) + " instead, where the rule allows it\n";
   if (!answer.suggestion.empty()) text += "  allow with: " + answer.suggestion + "\n";
   if (answer.audit_only) text += "  mode audit: a denial is logged, NOTHING is blocked\n";
   return printable(text, true);

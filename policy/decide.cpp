@@ -31,6 +31,20 @@ bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule) {
   return allowed;
 }
 
+std::optional<Address> narrowed(const Image& image, const NetQuery& query, std::uint32_t* rule) {
+  __u64 address_be[2];
+  std::memcpy(address_be, query.address.data(), sizeof address_be);
+  if (query.kind != SBPF_RULE_BIND || (image.header().flags & SBPF_POLICY_AUDIT) != 0 || sbpf_is_wildcard(address_be) == 0)
+    return std::nullopt;
+  for (int turn = 0; turn < 2; turn++) {
+    const __u64 half = sbpf_narrowed(address_be, 0, turn);
+    NetQuery loopback = query;
+    std::memcpy(loopback.address.data() + sizeof half, &half, sizeof half);
+    if (half != 0 && allows(image, loopback, rule)) return loopback.address;
+  }
+  return std::nullopt;
+}
+
 std::optional<Via> via_of(const Image& image, std::uint32_t rule) {
   const sbpf_via* found = sbpf_via_of(const_cast<Image*>(&image), rule);
   if (found == nullptr) return std::nullopt;

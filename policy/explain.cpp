@@ -105,12 +105,18 @@ Explanation explain(const Policy& policy, const Image& image, const NetQuery& qu
   Explanation answer;
   answer.audit_only = policy.mode == Mode::audit;
   std::uint32_t rule = 0;
+  NetQuery decided = query;
   answer.allowed = allows(image, query, &rule);
+  if (!answer.allowed) answer.narrowed = narrowed(image, query, &rule);
+  if (answer.narrowed) {
+    answer.allowed = true;
+    decided.address = *answer.narrowed;
+  }
   if (!answer.allowed) {
     answer.suggestion = suggestion(query);
   } else if (policy.network.dangerously_allow_all) {
     answer.rule = "dangerously_allow_all";
-  } else if (const Endpoint* entry = deciding(policy, query, rule)) {
+  } else if (const Endpoint* entry = deciding(policy, decided, rule)) {
     answer.rule = internal::entry_text(*entry);
     answer.where = entry->where;
   }

@@ -75,6 +75,10 @@ struct NetQuery {
 // receives the number of the rule that allowed it, or kNoRule.
 bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule = nullptr);
 
+// A bind to the wildcard that no rule allows becomes one to this address of loopback, which a rule does allow: that of a socket
+// of IPv6 which takes IPv4 too. Nothing: it is refused. `rule` as above.
+std::optional<Address> narrowed(const Image& image, const NetQuery& query, std::uint32_t* rule = nullptr);
+
 // Where connections that this rule allows are led instead; nothing: to whom they are for.
 std::optional<Via> via_of(const Image& image, std::uint32_t rule);
 
@@ -104,6 +108,7 @@ struct Explanation {
   std::string rule;           // the entry that allowed it, as YAML, or "dangerously_allow_all"; empty if none
   std::optional<Location> where;
   std::string suggestion;     // on denial: the smallest YAML that would allow it
+  std::optional<Address> narrowed = {};  // allowed only there: narrowed()
 };
 Explanation explain(const Policy& policy, const Image& image, const NetQuery& query);
 

@@ -57,6 +57,18 @@ inline bool allows(const std::vector<Rule>& rules, const Address& address, int p
   return false;
 }
 
+// A bind to no address of its own is put on loopback, if that is what a rule allows.
+inline bool allows_bind(const std::vector<Rule>& rules, const Address& address, int port, Proto proto) {
+  if (allows(rules, address, port, proto)) return true;
+  Address mapped_any, loopback4, loopback6;
+  for (Address* mapped : {&mapped_any, &loopback4}) mapped->bytes[10] = mapped->bytes[11] = 0xff;
+  loopback4.bytes[12] = 127;
+  loopback4.bytes[15] = loopback6.bytes[15] = 1;
+  const bool any6 = address == Address{};
+  if (!any6 && address != mapped_any) return false;
+  return allows(rules, loopback4, port, proto) || (any6 && allows(rules, loopback6, port, proto));
+}
+
 // Which sockets a program gets when no `dangerously_` key opens others: UNIX, TCP, UDP, and netlink's routes.
 inline bool allows_socket(int family, int type, int protocol) {
   if (family == 1) return true;

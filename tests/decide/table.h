@@ -21,6 +21,7 @@ struct Row {
   const char* address;  // as given to the system call: ::ffff:… means an AF_INET6 socket
   std::uint16_t port;
   bool allowed;
+  const char* narrowed = nullptr;  // the address that a bind to the wildcard is put on instead
 };
 
 inline constexpr char kNone[] = "version: 1\nname: none\nnetwork: none\n";
@@ -107,6 +108,18 @@ network:
     - {address: 0.0.0.0, ports: [9000], protocol: udp}
     - {address: "::", ports: [0], protocol: any}
     - {cidr: 127.64.0.0/16, ports: [0, 20000-30000], protocol: any}
+)";
+inline constexpr char kServers[] = R"(version: 1
+name: servers
+network:
+  bind:
+    - {address: 127.0.0.1, ports: [0, 3000], protocol: tcp}
+    - {address: "::1", ports: [0, 3000], protocol: tcp}
+)";
+inline constexpr char kAuditServers[] = R"(version: 1
+name: audit-servers
+mode: audit
+network: {bind: [{address: 127.0.0.1, ports: [3000], protocol: tcp}]}
 )";
 inline constexpr char kAudit[] = R"(version: 1
 name: audit
@@ -244,8 +257,20 @@ inline constexpr Row kRows[] = {
 
     {"bind_allows_range", kBind, kBindOp, kTcp, "127.0.0.1", 8010, true},
     {"bind_denies_beyond_range", kBind, kBindOp, kTcp, "127.0.0.1", 8011, false},
-    {"bind_denies_wildcard_for_loopback_rule", kBind, kBindOp, kTcp, "0.0.0.0", 8000, false},
-    {"bind_denies_wildcard6_for_loopback_rule", kBind, kBindOp, kTcp, "::", 8000, false},
+    {"bind_narrows_wildcard_to_loopback", kBind, kBindOp, kTcp, "0.0.0.0", 8000, true, "127.0.0.1"},
+    {"bind_narrows_wildcard6_to_loopback", kBind, kBindOp, kTcp, "::", 8000, true, "::ffff:127.0.0.1"},
+    {"bind_narrows_mapped_wildcard_to_loopback", kBind, kBindOp, kTcp, "::ffff:0.0.0.0", 8000, true, "::ffff:127.0.0.1"},
+    {"bind_narrows_to_no_other_port", kBind, kBindOp, kTcp, "0.0.0.0", 8011, false},
+    {"bind_narrows_to_no_other_protocol", kBind, kBindOp, kUdp, "0.0.0.0", 8000, false},
+    {"bind_narrows_to_no_other_loopback", kBind, kBindOp, kTcp, "0.0.0.0", 20000, false},
+    {"bind_narrows_to_no_port_zero_elsewhere", kBind, kBindOp, kTcp, "0.0.0.0", 0, false},
+    {"bind_narrows_wildcard6_to_loopback6", kLoopback6, kBindOp, kTcp, "::", 8081, true, "::1"},
+    {"bind_narrows_no_wildcard4_to_loopback6", kLoopback6, kBindOp, kTcp, "0.0.0.0", 8081, false},
+    {"bind_narrows_no_mapped_wildcard_to_loopback6", kLoopback6, kBindOp, kTcp, "::ffff:0.0.0.0", 8081, false},
+    {"bind_narrows_to_127_0_0_1_first", kServers, kBindOp, kTcp, "::", 3000, true, "::ffff:127.0.0.1"},
+    {"bind_narrows_port_zero", kServers, kBindOp, kTcp, "0.0.0.0", 0, true, "127.0.0.1"},
+    {"bind_narrows_by_connect_rules_never", kProxy, kBindOp, kTcp, "0.0.0.0", 18443, false},
+    {"bind_narrows_nothing_in_audit", kAuditServers, kBindOp, kTcp, "0.0.0.0", 3000, false},
     {"bind_wildcard_allows_wildcard", kBind, kBindOp, kUdp, "0.0.0.0", 9000, true},
     {"bind_wildcard_is_no_network", kBind, kBindOp, kUdp, "127.0.0.1", 9000, false},
     {"bind_port_zero_lets_the_kernel_pick", kBind, kBindOp, kTcp, "::", 0, true},

@@ -26,6 +26,21 @@ using decide_table::Op;
 using decide_table::Proto;
 using decide_table::Row;
 
+// 0 if the socket is bound to where the row says, EADDRNOTAVAIL if elsewhere.
+int check_place(const Fd& fd, const Row& row, const sockaddr_storage& asked) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) return errno;
+  sockaddr_storage wanted = asked;
+  const bool v4 = asked.ss_family == AF_INET;
+  void* at = v4 ? static_cast<void*>(&reinterpret_cast<sockaddr_in*>(&wanted)->sin_addr)
+                : static_cast<void*>(&reinterpret_cast<sockaddr_in6*>(&wanted)->sin6_addr);
+  if (row.narrowed != nullptr && ::inet_pton(v4 ? AF_INET : AF_INET6, row.narrowed, at) != 1) return EINVAL;
+  const bool same = v4 ? std::memcmp(&reinterpret_cast<sockaddr_in*>(&bound)->sin_addr, at, sizeof(in_addr)) == 0
+                       : std::memcmp(&reinterpret_cast<sockaddr_in6*>(&bound)->sin6_addr, at, sizeof(in6_addr)) == 0;
+  return same ? 0 : EADDRNOTAVAIL;
+}
+
 int try_row(const Row& row) {
   sockaddr_storage storage{};
   auto* v4 = reinterpret_cast<sockaddr_in*>(&storage);
@@ -46,7 +61,7 @@ int try_row(const Row& row) {
   if (!fd) return errno;
   const auto* address = reinterpret_cast<const sockaddr*>(&storage);
   const int result = row.op == Op::bind ? ::bind(fd.get(), address, size) : ::connect(fd.get(), address, size);
-  if (result == 0) return 0;
+  if (result == 0) return row.op == Op::bind ? check_place(fd, row, storage) : 0;
   if (row.op == Op::bind || row.proto == Proto::tcp || errno == EPERM) return errno;
   return 0;
 }
@@ -85,6 +100,8 @@ bool judge(std::size_t i, const std::map<std::size_t, int>& results) {
     why = "refused";
   else if (refused && found->second != EPERM)
     why = "not refused";
+  else if (row.narrowed != nullptr && found->second != 0)
+    why = "bound elsewhere";
   if (why == nullptr)
     std::printf("ok decide/%s\n", row.name);
   else

@@ -118,6 +118,10 @@ for line in sys.stdin:
         elif order == "bind":
             socket.socket(socket.AF_INET, socket.SOCK_DGRAM).bind((args[0], int(args[1])))
             result = 0
+        elif order == "bound":  # where a bind to that address without a port leads
+            s = socket.socket(socket.AF_INET, socket.SOCK_STREAM if args[0] == "tcp" else socket.SOCK_DGRAM)
+            s.bind((args[1], 0))
+            result = s.getsockname()[0]
         else:  # sh
             done = subprocess.run(line.split(None, 1)[1], shell=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT, timeout=90)

@@ -81,7 +81,7 @@ bool must_be_refused(const Policy& policy, const Step& step, const Slot& slot) {
   switch (step.call) {
     case Call::any_socket: return !net_model::allows_socket(step.family, step.type, step.protocol);
     case Call::bind:
-      return !net_model::allows(policy.bind, step.to.address, step.to.port, slot.tcp ? Proto::tcp : Proto::udp);
+      return !net_model::allows_bind(policy.bind, step.to.address, step.to.port, slot.tcp ? Proto::tcp : Proto::udp);
     case Call::connect: case Call::fast_open: return refused_to(policy, step.to, slot.tcp);
     // TCP looks at no address here. Of sendmmsg's two the first decides what is returned; whether the second arrives is seen
     // where it would.

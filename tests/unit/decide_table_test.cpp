@@ -38,10 +38,15 @@ TEST_P(DecideTable, verdict) {
   const auto image = compile(*policy, 1);
   ASSERT_TRUE(image) << image.error().message;
   const NetQuery query = query_of(row);
-  EXPECT_EQ(allows(*image, query), row.allowed);
+  EXPECT_EQ(allows(*image, query), row.allowed && row.narrowed == nullptr);
+  const auto wanted = row.narrowed ? std::optional(parse_address(row.narrowed).value()) : std::nullopt;
+  if (!allows(*image, query)) {
+    EXPECT_EQ(narrowed(*image, query), wanted);
+  }
 
   const Explanation why = explain(*policy, *image, query);
   EXPECT_EQ(why.allowed, row.allowed);
+  EXPECT_EQ(why.narrowed.has_value(), row.narrowed != nullptr);
   EXPECT_EQ(why.audit_only, policy->mode == Mode::audit);
   EXPECT_EQ(!why.rule.empty(), row.allowed);
   EXPECT_EQ(why.where.has_value(), row.allowed && !policy->network.dangerously_allow_all);

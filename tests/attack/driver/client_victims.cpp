@@ -20,12 +20,15 @@ class Client : public VictimState {
     Address to = family_ == AF_INET6 ? v6("::1", port_) : v4("127.0.0.1", port_);
     if (const auto comma = outcome.served.find(','); comma != std::string::npos)
       to = place(outcome.served.substr(0, comma), outcome.served.substr(comma + 1), to);
+    return look(to, patience);
+  }
+
+ protected:
+  Seen look(const Address& to, milliseconds patience) const {
     const Fd fd(socket(family_, type_ | SOCK_CLOEXEC, protocol_));
     if (!fd || connect(fd.get(), to.raw(), to.length) != 0) return Seen::nothing;
     return ask(fd, patience);
   }
-
- protected:
   Seen ask(const Fd& fd, milliseconds patience) const {
     const bool connected = type_ != SOCK_DGRAM;
     if (!connected) send(fd.get(), "?", 1, 0);
@@ -51,6 +54,13 @@ class Client : public VictimState {
   std::string token_;
   int family_, type_, protocol_;
   std::uint16_t port_;
+};
+
+// Comes by an address of the machine that is not loopback.
+class FarClient : ExtraAddress, public Client {
+ public:
+  FarClient(const Scene& scene, int type) : ExtraAddress(kFar4), Client(scene, AF_INET, type, 0) {}
+  Seen look(const Outcome&, milliseconds patience) override { return Client::look(v4(kFar4, port()), patience); }
 };
 
 // Connects before the attacker joins its sandbox and waits for the answer.
@@ -96,6 +106,8 @@ std::unique_ptr<VictimState> make_client_victim(Victim kind, const Scene& scene)
   if (kind == Victim::client_tcp6) return std::make_unique<Client>(scene, AF_INET6, SOCK_STREAM, 0);
   if (kind == Victim::client_udp4) return std::make_unique<Client>(scene, AF_INET, SOCK_DGRAM, 0);
   if (kind == Victim::client_sctp4) return std::make_unique<Client>(scene, AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+  if (kind == Victim::far_client_tcp4) return std::make_unique<FarClient>(scene, SOCK_STREAM);
+  if (kind == Victim::far_client_udp4) return std::make_unique<FarClient>(scene, SOCK_DGRAM);
   if (kind == Victim::client_tcp4_shared) return std::make_unique<SharedPortClient>(scene);
   if (kind == Victim::early_client_tcp4) return std::make_unique<EarlyClient>(scene);
   return nullptr;

@@ -54,30 +54,11 @@ class OpenServer : public Server {
   }
 };
 
-// An address that lo has for as long as the victim lives.
-class LoAddress {
- public:
-  explicit LoAddress(const char* address) : address_(address) {
-    change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), true, address_);
-  }
-  LoAddress(const LoAddress&) = delete;
-  LoAddress& operator=(const LoAddress&) = delete;
-  ~LoAddress() {
-    try {
-      change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), false, address_);
-    } catch (const Failure&) {  // the address is gone already
-    }
-  }
-
- private:
-  const char* address_;
-};
-
 // What a cloud gives a machine's credentials out by.
-class MetadataServer : LoAddress, public Server {
+class MetadataServer : ExtraAddress, public Server {
  public:
   MetadataServer(const Scene& scene, bool v6)
-      : LoAddress(v6 ? kMetadata6 : kMetadata4),
+      : ExtraAddress(v6 ? kMetadata6 : kMetadata4),
         Server(scene, v6 ? AF_INET6 : AF_INET, SOCK_STREAM, 0, v6 ? attack::v6(kMetadata6, 0) : v4(kMetadata4, 0)) {}
 };
 
@@ -119,7 +100,7 @@ class WireSniffer : public Receiver {
     return Receiver::judge(data);
   }
   bool v6_;
-  std::optional<LoAddress> address_;
+  std::optional<ExtraAddress> address_;
 };
 
 void ip(const std::string& arguments) {

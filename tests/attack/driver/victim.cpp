@@ -3,11 +3,14 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/netlink.h>
 #include <poll.h>
 
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
+
+#include "tests/attack/lib/kernel.h"
 
 namespace attack::driver {
 
@@ -22,6 +25,17 @@ class Nobody : public VictimState {
 Seen more(Seen a, Seen b) { return a > b ? a : b; }
 
 }  // namespace
+
+ExtraAddress::ExtraAddress(const char* address) : address_(address) {
+  change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), true, address_);
+}
+
+ExtraAddress::~ExtraAddress() {
+  try {
+    change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), false, address_);
+  } catch (const Failure&) {  // the address is gone already
+  }
+}
 
 void non_blocking(const Fd& fd) { must(fcntl(fd.get(), F_SETFL, fcntl(fd.get(), F_GETFL) | O_NONBLOCK), "fcntl"); }
 

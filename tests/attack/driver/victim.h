@@ -92,6 +92,18 @@ class Receiver : public VictimState {
   Seen seen_ = Seen::nothing;
 };
 
+// An address that lo has for as long as the victim lives.
+class ExtraAddress {
+ public:
+  explicit ExtraAddress(const char* address);
+  ExtraAddress(const ExtraAddress&) = delete;
+  ExtraAddress& operator=(const ExtraAddress&) = delete;
+  ~ExtraAddress();
+
+ private:
+  const char* address_;
+};
+
 std::unique_ptr<VictimState> make_victim(Victim kind, const Scene& scene);
 // By file of this directory; nullptr if it is another file's.
 std::unique_ptr<VictimState> make_inet_victim(Victim kind, const Scene& scene);

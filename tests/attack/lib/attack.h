@@ -52,6 +52,8 @@ enum class Victim {
   client_tcp4,
   client_tcp6,
   client_udp4,         // an outside client that is served by the attacker, where it must not listen
+  far_client_tcp4,
+  far_client_udp4,     // the same, by an address of the machine that is not loopback
   client_tcp4_shared,  // the same, of a server that shares its port by SO_REUSEPORT
   client_sctp4,
   early_client_tcp4,  // the same client, connected before the attacker joins its sandbox
@@ -119,6 +121,9 @@ inline constexpr const char* kAllowBindTcp4 = "bind: [{address: 127.0.0.1, ports
 inline constexpr const char* kAllowBindUdp4 =
     "bind: [{address: 127.0.0.1, ports: [{port}], protocol: udp}]\n"
     "  connect: [{address: 127.0.0.1, ports: [1-65535], protocol: udp}]";
+// What a bind to the wildcard becomes by neither of these.
+inline constexpr const char* kBindElsewhere =
+    "bind: [{address: 127.0.0.2, ports: [{port}]}, {address: 127.0.0.1, ports: [{decoy}]}]";
 inline constexpr const char* kAllowMptcp4 =
     "dangerously_allow_sockets: [mptcp]\n  connect: [{address: 127.0.0.1, ports: [{port}], protocol: tcp}]";
 inline constexpr const char* kAllowUdplite4 =

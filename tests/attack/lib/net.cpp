@@ -6,11 +6,13 @@
 #include <linux/netlink.h>
 #include <linux/vm_sockets.h>
 #include <net/if.h>
+#include <netdb.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstring>
+#include <string_view>
 
 namespace attack {
 
@@ -90,6 +92,15 @@ void connect_to(const Fd& fd, const Address& to, const char* step) {
 }
 
 void bind_to(const Fd& fd, const Address& to) { must(bind(fd.get(), to.raw(), to.length), "bind"); }
+
+void must_be_wide(const Fd& fd) {
+  Address at;
+  at.length = sizeof(at.storage);
+  must(getsockname(fd.get(), at.raw(), &at.length), "getsockname");
+  char host[NI_MAXHOST] = {};
+  if (getnameinfo(at.raw(), at.length, host, sizeof(host), nullptr, 0, NI_NUMERICHOST) != 0) throw Failure{EINVAL, "getnameinfo"};
+  if (std::string_view(host) != "0.0.0.0" && std::string_view(host) != "::") throw Failure{EADDRNOTAVAIL, "getsockname"};
+}
 
 void listen_on(const Fd& fd) { must(listen(fd.get(), 16), "listen"); }
 

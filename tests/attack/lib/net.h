@@ -31,6 +31,7 @@ Address netlink(unsigned port_id);
 Fd open_socket(int family, int type, int protocol = 0);  // "socket"
 void connect_to(const Fd& fd, const Address& to, const char* step = "connect");
 void bind_to(const Fd& fd, const Address& to);                                               // "bind"
+void must_be_wide(const Fd& fd);  // it is bound to a wildcard, and not to one address: "getsockname"
 void listen_on(const Fd& fd);                                                                // "listen"
 void send_text(const Fd& fd, const std::string& text, int flags = 0);                        // "send"
 void send_text_to(const Fd& fd, const std::string& text, const Address& to, int flags = 0);  // "sendto"
@@ -64,6 +65,7 @@ inline constexpr const char* kWire4 = "127.0.83.66";
 inline constexpr const char* kMetadata4 = "169.254.169.254";
 inline constexpr const char* kMetadata6 = "fd00:ec2::254";
 inline constexpr const char* kWire6 = "fd53:4250::2";
+inline constexpr const char* kFar4 = "192.0.2.84";
 inline constexpr const char* kMulticast = "239.255.83.66";
 inline constexpr const char* kMulticast6 = "ff15::5342";
 // Of Victim::other_wire: the interface, and addresses that no host there has.

@@ -180,10 +180,12 @@ set(SBPF_NETWORK_ATTACKS
   tcp4_bind_to_other_port_is_refused
   tcp4_connect_is_refused
   tcp4_listen_without_bind_is_refused
+  tcp4_wildcard_bind_by_loopback_rule_is_refused
   tcp4_wildcard_bind_is_refused
   tcp6_bind_is_refused
   tcp6_connect_is_refused
   tcp6_listen_without_bind_is_refused
+  tcp6_wildcard_bind_by_loopback_rule_is_refused
   tcp6_wildcard_bind_is_refused
   tcp_fastopen_connect_is_refused
   tcp_fastopen_mapped_sendto_is_refused
@@ -208,6 +210,7 @@ set(SBPF_NETWORK_ATTACKS
   udp4_sendto_is_refused
   udp4_sendto_past_connection_is_refused
   udp4_unspec_sendto_is_refused
+  udp4_wildcard_bind_by_loopback_rule_is_refused
   udp4_wildcard_bind_is_refused
   udp6_any_address_sendto_is_refused
   udp6_connect_is_refused

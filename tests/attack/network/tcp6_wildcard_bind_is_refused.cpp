@@ -6,7 +6,7 @@ using namespace attack;
 
 ATTACK(tcp6_wildcard_bind_is_refused, {.victim = Victim::client_tcp4,
                                        .allow = "bind: [{address: \"::\", ports: [{port}], protocol: tcp}]",
-                                       .deny = kAllowBindTcp4,
+                                       .deny = kBindElsewhere,
                                        .at = "bind"}) {
   Fd fd = open_socket(AF_INET6, SOCK_STREAM);
   bind_to(fd, v6("::", ctx.port));
