@@ -54,6 +54,35 @@ becomes wide/stays-wide "$wide" tcp,4,0.0.0.0,7300 "is 0.0.0.0 7300"
 has audit/changes-nothing "tcp,4,0.0.0.0,7300 is 0.0.0.0 7300" "$(bound "$audit" tcp,4,0.0.0.0,7300)"
 has audit/is-told "bind tcp 0.0.0.0:7300" "$(bound "$audit" tcp,4,0.0.0.0,7300)"
 
+# Servers as programs start them, under the profiles for development.
+cat >"$tmp/servers.py" <<'P'
+import asyncio, socket, sys
+async def main():
+    for host, port in (("localhost", 8000), (None, 8001), ("localhost", 0), (None, 0)):
+        try:
+            server = await asyncio.start_server(lambda r, w: w.close(), host, port)
+            print(host, port, *sorted(s.getsockname()[0] for s in server.sockets))
+            for s in server.sockets if port else ():
+                with socket.create_connection(s.getsockname()[:2]): pass
+            server.close()
+        except OSError as e:
+            print(host, port, e.errno)
+asyncio.run(main())
+P
+cat >"$tmp/servers.js" <<'J'
+const net = require("net");
+const ports = [3001, 0];
+const next = () => {
+  if (!ports.length) return;
+  const port = ports.shift(), server = net.createServer(s => s.end()).on("error", e => { console.log(port, e.code); next(); });
+  server.listen(port, () => { console.log(port, server.address().address); server.close(next); });
+};
+next();
+J
+wanted=$'localhost 8000 127.0.0.1 ::1\nNone 8001 127.0.0.1 ::1\nlocalhost 0 127.0.0.1 ::1\nNone 0 127.0.0.1 ::1'
+is profiles/python-dev "$wanted" "$(sbpf run -q --policy python-dev -- python3 -IS "$tmp/servers.py" 2>"$tmp/err")"
+is profiles/node-dev $'3001 ::ffff:127.0.0.1\n0 ::ffff:127.0.0.1' "$(sbpf run -q --policy node-dev -- node "$tmp/servers.js" 2>"$tmp/err")"
+
 # Who reaches it.
 reach() { if timeout 5 bash -c ": </dev/tcp/$1/7300" 2>/dev/null; then echo yes; else echo no; fi; }
 # served CASE POLICY…: is the server reached by 127.0.0.1, ::1 and the far address?

@@ -259,6 +259,30 @@ TEST(Profiles, code_interpreter_reaches_the_proxy_and_the_resolver_only) {
             std::string::npos);
 }
 
+// On loopback alone, of either family, at the ports that a profile lists or at one that the kernel picks.
+TEST(Profiles, for_development_serve_on_loopback) {
+  for (const auto& [name, port] : {std::pair("python-dev", 8000), std::pair("node-dev", 3000)}) {
+    const Policy p = parse(built_in_profile(name).value(), name, built_in_profile).value();
+    const Image image = compile(p, 1, empty_view(p)).value();
+    const auto asked = [&](const char* address, int at, sbpf_proto proto, sbpf_rule_kind kind) {
+      const NetQuery query{kind, proto, parse_address(address).value(), static_cast<std::uint16_t>(at)};
+      return explain(p, image, query).allowed;
+    };
+    for (const char* address : {"127.0.0.1", "::1", "0.0.0.0", "::"})
+      for (const int at : {0, port, port + 10, port + 11, 40000}) {
+        const bool listed = at == 0 || (at >= port && at <= port + 10);
+        EXPECT_EQ(asked(address, at, SBPF_PROTO_TCP, SBPF_RULE_BIND), listed) << name << " " << address << " " << at;
+        EXPECT_FALSE(asked(address, at, SBPF_PROTO_UDP, SBPF_RULE_BIND)) << name << " " << address << " " << at;
+      }
+    for (const char* address : {"127.0.0.1", "::1"}) {
+      EXPECT_TRUE(asked(address, port, SBPF_PROTO_TCP, SBPF_RULE_CONNECT)) << name << " " << address;
+      EXPECT_FALSE(asked(address, 40000, SBPF_PROTO_TCP, SBPF_RULE_CONNECT)) << name << " " << address;
+    }
+    for (const char* address : {"127.0.0.2", "192.0.2.1", "2001:db8::1"})
+      for (const int at : {0, port}) EXPECT_FALSE(asked(address, at, SBPF_PROTO_TCP, SBPF_RULE_BIND)) << name << " " << address;
+  }
+}
+
 TEST(Profiles, runtime_files_lets_programs_start_and_keeps_the_rest) {
   const Policy p = parse(built_in_profile("runtime-files").value(), "p", built_in_profile).value();
   for (const char* path : {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/etc/ssl/certs/ca-certificates.crt", "/dev/urandom",
