@@ -286,12 +286,13 @@ TEST(Profiles, for_development_serve_on_loopback) {
 TEST(Profiles, runtime_files_lets_programs_start_and_keeps_the_rest) {
   const Policy p = parse(built_in_profile("runtime-files").value(), "p", built_in_profile).value();
   for (const char* path : {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/etc/ssl/certs/ca-certificates.crt", "/dev/urandom",
-                           "/proc/self/status", "/etc/resolv.conf"})
+                           "/proc/self/status", "/etc/resolv.conf", "/etc/dbus-1/session.d/x.conf"})
     EXPECT_TRUE(explain_path(p, FsOperation::read, path).allowed) << path;
   for (const char* path : {"/etc/shadow", "/etc/ssl/private/key.pem", "/root/.ssh/id_ed25519", "/home/me/.bashrc",
-                           "/dev/sda", "/dev/kmsg", "/etc/npmrc", "/etc/pip.conf", "/var/lib", "/run", "/sys/kernel"})
+                           "/dev/sda", "/dev/kmsg", "/etc/npmrc", "/etc/pip.conf", "/var/lib", "/run", "/sys/kernel", "/etc/dbus-1/system.d",
+                           "/etc/machine-id"})
     EXPECT_FALSE(explain_path(p, FsOperation::read, path).allowed) << path;
-  for (const char* path : {"/tmp/x", "/dev/null", "/dev/shm/x", "/dev/pts/0"})
+  for (const char* path : {"/tmp/x", "/dev/null", "/dev/shm/x", "/dev/mqueue/x", "/dev/pts/0"})
     EXPECT_TRUE(explain_path(p, FsOperation::write, path).allowed) << path;
   for (const char* path : {"/usr/bin/env", "/etc/ld.so.preload", "/proc/sys/kernel/core_pattern", "/dev/urandom",
                            "/sys/fs/cgroup/cgroup.procs", "/workspace"})
