@@ -33,9 +33,12 @@ static __always_inline int is_internal_mount(const struct vfsmount *mnt)
 }
 
 /* Files of the kernel's own mounts are nobody's place: pipes, memfd, pidfds, and the files below overlayfs, which the
- * hook sees a second time after the overlay's own. Looked at only before a denial. */
+ * hook sees a second time after the overlay's own. Looked at only before a denial. Message queues have a place,
+ * /dev/mqueue, although mq_open(2) gets to them by a mount of the kernel's. */
 static __noinline int fs_is_internal(struct dentry *dentry, struct vfsmount *mnt)
 {
+	if (dentry->d_sb->s_magic == MQUEUE_MAGIC)
+		return 0;
 	if (mnt)
 		return is_internal_mount(mnt);
 	if (dentry->d_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
