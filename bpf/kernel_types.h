@@ -99,6 +99,7 @@ struct task_struct {
 	const struct cred *cred;
 	struct css_set *cgroups;
 	struct signal_struct *signal;
+	struct pid *thread_pid;
 	struct hlist_node pid_links[4];
 };
 

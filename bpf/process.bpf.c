@@ -218,11 +218,9 @@ int BPF_PROG(hook_task_setrlimit, struct task_struct *target, unsigned int resou
 #define F_SETOWN 8
 #define F_SETOWN_EX 15
 
-/* The current process's number in its own pid namespace; 0 if it cannot be told. */
-static __noinline int own_number(void)
+/* A number of the current task in its own pid namespace; 0 if it cannot be told. */
+static __always_inline int number_of(struct pid *pid)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct pid *pid = BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID]);
 	__u32 level = BPF_CORE_READ(pid, level);
 	struct upid own = {};
 
@@ -234,8 +232,19 @@ static __noinline int own_number(void)
 	return own.nr;
 }
 
+/* Is it the current process, or the current thread? */
+static __noinline int is_own_number(int number)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+	return number == number_of(BPF_CORE_READ(task, signal, pids[PIDTYPE_TGID])) ||
+	       number == number_of(BPF_CORE_READ(task, thread_pid));
+}
+
 /* The signals of a descriptor go to its owner later, when nobody can tell any more who asked for it: the owner is oneself
- * or nobody. A group is others, too. */
+ * (the process, or the thread that asks) or nobody. A group is others, too, also one's own: who is in it cannot be listed
+ * here, it may be the caller's that started the sandbox, and others of the session join it later. Another thread of one's own
+ * is a number like any other: before 6.2 nothing says whose. */
 SEC("lsm/file_fcntl")
 int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long arg)
 {
@@ -243,7 +252,7 @@ int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 
 	LSM_GATE(file_fcntl, boxes);
 	if (cmd == F_SETOWN)
-		refused = (int)arg && (int)arg != own_number();
+		refused = (int)arg && !is_own_number((int)arg);
 	else if (cmd == F_SETOWN_EX)
 		refused = 1; /* the owner is in memory that another thread could change */
 	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_file_fcntl, refused, SBPF_REASON_GUARD, cmd);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Queues and sockets of a sandbox's own work under the shipped profiles, and lead to nothing outside.
+# Queues, sockets and signals of a sandbox's own work, and lead to nothing outside.
 . "$(dirname "$0")/lib.sh"
 keep_loaded
 ENOENT=2 EACCES=13
@@ -36,6 +36,48 @@ for user in 0:0 1000:1000; do
       dbus-send --session --print-reply --dest=org.freedesktop.DBus / org.freedesktop.DBus.ListNames)"
   done
 done
+# Who may get a descriptor's signals: the process, and the thread that asks for it.
+cat >"$tmp/owners.py" <<'P'
+# Prints for each owner whether its signal came, or the errno.
+import fcntl, os, signal, socket, threading
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGIO])
+os.setpgid(0, 0)
+def own(name, number):
+    a, b = socket.socketpair()
+    try:
+        fcntl.fcntl(a, fcntl.F_SETOWN, number)
+        fcntl.fcntl(a, fcntl.F_SETFL, os.O_NONBLOCK | os.O_ASYNC)
+        b.send(b"x")
+        print(name, "signal" if signal.sigtimedwait([signal.SIGIO], 1) else "nothing")
+    except OSError as e:
+        print(name, e.errno)
+child = os.fork()
+if not child:
+    signal.pause()
+other, done = [], threading.Event()
+idle = threading.Thread(target=lambda: (other.append(threading.get_native_id()), done.wait()))
+idle.start()
+asks = threading.Thread(target=lambda: (own("thread", threading.get_native_id()), own("other-thread", other[0])))
+asks.start()
+asks.join()
+done.set()
+for name, number in ("process", os.getpid()), ("nobody", 0), ("child", child), ("parent", os.getppid()), ("group", -os.getpgrp()):
+    own(name, number)
+os.kill(child, signal.SIGKILL)
+P
+wanted=$'thread signal\nother-thread 1\nprocess signal\nnobody nothing\nchild 1\nparent 1\ngroup 1'
+cp "$tmp/owners.py" /workspace/owners.py
+is owner/run "$wanted" "$(box python3 -IS /workspace/owners.py)"
+# In a pid namespace, where the numbers are others.
+attached_numbers() {
+  local cgroup=$cgroots/ipc
+  mkdir -p "$cgroup"
+  sbpf attach --name attached --policy "$bare" --cgroup "$cgroup" >/dev/null 2>&1 || echo "not attached"
+  unshare -pf --mount-proc bash -c 'sleep 60 & echo $BASHPID >"$1/cgroup.procs" && bash -c "python3 -IS /workspace/owners.py; :"' _ "$cgroup"
+  sbpf detach attached >/dev/null 2>&1
+  within 20 rmdir "$cgroup" 2>/dev/null
+}
+is owner/pid-namespace "$wanted" "$(attached_numbers)"
 # Left behind by one sandbox, it is in no other and not outside.
 box python3 -IS /workspace/ipc.py make /left >/dev/null
 is left/outside "find $ENOENT" "$(queue find /left)"
