@@ -249,7 +249,7 @@ CarriedNames::CarriedNames(int opened, const policy::Policy& policy, std::uint32
     for (std::size_t host = 0; host < policy.network.hosts.size(); ++host) {
       if (!policy::host_matches(policy.network.hosts[host].pattern, name)) continue;
       const auto entries = policy::opened_entries(policy.network.hosts[host], first + static_cast<std::uint32_t>(host), address);
-      if (!entries || !policy::may_lead_to(policy.network, address)) continue;
+      if (!entries) continue;
       for (const auto& [key, rule] : *entries) carry(entry.until_ns < now ? past_ : wanted_, key, rule, entry);
     }
   }

@@ -43,7 +43,7 @@ std::vector<dns::Upstream> upstreams_of(const std::string& resolv_conf);
 
 // What an answer opens, in the map of its sandbox.
 // Errors of both: errno; nothing is open that was not before.
-// `name` leads to what `learned` says, by the rule of network.hosts[host].
+// `name` leads to what `learned` says, by the rule of network.hosts[host]. An address that is not public opens nothing.
 bool open_name(int opened, const NameRules& rules, std::size_t host, const std::string& name, const dns::Learned& learned);
 
 // What a name opened stays open over a swap, for as long as it would have, where the new policy has a rule for the name: its

@@ -225,6 +225,14 @@ std::uint32_t names_number(const Policy& policy) {
   return std::max<std::uint32_t>(number, 1);
 }
 
+// What an entry with this address, and the rest as the name's, would be.
+Result<Entries> entries_at(const HostRule& rule, std::uint32_t number, const Address& address) {
+  Compiler compiler(number);
+  if (auto added = compiler.add_all(SBPF_RULE_CONNECT, {Endpoint{address, 128, rule.ports, rule.protocol, rule.where, rule.via}}); !added)
+    return tl::unexpected(added.error());
+  return compiler.take();
+}
+
 sbpf_policy_process process_slot(const KernelAccess& kernel) {
   sbpf_policy_process slot{};
   for (std::uint32_t i = 0; i < SBPF_KERNEL_MAX; ++i)
@@ -253,8 +261,8 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
     return fail("too_many_programs", "at most " + std::to_string(SBPF_TRUSTED_PROGRAMS) + " programs can be trusted, in all that is extended",
                 "name those that run after sbpf's alone: `sbpf status` names them");
   for (const HostRule& rule : policy.network.hosts)
-    if (auto opened = opened_entries(rule, 0, Address{}); !opened)
-      return fail(std::move(opened.error()), internal::entry_text(rule));
+    if (auto entries = entries_at(rule, 0, Address{}); !entries)
+      return fail(std::move(entries.error()), internal::entry_text(rule));
   Result<FsEntries> files;
   if (has_paths(policy)) files = filesystem_entries(policy, view, compiler.next_rule());
   if (!files)
@@ -320,10 +328,8 @@ std::uint32_t first_of_hosts(const Policy& policy) {
 }
 
 Result<Entries> opened_entries(const HostRule& rule, std::uint32_t number, const Address& address) {
-  Compiler compiler(number);
-  if (auto added = compiler.add_all(SBPF_RULE_CONNECT, {Endpoint{address, 128, rule.ports, rule.protocol, rule.where, rule.via}}); !added)
-    return tl::unexpected(added.error());
-  return compiler.take();
+  if (!is_public(address)) return Entries{};
+  return entries_at(rule, number, address);
 }
 
 bool join_rules(sbpf_rule& into, const sbpf_rule& other) {

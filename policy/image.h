@@ -49,7 +49,8 @@ std::array<std::uint8_t, 32> image_sha256(const std::map<sbpf_rule_key, sbpf_rul
 std::uint32_t first_of_hosts(const Policy& policy);
 
 // What an answer for a name opens: the rules that this address has by one of network.hosts, as compile() makes them of an
-// entry with an address. `number` is the rule's. Errors: "too_many_ranges".
+// entry with an address. `number` is the rule's. None for an address that is not public: the policy's own entries for the
+// address allow all that both allow, and the kernel asks them first. Errors: "too_many_ranges".
 using Entries = std::map<sbpf_rule_key, sbpf_rule, KeyLess>;
 Result<Entries> opened_entries(const HostRule& rule, std::uint32_t number, const Address& address);
 

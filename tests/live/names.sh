@@ -211,11 +211,11 @@ is ttl/ends 103 "$(ask held echo past)"
 sbpf swap held --policy "$tmp/held.yaml" >/dev/null 2>&1; is ttl/swap-back 0 $?
 
 # ---- an address that the policy lists ----
-box lan "$(names lan enforce "$(hosts lan.example)" "$(hosts rebind.example)" '{cidr: 10.1.0.0/16, ports: [9]}')"
+box lan "$(names lan enforce "$(hosts lan.example)" "$(hosts rebind.example)" '{cidr: 10.1.0.0/16, ports: [443]}')"
 is listed/opens 0 "$(ask lan get lan.example 443)"
 is listed/others-do-not gai-3 "$(ask lan look rebind.example)"
 # Over a swap it stays open while the policy lists it, and no longer.
-names listed enforce "$(hosts lan.example)" '{cidr: 10.1.2.0/24, ports: [9]}' >/dev/null
+names listed enforce "$(hosts lan.example)" '{cidr: 10.1.2.0/24, ports: [443]}' >/dev/null
 names unlisted enforce "$(hosts lan.example)" '{cidr: 10.2.0.0/16, ports: [9]}' >/dev/null
 sbpf swap lan --policy "$tmp/listed.yaml" >/dev/null 2>&1; is listed/swap 0 $?
 is listed/stays-open 0 "$(ask lan connect 10.1.2.3 443)"

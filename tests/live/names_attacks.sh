@@ -110,6 +110,27 @@ leads v6-link-local fe800000000000000000000000000001 28
 leads v6-site-local fec00000000000000000000000000001 28
 leads v6-multicast ff020000000000000000000000000001 28
 
+# ---- an address inside that the policy lists is open as it is listed, at no other port of the name ----
+for where in "127.0.0.1 8444" "10.1.2.3 8444"; do
+  # shellcheck disable=SC2086
+  serve tcp $where
+done
+server=127.0.0.9
+box listed "$(names listed enforce '{host: "**.odd.example", ports: [443, 8444]}' '{address: 127.0.0.1, ports: [443], protocol: tcp}' \
+  '{cidr: 10.1.0.0/16, ports: [443], protocol: tcp}')"
+for where in "single 127.0.0.1 7f000001" "network 10.1.2.3 0a010203"; do
+  read -r kind address digits <<<"$where"
+  is "listed/$kind/answered" "rcode0 1" "$(ask listed query 127.0.0.9 udp plain "is-$digits.odd.example" 1)"
+  is "listed/$kind/as-listed" 0 "$(ask listed connect "$address" 443)"
+  for way in "port connect 8444" "protocol send 443"; do
+    read -r what how port <<<"$way"
+    is "listed/$kind/$what/control-open" 0 "$(ask none "$how" "$address" "$port")"
+    is "listed/$kind/$what/allowed-elsewhere" 0 "$(ask all "$how" "$address" "$port")"
+    is "listed/$kind/$what/denied" $EPERM "$(ask listed "$how" "$address" "$port")"
+  done
+done
+end listed
+
 # ---- beside the resolver ----
 # goes NAME ORDER…: EPERM in the sandbox
 goes() {

@@ -111,6 +111,18 @@ TEST(Names, lead_to_listed_networks_too) {
   for (const char* address : {"10.2.0.0", "192.168.1.1", "::1"}) EXPECT_FALSE(may_lead_to(network, *parse_address(address))) << address;
 }
 
+// It is open as far as `connect` lists it, and no further.
+TEST(Names, open_nothing_at_an_address_that_is_not_public) {
+  for (const Protocol protocol : {Protocol::any, Protocol::tcp, Protocol::udp})
+    for (const std::optional<Via>& via : {std::optional<Via>{}, std::optional<Via>{Via{*parse_address("127.0.0.1"), 3128}}}) {
+      const HostRule host{"a.example", {{22, 22}, {8000, 8999}}, protocol, {}, via};
+      for (const char* address : {"127.0.0.1", "10.1.2.3", "169.254.169.254", "0.0.0.0", "::1", "fd00::1", "fe80::1", "64:ff9b::7f00:1"})
+        EXPECT_TRUE(opened_entries(host, 2, *parse_address(address)).value().empty()) << address;
+      for (const char* address : {"1.1.1.1", "2606:4700::1"})
+        EXPECT_EQ(opened_entries(host, 2, *parse_address(address)).value().size(), protocol == Protocol::any ? 4u : 2u) << address;
+    }
+}
+
 // What was opened under other names counts no more: by the number of all that decides what they open.
 TEST(Names, have_another_number_where_they_open_anything_else) {
   const auto number = [](const std::string& network, const std::string& more = "") {
