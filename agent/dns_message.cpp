@@ -7,8 +7,8 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
+#include <map>
 #include <memory>
-#include <set>
 
 namespace sbpf::agent::dns {
 namespace {
@@ -80,20 +80,9 @@ bool holds_address(const ldns_rr& record, ldns_rr_type type) {
   return ldns_rr_get_type(&record) == type && ldns_rr_rd_count(&record) == 1 && ldns_rdf_size(ldns_rr_rdf(&record, 0)) == size;
 }
 
-// The names that the question's leads to, itself included.
-std::set<std::string> chain_from(const std::string& name, const ldns_rr_list& answers) {
-  std::set<std::string> chain{name};
-  for (bool grew = true; grew;) {
-    grew = false;
-    for (std::size_t i = 0; i < ldns_rr_list_rr_count(&answers); ++i) {
-      const ldns_rr* record = ldns_rr_list_rr(&answers, i);
-      if (ldns_rr_get_type(record) != LDNS_RR_TYPE_CNAME || ldns_rr_rd_count(record) != 1) continue;
-      if (!chain.contains(name_of(ldns_rr_owner(record)))) continue;
-      const std::string target = name_of(ldns_rr_rdf(record, 0));
-      if (!target.empty()) grew = chain.insert(target).second || grew;
-    }
-  }
-  return chain;
+std::optional<Alias> alias_of(const ldns_rr& record) {
+  if (ldns_rr_get_type(&record) != LDNS_RR_TYPE_CNAME || ldns_rr_rd_count(&record) != 1) return std::nullopt;
+  return Alias{name_of(ldns_rr_owner(&record)), name_of(ldns_rr_rdf(&record, 0))};
 }
 
 tl::unexpected<Error> no_answer(const char* why) { return fail("dns_answer", std::string("the server's answer ") + why); }
@@ -111,7 +100,7 @@ tl::expected<Question, Code> read_question(BytesView query) {
   Question asked;
   asked.name = name_of(ldns_rr_owner(question));
   asked.type = static_cast<std::uint16_t>(ldns_rr_get_type(question));
-  if (asked.name.empty()) return tl::unexpected(Code::refused);
+  if (asked.name.empty()) return tl::unexpected(Code::no_such_name);
   if (ldns_pkt_edns(packet.get()))
     asked.udp_size = std::clamp<std::size_t>(ldns_pkt_edns_udp_size(packet.get()), kSmallestUdp, kLargestUdp);
   return asked;
@@ -132,6 +121,20 @@ Bytes query_for(const Question& question, std::uint16_t id) {
 
 bool asks_for_address(const Question& question) {
   return question.type == LDNS_RR_TYPE_A || question.type == LDNS_RR_TYPE_AAAA;
+}
+
+std::optional<std::vector<std::string>> chain_from(const std::string& name, std::size_t records,
+                                                   const std::function<std::optional<Alias>(std::size_t)>& alias) {
+  std::map<std::string, std::string> targets;  // no hash, whose collisions the server could choose
+  for (std::size_t i = 0; i < records; ++i)
+    if (auto found = alias(i)) targets.try_emplace(std::move(found->owner), std::move(found->target));
+  std::vector<std::string> chain{name};
+  for (auto next = targets.find(name); next != targets.end(); next = targets.find(chain.back())) {
+    if (next->second.empty() || std::find(chain.begin(), chain.end(), next->second) != chain.end()) break;
+    if (chain.size() > kLongestChain) return std::nullopt;
+    chain.push_back(next->second);
+  }
+  return chain;
 }
 
 Bytes reply_with(BytesView query, Code code) {
@@ -166,10 +169,12 @@ Result<Filtered> filter_answer(BytesView query, BytesView answer, std::uint32_t 
   Filtered filtered;
   const ldns_rr_type type = ldns_rr_get_type(question);
   if (code == Code::ok && (type == LDNS_RR_TYPE_A || type == LDNS_RR_TYPE_AAAA)) {
-    const std::set<std::string> chain = chain_from(name_of(ldns_rr_owner(question)), answers);
+    const auto chain = chain_from(name_of(ldns_rr_owner(question)), ldns_rr_list_rr_count(&answers),
+                                  [&](std::size_t i) { return alias_of(*ldns_rr_list_rr(&answers, i)); });
+    if (!chain) return no_answer("leads through too many names");
     for (std::size_t i = 0; i < ldns_rr_list_rr_count(&answers); ++i) {
       const ldns_rr* record = ldns_rr_list_rr(&answers, i);
-      if (!chain.contains(name_of(ldns_rr_owner(record)))) continue;
+      if (std::find(chain->begin(), chain->end(), name_of(ldns_rr_owner(record))) == chain->end()) continue;
       const bool is_address = holds_address(*record, type);
       if (!is_address && ldns_rr_get_type(record) != LDNS_RR_TYPE_CNAME) continue;
       if (is_address && !may_have(address_of(*record))) {
@@ -181,7 +186,7 @@ Result<Filtered> filter_answer(BytesView query, BytesView answer, std::uint32_t 
       ldns_rr_set_ttl(kept, std::min(ldns_rr_ttl(record), longest_ttl_s));
       ldns_pkt_push_rr(reply.get(), LDNS_SECTION_ANSWER, kept);
     }
-    if (filtered.learned.empty() && !filtered.withheld.empty()) reply = empty_reply(*asked, Code::refused);
+    if (filtered.learned.empty() && !filtered.withheld.empty()) reply = empty_reply(*asked, Code::ok);
   }
   filtered.reply = wire_of(*reply);
   if (filtered.reply.empty()) return no_answer("cannot be written");

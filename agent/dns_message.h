@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,7 +18,7 @@ namespace sbpf::agent::dns {
 using Bytes = std::vector<std::uint8_t>;
 using BytesView = std::span<const std::uint8_t>;
 
-enum class Code : std::uint8_t { ok = 0, bad_format = 1, failure = 2, not_implemented = 4, refused = 5 };
+enum class Code : std::uint8_t { ok = 0, bad_format = 1, failure = 2, no_such_name = 3, not_implemented = 4, refused = 5 };
 
 inline constexpr std::size_t kSmallestUdp = 512;   // what any client takes
 inline constexpr std::size_t kLargestUdp = 1232;   // what no path fragments
@@ -41,6 +42,17 @@ bool asks_for_address(const Question& question);
 // An answer without content. Empty if the query has no header to answer.
 Bytes reply_with(BytesView query, Code code);
 
+// A CNAME: one name stands for another.
+struct Alias {
+  std::string owner, target;  // "": a name that no host has
+};
+
+// The names that `name` leads to by these, itself first. `alias` gives the i-th record, or nothing where that is no CNAME; each
+// is asked for once. Of several with one owner the first counts. Nothing: they are more than kLongestChain.
+inline constexpr std::size_t kLongestChain = 16;
+std::optional<std::vector<std::string>> chain_from(const std::string& name, std::size_t records,
+                                                   const std::function<std::optional<Alias>(std::size_t)>& alias);
+
 struct Learned {
   policy::Address address{};
   std::uint32_t ttl_s = 0;  // as the server said
@@ -54,8 +66,8 @@ struct Filtered {
 
 // Of an upstream's answer, what belongs to the question: the chain of CNAMEs from its name, and the A or AAAA records at the
 // end of it whose address `may_have`. TTLs are at most `longest_ttl_s`. Other types, and what the answer has beside it, are
-// left out: a client that asks for HTTPS or SVCB finds that there is none. If every address was withheld, the reply is a
-// refusal. Error: it is no answer to this query; nothing of it is to be believed.
+// left out: a client that asks for HTTPS or SVCB finds that there is none. If every address was withheld, the reply says that
+// the name has none. Error: it is no answer to this query; nothing of it is to be believed.
 Result<Filtered> filter_answer(BytesView query, BytesView answer, std::uint32_t longest_ttl_s,
                                const std::function<bool(const policy::Address&)>& may_have);
 

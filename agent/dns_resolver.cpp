@@ -95,12 +95,19 @@ class Resolver {
 
   awaitable<void> serve_udp(udp::socket& socket) {
     Bytes buffer(kLargestQuery);
+    asio::steady_timer pause(context_);
     while (true) {
       udp::endpoint client;
       boost::system::error_code error;
       const std::size_t size = co_await socket.async_receive_from(asio::buffer(buffer), client, redirect(error));
       if (error == asio::error::operation_aborted) co_return;
       if (error) continue;  // of an answer that did not arrive
+      if (is_too_much()) {
+        // The kernel drops the rest: a flood costs the resolver no more than the queries that it answers.
+        pause.expires_after(std::chrono::milliseconds(1000 / options_.limits.queries_per_second));
+        co_await pause.async_wait(redirect(error));
+        continue;
+      }
       asio::co_spawn(context_, answer_udp(socket, client, Bytes(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(size))),
                      asio::detached);
     }
@@ -111,7 +118,7 @@ class Resolver {
       boost::system::error_code error;
       tcp::socket client = co_await acceptor.async_accept(redirect(error));
       if (error == asio::error::operation_aborted) co_return;
-      if (!error && tcp_clients_ < options_.limits.tcp_clients)
+      if (!error && tcp_clients_ < options_.limits.tcp_clients && !is_too_much())
         asio::co_spawn(context_, answer_tcp(std::move(client)), asio::detached);
     }
   }
@@ -142,11 +149,11 @@ class Resolver {
     ++tcp_clients_;
     const auto client = std::make_shared<tcp::socket>(std::move(accepted));
     asio::steady_timer idle(context_);
-    while (true) {
+    for (bool first = true;; first = false) {  // the first question is counted with its connection
       idle.expires_after(kTcpIdle);
       limit(idle, client);
       const auto query = co_await read_framed(*client);
-      if (!query) break;
+      if (!query || (!first && is_too_much())) break;
       const Bytes reply = co_await answer(*query);
       if (reply.empty() || !co_await write_framed(*client, reply)) break;
     }
@@ -185,10 +192,18 @@ class Resolver {
     options_.tell({question.name, question.type, outcome, std::move(addresses), rules.audit});
   }
 
+  // Asked before a query is read.
+  bool is_too_much() {
+    if (pending_ < options_.limits.pending && bucket_.take()) return false;
+    const auto rules = options_.rules();
+    const bool audit = rules && rules->audit;
+    if (refusals_.take()) options_.tell({"", 0, Outcome::refused_rate, {}, audit});
+    return !audit || pending_ >= options_.limits.pending;
+  }
+
   // What speaks against asking for it; nothing: Outcome::answered.
   Outcome objection(const Question& question, const std::vector<const policy::HostRule*>& matches) {
     if (matches.empty()) return Outcome::refused_name;
-    if (!bucket_.take() || pending_ >= options_.limits.pending) return Outcome::refused_rate;
     const bool exact = std::any_of(matches.begin(), matches.end(), [](const auto* rule) { return rule->pattern[0] != '*'; });
     if (!exact && !new_names_.admit(matches.front()->pattern, question.name)) return Outcome::refused_new_names;
     return Outcome::answered;
@@ -214,7 +229,7 @@ class Resolver {
     const Outcome objection = this->objection(question, matches);
     if (objection != Outcome::answered) {
       if (refusals_.take()) tell(*rules, question, objection);
-      if (!rules->audit || pending_ >= options_.limits.pending) co_return reply_with(query, Code::refused);
+      if (!rules->audit) co_return reply_with(query, Code::no_such_name);
     }
     if (!rules->audit && !asks_for_address(question)) {
       tell(*rules, question, Outcome::answered);

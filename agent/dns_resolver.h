@@ -21,10 +21,17 @@ struct Upstream {
 };
 
 // What became of a query; for events.
-enum class Outcome { answered, refused_name, refused_rate, refused_new_names, withheld, failed };  // withheld: all or some of it
+enum class Outcome {
+  answered,
+  refused_name,
+  refused_rate,  // dropped before it was read
+  refused_new_names,
+  withheld,  // all or some of it
+  failed
+};
 
 struct Told {
-  std::string name;  // empty if it could not be read
+  std::string name;  // empty if it was not read
   std::uint16_t type = 0;
   Outcome outcome = Outcome::failed;
   std::vector<policy::Address> addresses;  // that were answered, or withheld

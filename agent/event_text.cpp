@@ -350,7 +350,8 @@ void explain_into(Event& event) {
       event.text = "resolve " + name_text(event) + ", which leads to " + addresses_text(e.net) + ": not public";
       return;
     case SBPF_REASON_NAME_RATE:
-      event.text = "resolve " + name_text(event) + ": too many queries, or too many names below one pattern";
+      event.text = event.name.empty() ? "queries for names came too fast: they were dropped unread"
+                                      : "resolve " + name_text(event) + ": too many names below one pattern";
       return;
     case SBPF_REASON_NAME_FAILED:
       event.text = "resolved nothing for " + name_text(event) + ": no server gave an answer";

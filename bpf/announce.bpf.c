@@ -32,7 +32,7 @@ int sbpf_announce(struct sbpf_announcement *input)
 	if (!box)
 		return 1;
 	d.reason = input->reason;
-	if (input->name[0]) {
+	if (input->name[0] || input->reason == SBPF_REASON_NAME_RATE) { /* too fast: no name was read */
 		d.hook = SBPF_NO_HOOK;
 		d.domain = SBPF_DOMAIN_NETWORK;
 		d.net.level = input->detail;

@@ -242,7 +242,7 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
                {"comm", comm_of(raw)}};
   if (event.flow != 0)
     add_flow(json, event);
-  else if (!event.name.empty())
+  else if (raw.hook == SBPF_NO_HOOK)
     add_name(json, event);
   else if (raw.domain == SBPF_DOMAIN_NETWORK)
     add_network(json, raw);

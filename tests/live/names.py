@@ -53,18 +53,22 @@ def asker(address, keep):
     return s.getsockname()[1]
 
 def flood(pattern, n):
-    """Asks for n new names, as fast as it can; how many were answered and how many refused."""
+    """Asks for n new names, as fast as it can; how many were answered, refused and dropped."""
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.settimeout(10)
     codes = {}
+    def hear(seconds):
+        s.settimeout(seconds)
+        try:
+            while True:
+                code = s.recv(4096)[3] & 15
+                codes[code] = codes.get(code, 0) + 1
+        except OSError:
+            pass
     for i in range(int(n)):
         s.sendto(question("%x-%d.%s" % (random.getrandbits(64), i, pattern)), ("127.0.0.53", 53))
-        try:
-            code = s.recv(4096)[3] & 15
-        except OSError:
-            code = "lost"
-        codes[code] = codes.get(code, 0) + 1
-    return "answered %d refused %d other %d" % (codes.get(0, 0), codes.get(5, 0), sum(codes.values()) - codes.get(0, 0) - codes.get(5, 0))
+        hear(0)
+    hear(3)
+    return "answered %d refused %d dropped %d" % (codes.get(0, 0), codes.get(3, 0), int(n) - sum(codes.values()))
 
 def malform(n):
     """Broken queries, by UDP and TCP."""

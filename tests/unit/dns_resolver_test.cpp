@@ -65,6 +65,11 @@ class Resolver : public testing::Test {
     return told_.empty() ? Outcome::failed : told_.back().outcome;
   }
 
+  bool told(Outcome outcome) {
+    std::lock_guard lock(mutex_);
+    return std::any_of(told_.begin(), told_.end(), [&](const Told& one) { return one.outcome == outcome; });
+  }
+
   Upstream4Test upstream_;
   Listeners listeners_;
   void replace(std::shared_ptr<Rules> rules) {
@@ -101,7 +106,7 @@ TEST_F(Resolver, refuses_other_names_without_asking_anyone) {
   for (const char* name : {"c.example.", "x.a.example.", "b.example.", "x.y.b.example."}) {
     const Packet reply = ask(query(name));
     ASSERT_TRUE(reply);
-    EXPECT_EQ(ldns_pkt_get_rcode(reply.get()), LDNS_RCODE_REFUSED);
+    EXPECT_EQ(ldns_pkt_get_rcode(reply.get()), LDNS_RCODE_NXDOMAIN);
     EXPECT_EQ(last(), Outcome::refused_name);
   }
   EXPECT_EQ(upstream_.asked, 0);
@@ -137,7 +142,8 @@ TEST_F(Resolver, withholds_private_addresses) {
   start();
   const Packet reply = ask(query("a.example."));
   ASSERT_TRUE(reply);
-  EXPECT_EQ(ldns_pkt_get_rcode(reply.get()), LDNS_RCODE_REFUSED);
+  EXPECT_EQ(ldns_pkt_get_rcode(reply.get()), LDNS_RCODE_NOERROR);
+  EXPECT_EQ(ldns_pkt_ancount(reply.get()), 0);
   EXPECT_TRUE(learned().empty());
   EXPECT_EQ(last(), Outcome::withheld);
 }
@@ -193,7 +199,7 @@ TEST_F(Resolver, answers_by_the_rules_that_hold_when_the_answer_is_there) {
   start();
   const Packet reply = ask(query("a.example."));
   ASSERT_TRUE(reply);
-  EXPECT_EQ(ldns_pkt_get_rcode(reply.get()), LDNS_RCODE_REFUSED);
+  EXPECT_EQ(ldns_pkt_get_rcode(reply.get()), LDNS_RCODE_NXDOMAIN);
   EXPECT_EQ(last(), Outcome::refused_name);
   EXPECT_TRUE(learned().empty());
   EXPECT_EQ(upstream_.asked, 1);
@@ -278,24 +284,67 @@ TEST_F(Resolver, admits_so_many_new_names_below_a_star_and_known_ones_on) {
     return reply ? static_cast<int>(ldns_pkt_get_rcode(reply.get())) : -1;
   };
   for (int i = 0; i < 3; ++i) EXPECT_EQ(code("n" + std::to_string(i) + ".b.example."), LDNS_RCODE_NOERROR);
-  EXPECT_EQ(code("n3.b.example."), LDNS_RCODE_REFUSED);
+  EXPECT_EQ(code("n3.b.example."), LDNS_RCODE_NXDOMAIN);
   EXPECT_EQ(last(), Outcome::refused_new_names);
   EXPECT_EQ(code("N1.b.example."), LDNS_RCODE_NOERROR);
   EXPECT_EQ(code("a.example."), LDNS_RCODE_NOERROR);
   EXPECT_EQ(upstream_.asked, 5);
 }
 
-TEST_F(Resolver, refuses_what_comes_too_fast) {
-  options_.limits.queries_per_second = 1;  // four in reserve
+// Sends each, and counts the replies that come.
+int replies_to(const std::vector<Bytes>& queries, std::uint16_t port) {
+  const Fd client = connected(SOCK_DGRAM, port);
+  for (const Bytes& query : queries) EXPECT_EQ(::send(client.get(), query.data(), query.size(), 0), static_cast<ssize_t>(query.size()));
+  int replies = 0;
+  while (!read_some(client, 300).empty()) ++replies;
+  return replies;
+}
+
+// Four in reserve, and perhaps one that came to it meanwhile.
+bool are_in_reserve(int queries) { return queries == 4 || queries == 5; }
+
+TEST_F(Resolver, drops_what_comes_too_fast) {
+  options_.limits.queries_per_second = 1;
   start();
-  int refused = 0;
-  for (int i = 0; i < 8; ++i) {
-    const Packet reply = ask(query("a.example."));
-    ASSERT_TRUE(reply);
-    refused += ldns_pkt_get_rcode(reply.get()) == LDNS_RCODE_REFUSED ? 1 : 0;
+  const int replies = replies_to(std::vector<Bytes>(20, query("a.example.")), port_);
+  EXPECT_TRUE(are_in_reserve(replies)) << replies;
+  EXPECT_EQ(upstream_.asked, replies);
+  EXPECT_TRUE(told(Outcome::refused_rate));
+}
+
+// It is dropped before it is read: what is no query, and what is refused, count as well.
+TEST_F(Resolver, counts_whatever_comes) {
+  options_.limits.queries_per_second = 1;
+  start();
+  std::vector<Bytes> queries{Bytes(12, 0), query("c.example."), Bytes(12, 0), query("c.example.")};
+  queries.resize(20, query("a.example."));
+  const int replies = replies_to(queries, port_);
+  EXPECT_TRUE(are_in_reserve(replies)) << replies;
+  EXPECT_LE(upstream_.asked, 1);
+}
+
+TEST_F(Resolver, closes_connections_that_ask_too_fast) {
+  options_.limits.queries_per_second = 1;
+  start();
+  const Fd client = connected(SOCK_STREAM, port_);
+  Bytes all;
+  const Bytes one = query("a.example.");
+  for (int i = 0; i < 20; ++i) {
+    all.insert(all.end(), {0, static_cast<std::uint8_t>(one.size())});
+    all.insert(all.end(), one.begin(), one.end());
   }
-  EXPECT_GE(refused, 3);
-  EXPECT_LE(refused, 4);
+  EXPECT_EQ(::write(client.get(), all.data(), all.size()), static_cast<ssize_t>(all.size()));
+  int answered = 0;
+  while (!read_message(client).empty()) ++answered;
+  EXPECT_TRUE(are_in_reserve(answered)) << answered;
+  EXPECT_EQ(upstream_.asked, answered);
+}
+
+TEST_F(Resolver, that_only_audits_drops_nothing) {
+  rules_->audit = true;
+  options_.limits.queries_per_second = 1;
+  start();
+  EXPECT_EQ(replies_to(std::vector<Bytes>(8, query("a.example.")), port_), 8);
 }
 
 TEST_F(Resolver, lives_through_malformed_packets) {
