@@ -89,6 +89,7 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto [at, error] = std::from_chars(text.data(), end, value);
   if (text.empty() || !digit(text[0]) || error != std::errc() || at != end) return std::nullopt;
+  if (text[0] == '0' && text.size() > 1) return std::nullopt;
   return value;
 }
 
@@ -99,7 +100,7 @@ Value<PortRange> parse_ports(std::string_view text, std::uint16_t lowest) {
   const auto last = dash == std::string_view::npos ? first : parse_number(text.substr(dash + 1));
   if (!first || !last)
     return tl::unexpected(BadValue{"bad_port", quoted(text) + " is not a port",
-                                   "write numbers from " + bounds + ", or ranges as in 6000-6010"});
+                                   "write decimal numbers from " + bounds + " without zeros before them, or ranges as in 6000-6010"});
   if (*first > 65535 || *last > 65535 || *first < lowest || *last < lowest)
     return tl::unexpected(
         BadValue{"bad_port", "port " + shown(text) + " is out of range",
@@ -154,6 +155,7 @@ Value<milliseconds> parse_timeout(std::string_view text) {
   std::uint64_t total = 0;
   std::size_t next_unit = 0;  // units go down, each at most once
   for (std::string_view rest = text; !rest.empty();) {
+    while (rest.size() > 1 && rest[0] == '0' && digit(rest[1])) rest.remove_prefix(1);  // 1h05m is no octal number to anybody
     const std::size_t digits = digits_of(rest);
     const auto number = parse_number(rest.substr(0, digits));
     rest.remove_prefix(digits);

@@ -33,7 +33,7 @@ struct Prefix {
 std::string shown(std::string_view text);
 std::string quoted(std::string_view text);
 
-// Digits only; nullopt on anything else and on overflow.
+// Digits only; nullopt on anything else, on overflow, and on zeros before the number, which others read as octal.
 std::optional<std::uint64_t> parse_number(std::string_view text);
 
 Value<PortRange> parse_ports(std::string_view text, std::uint16_t lowest);  // "443" or "6000-6010"

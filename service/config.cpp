@@ -24,12 +24,10 @@ void read_number(Reader& reader, const YamlNode& node, const std::string& key, s
                  const std::function<void(std::size_t)>& set) {
   const std::string range = "a number from " + std::to_string(least) + " to " + std::to_string(most);
   const auto number = reader.value<std::size_t>(node, key, range, [&](std::string_view text) -> Value<std::size_t> {
-    std::size_t n = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-    if (error != std::errc{} || end != text.data() + text.size() || n < least || n > most)
-      return tl::unexpected(
-          BadValue{"bad_number", "\"" + policy::internal::shown(text) + "\" is not " + range, "write a plain number"});
-    return n;
+    const auto n = policy::internal::parse_number(text);
+    if (!n || *n < least || *n > most)
+      return tl::unexpected(BadValue{"bad_number", policy::internal::quoted(text) + " is not " + range, "write a plain number"});
+    return *n;
   });
   if (number) set(*number);
 }
