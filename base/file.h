@@ -1,15 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// read_file(): the whole of a small file, without a stream, which costs more than the reading.
+// Small files, without a stream, which costs more than the reading.
 #pragma once
 
 #include <fcntl.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cerrno>
+#include <optional>
 #include <string>
 
 #include "base/fd.h"
 
 namespace sbpf {
+
+// What the file holds, and no more than `most` bytes of it: a device or a pipe need have no end. Nothing, with errno, where it
+// cannot be read.
+inline std::optional<std::string> read_up_to(const std::string& path, std::size_t most) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (text.size() < most) {
+    const ssize_t n = ::read(file.get(), buffer.data(), std::min(buffer.size(), most - text.size()));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return std::nullopt;
+    if (n == 0) break;
+    text.append(buffer.data(), static_cast<std::size_t>(n));
+  }
+  return text;
+}
 
 // What the file holds, as far as it can be read; "" where it cannot be opened.
 inline std::string read_file(const std::string& path) {

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/format.h"
@@ -59,8 +60,10 @@ std::string error_json(const Error& error) {
 }
 
 void report(const Error& error, const Session& session) {
-  tell("error: " + printable(error.message, true));
-  if (!error.hint.empty()) (void)write_line(STDERR_FILENO, "  hint: " + printable(error.hint, true));
+  // The diagnostics of a policy are lines. What else would end one is of the caller's, or of somebody he asks for: a name.
+  const bool has_lines = error.code == "invalid_policy";
+  tell("error: " + printable(error.message, has_lines));
+  if (!error.hint.empty()) (void)write_line(STDERR_FILENO, "  hint: " + printable(error.hint));
   if (session.status_fd > STDERR_FILENO) (void)write_line(session.status_fd, error_json(error));
   if (session.json) (void)print(error_json(error) + "\n");
 }
@@ -83,6 +86,14 @@ Result<void> print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     return fail("write_failed", std::string("cannot write to stdout: ") + std::strerror(errno), "", errno);
   return {};
+}
+
+int unless_unwritten(int exit_code) {
+  const bool streamed = std::cout.flush().good();  // CLI11's: --help, --version
+  if (streamed && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  if (exit_code != kExitOk) return exit_code;  // it was told, or is a program's own
+  tell(std::string("error: cannot write to stdout: ") + std::strerror(errno));
+  return kExitOwn;
 }
 
 void ignore_broken_pipes() { (void)std::signal(SIGPIPE, SIG_IGN); }

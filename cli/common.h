@@ -54,6 +54,10 @@ Result<void> write_line(int fd, std::string_view text);
 // Prints to stdout. Errors: "write_failed".
 Result<void> print(std::string_view text);
 
+// The exit code, or kExitOwn in the place of 0 where something that was to go to stdout did not get there, which is told: a
+// script that reads an empty answer would take it for one. Of each command, at its end.
+int unless_unwritten(int exit_code);
+
 // For what must go on when a reader of ours goes away: to end by SIGPIPE is right for the rest, as for any filter.
 void ignore_broken_pipes();
 

@@ -4,12 +4,13 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <optional>
 
+#include "base/file.h"
 #include "base/sha256.h"
 #include "cli/common.h"
+#include "cli/format.h"
 #include "policy/filesystem.h"
 #include "policy/seccomp.h"
 
@@ -24,22 +25,14 @@ bool is_path(std::string_view reference) {
 
 fs::path installed_path(std::string_view name) { return fs::path(kPolicyDirectory) / (std::string(name) + ".yaml"); }
 
-std::optional<std::string> read_file(const fs::path& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) {
-    errno = EISDIR;
-    return std::nullopt;
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  return std::string(std::istreambuf_iterator<char>(file), {});
-}
+// One byte more than there may be, so that a text that is too large is told as that.
+std::optional<std::string> read_text(const fs::path& path) { return read_up_to(path.string(), policy::kMaxTextBytes + 1); }
 
 // What `extends` may name: never a path, so that a policy means the same wherever it is read.
 std::optional<std::string> profile_source(std::string_view name) {
   if (auto text = policy::built_in_profile(name)) return text;
   if (is_path(name)) return std::nullopt;
-  return read_file(installed_path(name));
+  return read_text(installed_path(name));
 }
 
 struct PolicyText {
@@ -49,7 +42,7 @@ struct PolicyText {
 Result<PolicyText> find_policy(const std::string& reference) {
   if (auto text = policy::built_in_profile(reference)) return PolicyText{*text, "built-in:" + reference};
   const fs::path path = is_path(reference) ? fs::path(reference) : installed_path(reference);
-  if (auto text = read_file(path)) return PolicyText{*text, path.string()};
+  if (auto text = read_text(path)) return PolicyText{*text, printable(path.string())};
   const int error = errno;
   if (is_path(reference) || error != ENOENT)
     return fail("no_such_policy", "cannot read policy " + path.string() + ": " + std::strerror(error), "", error);
@@ -81,7 +74,7 @@ Result<void> load_seccomp(policy::Policy& policy) {
   std::error_code error;
   constexpr std::uintmax_t kMaxBytes = 1 << 20;
   const bool regular = fs::is_regular_file(seccomp.path, error) && fs::file_size(seccomp.path, error) <= kMaxBytes;
-  auto text = regular ? read_file(seccomp.path) : std::nullopt;
+  auto text = regular ? read_text(seccomp.path) : std::nullopt;
   if (!text)
     return wrong("no_such_profile",
                  "cannot read " + seccomp.path + ": " +
@@ -109,10 +102,10 @@ Result<LoadedPolicy> load_policy(const std::string& reference, bool with_seccomp
   if (!found) return tl::unexpected<Error>(found.error());
   auto parsed = policy::parse(found->text, found->file, profile_source);
   if (!parsed) {
-    return fail("invalid_policy", "policy " + reference + " is not valid\n" + text_of(parsed.error()));
+    return fail("invalid_policy", "policy " + printable(reference) + " is not valid\n" + text_of(parsed.error()));
   }
   if (auto read = with_seccomp ? load_seccomp(*parsed) : Result<void>(); !read)
-    return fail("invalid_policy", "policy " + reference + " is not valid\n" + read.error().message);
+    return fail("invalid_policy", "policy " + printable(reference) + " is not valid\n" + read.error().message);
   auto image = policy::compile_rules(*parsed, 1, policy::empty_view(*parsed));
   if (!image) return fail(image.error(), "policy " + reference);
   return LoadedPolicy{std::move(*parsed), std::move(*image)};

@@ -174,7 +174,7 @@ int run_main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return sbpf::cli::run_main(argc, argv);
+    return sbpf::cli::unless_unwritten(sbpf::cli::run_main(argc, argv));
   } catch (const std::exception& exception) {  // memory ran out, or a defect: never an exit code of the program's
     sbpf::cli::tell(std::string("error: ") + exception.what());
     return sbpf::cli::kExitOwn;

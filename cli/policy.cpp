@@ -5,13 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "agent/seccomp_ready.h"
+#include "base/file.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "policy/seccomp.h"
@@ -106,10 +105,10 @@ Result<int> seccomp(const std::string& which) {
   if (which == "strict") choice.kind = policy::SeccompKind::builtin_strict;
   std::string text = policy::built_in_seccomp(which).value_or("");
   if (text.empty()) {
-    std::ifstream file(which, std::ios::binary);
-    text.assign(std::istreambuf_iterator<char>(file), {});
-    if (!file) return fail("usage", "cannot read " + which, "name default, strict, or a file with an OCI profile");
-    choice = {policy::SeccompKind::file, which, "", text, {}};
+    const auto read = read_up_to(which, policy::kMaxTextBytes + 1);
+    if (!read) return fail("usage", "cannot read " + which, "name default, strict, or a file with an OCI profile");
+    text = *read;
+    choice = {policy::SeccompKind::file, printable(which), "", text, {}};  // the path is for messages
   }
   auto filters = agent::compile_seccomp(choice, {});
   if (!filters) return tl::unexpected<Error>(filters.error());

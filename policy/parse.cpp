@@ -336,7 +336,7 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   }
   Policy policy = finish(std::move(draft));
   // What cannot be read back is refused here, not when somebody tries.
-  if (canonical(policy).size() > internal::kMaxTextBytes)
+  if (canonical(policy).size() > kMaxTextBytes)
     return tl::unexpected(std::vector<Diagnostic>{
         Diagnostic{Location{std::string(file), 1, 1}, "too_large", "",
                    "the policy, with all that it extends, is larger than 1 MiB", "use wider prefixes or port ranges"}});

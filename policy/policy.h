@@ -210,6 +210,9 @@ using ProfileSource = std::function<std::optional<std::string>(std::string_view 
 std::optional<std::string> built_in_profile(std::string_view name);
 std::vector<std::string> built_in_profile_names();
 
+// What a policy's text may have: also a canonical one, or it could not be read back.
+inline constexpr std::size_t kMaxTextBytes = 1u << 20;
+
 // Parses one policy and merges what it extends (in order, the policy itself last). All errors are found in one pass.
 // `file` is for diagnostics only.
 tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::string_view file,

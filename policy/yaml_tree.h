@@ -10,7 +10,6 @@
 
 namespace sbpf::policy::internal {
 
-inline constexpr std::size_t kMaxTextBytes = 1u << 20;  // also of a canonical text, or it could not be read back
 inline constexpr std::size_t kMaxNesting = 32;
 
 struct YamlNode {

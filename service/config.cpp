@@ -5,11 +5,9 @@
 #include <sys/un.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 
+#include "base/file.h"
 #include "policy/reader.h"
 
 namespace sbpf::service {
@@ -125,11 +123,10 @@ Result<Config> load_config(const std::string& path, bool optional) {
     return fail("no_config", "cannot read " + path + ": " + std::strerror(errno), "name another file with --config",
                 errno);
   }
-  std::ifstream file(path, std::ios::binary);
-  if (!S_ISREG(found.st_mode) || !file)
-    return fail("no_config", "cannot read " + path + ": " + (file ? "not a file" : std::strerror(errno)),
-                "name another file with --config");
-  return parse_config(std::string(std::istreambuf_iterator<char>(file), {}), path);
+  if (!S_ISREG(found.st_mode)) return fail("no_config", "cannot read " + path + ": not a file", "name another file with --config");
+  const auto text = read_up_to(path, policy::kMaxTextBytes + 1);
+  if (!text) return fail("no_config", "cannot read " + path + ": " + std::strerror(errno), "name another file with --config", errno);
+  return parse_config(*text, path);
 }
 
 }  // namespace sbpf::service

@@ -69,7 +69,7 @@ int run_main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success) == 0 ? 0 : kExitOwn;
+    return app.exit(success) == 0 && std::cout.flush() ? 0 : kExitOwn;
   } catch (const CLI::ParseError& problem) {
     return tell({"invalid_config", problem.what(), "`sbpfd --help`", 0, "", false});
   }
