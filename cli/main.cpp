@@ -8,6 +8,7 @@
 
 #include "agent/agent.h"
 #include "agent/descriptors.h"
+#include "agent/inside.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 
@@ -32,6 +33,12 @@ Exit codes:
   127  the program was not found
 
 `sbpf COMMAND --help` has examples of each command.)";
+
+// These need nothing of the kernel side, and work in a sandbox as elsewhere.
+bool stands_alone(std::string_view command) {
+  constexpr std::array<std::string_view, 5> kAlone = {"env", "explain", "stage", "policy", "completion"};
+  return std::ranges::find(kAlone, command) != kAlone.end();
+}
 
 // These take a program after "--", which is cut off before CLI11 sees it.
 bool takes_program(std::string_view command) { return command == "run" || command == "env"; }
@@ -166,7 +173,12 @@ int run_main(int argc, char** argv) {
   }
   agent::raise_descriptors();
   auto exit_code = session.action();
-  return exit_code ? *exit_code : fail_with(exit_code.error(), session);
+  if (exit_code) return *exit_code;
+  const int code = exit_code_of(exit_code.error(), session);
+  const bool asked_wrongly = code == kExitUsage && exit_code.error().code != "needs_root";
+  if (asked_wrongly || stands_alone(argv[1])) return fail_with(exit_code.error(), session);
+  report(agent::explained_by(agent::inside(), exit_code.error()), session);
+  return code;
 }
 
 }  // namespace

@@ -27,6 +27,16 @@ out=$(sbpf run --policy "$bad" -- touch "$tmp/marker" 2>&1); is policy/bad-exit 
 has policy/bad-location "bad.yaml:3:" "$out"
 is policy/bad-ran-nothing no "$([[ -e $tmp/marker ]] && echo yes || echo no)"
 
+# ---- inside of a sandbox it says so, whatever it was asked ----
+for asked in list "status within" "run -- true" "kill within" "events within"; do
+  # shellcheck disable=SC2086
+  out=$(run --name within -- sbpf $asked 2>&1); is "inside/${asked%% *}-exit" 125 $?
+  has "inside/${asked%% *}" "error: this is the inside of sandbox within, where nothing of sbpf's can be seen or changed" "$out"
+done
+run -- sbpf policy check "$bad" 2>/dev/null; is inside/policy-is-checked 2 $?
+out=$(sbpf kill within 2>&1); is inside/outside-exit 125 $?
+hasnt inside/outside inside "$out"
+
 # ---- what is left over ends with the program ----
 run --name leftover -- sh -c "setsid sh -c 'sleep 1000 & echo \$! >$tmp/pid; wait' & until test -s $tmp/pid; do sleep 0.1; done"
 is leftover/killed no "$(kill -0 "$(cat "$tmp/pid")" 2>/dev/null && echo yes || echo no)"
@@ -261,6 +271,8 @@ is attach/denied 1 "$(box_connects)"
 is attach/denial-is-counted 1 "$(sbpf status box --json | json 'd["denied"].get("connect4", 0)')"
 mkdir "$cgroots/other.runtime/box/child"
 is attach/child-cgroup-denied 1 "$(sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec $probe connect tcp 127.0.0.1 7001")"
+has attach/inside-cannot-be-told "the inside of a sandbox that \`attach\` made, which cannot be told" \
+  "$(sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec sbpf list" 2>&1)"
 sbpf attach --cgroup "$cgroots/other.runtime" --name outer --policy "$allow" >/dev/null; is attach/outer-exit 0 $?
 is attach/outer-and-inner-both-hold 1 "$(sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec $probe connect tcp 127.0.0.1 7001")"
 sbpf detach outer
