@@ -9,13 +9,30 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/fd.h"
+#include "policy/values.h"
+#include "service/requests.h"
 
 namespace sbpf::service {
 
 using Json = nlohmann::ordered_json;
+
+namespace {
+
+// What is written there is a name or a number, or it is not ours: names become paths, and words of command lines.
+bool has_name(const Json& one, const char* key) {
+  return one.contains(key) && one.at(key).is_string() && is_name(one.at(key).get_ref<const std::string&>());
+}
+bool has_number(const Json& one, const char* key, std::uint64_t most) {
+  return one.contains(key) && one.at(key).is_number_unsigned() && one.at(key).get<std::uint64_t>() <= most;
+}
+
+constexpr std::uint64_t kMostCgroup = std::numeric_limits<std::uint64_t>::max(), kMostUid = std::numeric_limits<std::uint32_t>::max() - 1;
+
+}  // namespace
 
 Result<void> Assignments::load() {
   all_.clear();
@@ -24,14 +41,13 @@ Result<void> Assignments::load() {
   if (!file && errno == ENOENT) return {};
   const Json read = Json::parse(std::string(std::istreambuf_iterator<char>(file), {}), nullptr, false);
   const auto sandboxes = read.is_object() ? read.find("sandboxes") : read.end();
-  if (!read.is_object() || read.value("version", 0) != 1 || sandboxes == read.end() || !sandboxes->is_object())
+  if (!read.is_object() || !read.contains("version") || read.at("version") != 1 || sandboxes == read.end() || !sandboxes->is_object())
     return fail("state", file_ + " is not readable",
                 "sandboxes no longer follow their policies' files: PUT their policies again");
   std::map<std::string, Assignment> all;
   for (const auto& [name, one] : sandboxes->items()) {
-    if (!one.is_object() || !one.contains("policy") || !one.at("policy").is_string() || !one.contains("cgroup_id") ||
-        !one.at("cgroup_id").is_number_unsigned())
-      return fail("state", file_ + " has an entry that is not ours: " + name,
+    if (!is_name(name) || !one.is_object() || !has_name(one, "policy") || !has_number(one, "cgroup_id", kMostCgroup))
+      return fail("state", file_ + " has an entry that is not ours: " + policy::internal::quoted(name),
                   "remove the file, and PUT the policies again");
     all[name] = {one.at("policy").get<std::string>(), one.at("cgroup_id").get<std::uint64_t>()};
   }
@@ -41,9 +57,8 @@ Result<void> Assignments::load() {
     return fail("state", file_ + " is not readable",
                 "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
   for (const auto& [name, one] : listed.items()) {
-    if (!one.is_object() || !one.contains("uid") || !one.at("uid").is_number_unsigned() || !one.contains("cgroup_id") ||
-        !one.at("cgroup_id").is_number_unsigned())
-      return fail("state", file_ + " has a run that is not ours: " + name,
+    if (!is_name(name) || !one.is_object() || !has_number(one, "uid", kMostUid) || !has_number(one, "cgroup_id", kMostCgroup))
+      return fail("state", file_ + " has a run that is not ours: " + policy::internal::quoted(name),
                   "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
     runs[name] = {one.at("uid").get<std::uint32_t>(), one.at("cgroup_id").get<std::uint64_t>()};
   }

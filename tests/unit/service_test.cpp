@@ -160,13 +160,39 @@ TEST_F(StateFile, ARunIsWrittenAtOnce) {
 }
 
 TEST_F(StateFile, OfAnotherVersionIsRefused) {
-  for (const char* version : {"0", "2"}) {
+  for (const char* version : {"0", "2", "\"1\"", "null", "[1]", "{}"}) {
     write(std::string(R"({"version": )") + version + R"(, "sandboxes": {}})");
     Assignments state(file);
     const auto loaded = state.load();
     ASSERT_FALSE(loaded) << version;
     EXPECT_EQ(loaded.error().code, "state");
   }
+}
+
+// They would become paths and words of command lines.
+TEST_F(StateFile, NamesAreNames) {
+  const std::string longest(63, 'a');
+  for (const std::string& name : {longest, std::string("a.b_c-d")}) {
+    write(R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": ")" + name + R"(", "cgroup_id": 7}}})");
+    EXPECT_TRUE(Assignments(file).load()) << name;
+  }
+  for (const std::string& name : {std::string(), std::string("../a"), std::string("--all"), std::string("a/b"), std::string("a\\nb"), longest + "a"}) {
+    for (const std::string& text : {R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": "web", "cgroup_id": 7}}})",
+                                    R"({"version": 1, "sandboxes": {"web": {"policy": ")" + name + R"(", "cgroup_id": 7}}})",
+                                    R"({"version": 1, "sandboxes": {}, "runs": {")" + name + R"(": {"uid": 1, "cgroup_id": 7}}})"}) {
+      write(text);
+      Assignments state(file);
+      const auto loaded = state.load();
+      ASSERT_FALSE(loaded) << text;
+      EXPECT_EQ(loaded.error().code, "state");
+      EXPECT_EQ(loaded.error().message.find('\n'), std::string::npos);
+    }
+  }
+}
+
+TEST_F(StateFile, SaysWhatIsNotOurs) {
+  write(R"({"version": 1, "sandboxes": {"../a": {"policy": "web", "cgroup_id": 7}}})");
+  EXPECT_EQ(Assignments(file).load().error().message, file + " has an entry that is not ours: \"../a\"");
 }
 
 TEST_F(StateFile, OfAServiceThatHadNoRunsIsRead) {
@@ -178,7 +204,8 @@ TEST_F(StateFile, OfAServiceThatHadNoRunsIsRead) {
 }
 
 TEST_F(StateFile, WithRunsThatAreNotOursIsRefused) {
-  for (const char* runs : {"7", R"({"a": 1})", R"({"a": {"uid": 1}})", R"({"a": {"uid": -1, "cgroup_id": 1}})", R"({"a": {"uid": 1, "cgroup_id": "x"}})"}) {
+  for (const char* runs : {"7", R"({"a": 1})", R"({"a": {"uid": 1}})", R"({"a": {"uid": -1, "cgroup_id": 1}})", R"({"a": {"uid": 1, "cgroup_id": "x"}})",
+                           R"({"a": {"uid": 4294967296, "cgroup_id": 1}})", R"({"a": {"uid": 4294967295, "cgroup_id": 1}})"}) {
     write(std::string(R"({"version": 1, "sandboxes": {}, "runs": )") + runs + "}");
     Assignments state(file);
     auto loaded = state.load();
