@@ -164,7 +164,7 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   if (auto limited = apply_limits(*cgroup, limits_within(policy.limits, *mount, *from)); !limited) return tl::unexpected<Error>(limited.error());
   std::optional<ResolverProcess> resolver;
   if (!policy.network.hosts.empty()) {
-    auto serving = start_resolver(policy, cgroup->id(), checked->header().names);
+    auto serving = start_resolver(policy, options.name, cgroup->id(), checked->header().names);
     if (!serving) return tl::unexpected<Error>(serving.error());
     resolver.emplace(std::move(*serving));
   }

@@ -302,12 +302,14 @@ Result<std::uint64_t> root_cgroup_id() {
   return tl::unexpected<Error>(errno == ENOENT ? gone("the path " + path) : hidden(path, errno));
 }
 
-Result<Cgroup> root_cgroup() {
+Result<Cgroup> root_cgroup() { return top_cgroup(std::string(kRootCgroupName)); }
+
+Result<Cgroup> top_cgroup(const std::string& name) {
   auto mount = cgroup2_mount();
-  if (!mount) return fail(std::move(mount.error()), "cannot make sbpf's root cgroup");
+  if (!mount) return fail(std::move(mount.error()), "cannot make cgroup " + name);
   if (struct statfs info {}; ::statfs(mount->c_str(), &info) != 0 || info.f_type != CGROUP2_SUPER_MAGIC)
     return tl::unexpected<Error>(hidden("the hierarchy at " + *mount, 0));
-  const std::string path = *mount + "/" + std::string(kRootCgroupName);
+  const std::string path = *mount + "/" + name;
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
     return fail("cgroup_create", "cannot make cgroup " + path + ": " + errno_text(errno),
                 "sbpf needs write access to the cgroup2 hierarchy (root on the host)", errno);

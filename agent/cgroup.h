@@ -72,6 +72,9 @@ Result<std::uint64_t> root_cgroup_id();
 // sbpf's own root cgroup, made if it is not there, with pids, memory and cpu handed down.
 Result<Cgroup> root_cgroup();
 
+// A cgroup at the top of the hierarchy, likewise.
+Result<Cgroup> top_cgroup(const std::string& name);
+
 // Removes an empty cgroup with all (empty) cgroups below it. Gone already is success.
 Result<void> remove_cgroup(const std::string& path);
 

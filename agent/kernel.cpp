@@ -19,6 +19,7 @@
 #include "agent/guard.h"
 #include "agent/kernel_fit.h"
 #include "agent/kernel_upgrade.h"
+#include "agent/names_cgroup.h"
 #include "bpf/sbpf.digest.h"
 #include "bpf/sbpf.skel.h"
 
@@ -244,6 +245,7 @@ void Kernel::remove_all() {
   if (::rename(kRoot.c_str(), kNew.c_str()) != 0) fs::remove_all(kRoot, ec);
   fs::remove_all(kNew, ec);
   if (auto root = root_cgroup()) (void)remove_cgroup(root->path());
+  collect_names_cgroups();
 }
 
 Result<void> Kernel::pin() const {

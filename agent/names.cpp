@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "agent/name_rules.h"
+#include "agent/names_cgroup.h"
 #include "agent/privileges.h"
 #include "base/child.h"
 #include "base/sha256.h"
@@ -271,7 +272,7 @@ int settle(const Served& served, const Fd& lock, pid_t parent) {
 
 }  // namespace
 
-Result<ResolverProcess> start_resolver(const policy::Policy& policy, std::uint64_t cgroup_id, std::uint32_t names) {
+Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::string& name, std::uint64_t cgroup_id, std::uint32_t names) {
   ResolverProcess process;
   process.names.rules = make_name_rules();
   if (!process.names.rules) return cannot("make a map");
@@ -306,11 +307,14 @@ Result<ResolverProcess> start_resolver(const policy::Policy& policy, std::uint64
   served.ready = Fd(ready[1]);
   Fd lock(::open(kLock, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock) return cannot(std::string("open ") + kLock);
+  const auto cgroup = make_names_cgroup(name);
+  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+  process.cgroup = cgroup->path();
   const pid_t parent = ::getpid();
-  process.pid = ::fork();
-  if (process.pid < 0) return cannot("start a process");
-  if (process.pid == 0) resolver_main(std::move(served), lock, parent);
-  process.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, process.pid, 0)));
+  const auto pid = clone_into(*cgroup, process.pidfd);
+  if (!pid) return tl::unexpected<Error>(pid.error());
+  if (*pid == 0) resolver_main(std::move(served), lock, parent);
+  process.pid = *pid;
   served.ready.reset();
   int error = EIO;
   ssize_t n = 0;
@@ -322,9 +326,10 @@ Result<ResolverProcess> start_resolver(const policy::Policy& policy, std::uint64
 }
 
 ResolverProcess::~ResolverProcess() {
-  if (pid <= 0 || !stop) return;  // moved from
+  if (!stop) return;  // moved from
   stop.reset();
-  end_child(pid);
+  if (pid > 0) end_child(pid);
+  if (!cgroup.empty()) (void)remove_cgroup(cgroup);
 }
 
 void relay_names(const Kernel& kernel, const Fd& told) {

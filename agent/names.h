@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "agent/dns_resolver.h"
@@ -17,6 +18,7 @@ struct ResolverProcess {
   SandboxNames names;  // for set_up()
   pid_t pid = -1;
   Fd pidfd;
+  std::string cgroup;  // its own
   Fd told;  // announcements, for relay_names()
   Fd stop;  // ends the resolver when it is closed, as it is when this process dies
 
@@ -26,10 +28,11 @@ struct ResolverProcess {
   ~ResolverProcess();  // ends it, and waits until it did
 };
 
-// Starts it for the sandbox, in this thread's network namespace; when this returns it serves, with nothing but its sockets
-// and the sandbox's own maps. They are to be put in place by set_up(). Precondition: the policy has host names.
-// Errors: "no_resolver" (nobody to ask), "resolver" (what could not be set up).
-Result<ResolverProcess> start_resolver(const policy::Policy& policy, std::uint64_t cgroup_id, std::uint32_t names);
+// Starts it for the sandbox, in this thread's network namespace and a limited cgroup of its own (agent/names_cgroup.h); when
+// this returns it serves, with nothing but its sockets and the sandbox's own maps. They are to be put in place by set_up().
+// Preconditions: the policy has host names; the caller holds the host lock.
+// Errors: "no_resolver" (nobody to ask), "resolver" (what could not be set up), those of make_names_cgroup().
+Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::string& name, std::uint64_t cgroup_id, std::uint32_t names);
 
 // Puts what the resolver told since into the sandbox's ring.
 void relay_names(const Kernel& kernel, const Fd& told);

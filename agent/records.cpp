@@ -12,6 +12,7 @@
 #include "agent/bpf_info.h"
 #include "agent/cgroup.h"
 #include "agent/change.h"
+#include "agent/names_cgroup.h"
 #include "agent/sandbox.h"
 #include "base/clock.h"
 
@@ -154,6 +155,7 @@ void collect_garbage(Kernel& kernel) {
   auto all = records(kernel);
   std::erase_if(all, [&](const sbpf_sandbox& record) { return collect(kernel, record, *mount); });
   collect_orphans(kernel, all, *mount);
+  collect_names_cgroups();
 }
 
 std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name) {
@@ -169,6 +171,7 @@ std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string
     return (its_turn || name == record.name) && collect(kernel, record, *mount);
   });
   collect_orphans(kernel, all, *mount);
+  collect_names_cgroups();
   return all;
 }
 

@@ -108,7 +108,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   // Before the thread goes where the program will be: the resolver stays outside.
   std::optional<ResolverProcess> resolver;
   if (!policy.network.hosts.empty()) {
-    auto started = start_resolver(policy, cgroup->id(), checked->header().names);
+    auto started = start_resolver(policy, name, cgroup->id(), checked->header().names);
     if (!started) return tl::unexpected<Error>(started.error());
     resolver.emplace(std::move(*started));
   }

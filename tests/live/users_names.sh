@@ -54,7 +54,8 @@ has resolver/user $'Uid:\t65534\t65534\t65534\t65534' "$(cat "/proc/$resolver/st
 keeper=$(keepers)
 is resolver/parent "$keeper" "$(ps -o ppid= "$resolver" | xargs)"
 is resolver/parent-streams "/dev/null /dev/null /dev/null" "$(readlink /proc/"$keeper"/fd/{0,1,2} | xargs)"
-hasnt resolver/outside u4242-held "$(cat "/proc/$resolver/cgroup" "/proc/$keeper/cgroup")"
+is resolver/cgroup 0::/sbpf-names/u4242-held "$(grep ^0:: "/proc/$resolver/cgroup")"
+hasnt resolver/outside u4242-held "$(cat "/proc/$keeper/cgroup")"
 is resolver/not-the-users 1 "$(user kill -9 "$keeper" 2>/dev/null; echo $?)"
 
 # ---- another policy ----
