@@ -7,6 +7,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "agent/events.h"
+
 namespace sbpf::cli {
 namespace {
 
@@ -309,6 +311,30 @@ TEST(Denials, canaries_and_allowed_events_are_none) {
   summary.add(denial("x", SBPF_ALLOW));
   EXPECT_EQ(summary.denied(), 0u);
   EXPECT_EQ(summary.text(10), "");
+}
+
+agent::Event name_rate(const char* name) {
+  sbpf_fs_event raw{};
+  sbpf_name_event named{};
+  named.event.hook = SBPF_NO_HOOK;
+  named.event.domain = SBPF_DOMAIN_NETWORK;
+  named.event.reason = SBPF_REASON_NAME_RATE;
+  named.event.net.level = *name != 0 ? 1 : 0;
+  std::strcpy(named.name, name);
+  std::memcpy(&raw, &named, sizeof named);
+  return agent::explain_event(raw, "box");
+}
+
+// What was dropped was not read.
+TEST(EventJson, of_too_many_queries_has_no_name) {
+  const agent::Event dropped = name_rate("");
+  EXPECT_EQ(dropped.text, "queries for names came too fast: they were dropped unread");
+  EXPECT_EQ(event_json(dropped, 0)["reason"], "name_rate");
+  EXPECT_EQ(event_json(dropped, 0)["name"], "");
+  EXPECT_FALSE(event_json(dropped, 0).contains("protocol"));
+  const agent::Event refused = name_rate("a.w.example");
+  EXPECT_EQ(refused.text, "resolve a.w.example (A): too many names below one pattern");
+  EXPECT_EQ(event_json(refused, 0)["name"], "a.w.example");
 }
 
 }  // namespace
