@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/format.h"
@@ -89,8 +88,8 @@ Result<void> print(std::string_view text) {
 }
 
 int unless_unwritten(int exit_code) {
-  const bool streamed = std::cout.flush().good();  // CLI11's: --help, --version
-  if (streamed && std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  // What CLI11 wrote (--help, --version) is there as well: std::cout writes through stdout.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   if (exit_code != kExitOk) return exit_code;  // it was told, or is a program's own
   tell(std::string("error: cannot write to stdout: ") + std::strerror(errno));
   return kExitOwn;
