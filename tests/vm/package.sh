@@ -210,6 +210,22 @@ if ((with_service)); then
   is broken/mended 0 "$(code systemctl start sbpfd.service)"
   served broken
   is broken/job-again "out 0" "$(job 'echo out')"
+
+  # A configuration that is not valid: the unit fails, and is left alone until it is mended.
+  cp /etc/sbpf/sbpfd.yaml "$tmp/sbpfd.yaml"
+  echo 'limits: {connections: 010}' >/etc/sbpf/sbpfd.yaml
+  systemctl --no-block restart sbpfd.service
+  within 60 systemctl -q is-failed sbpfd.service
+  sleep 3
+  is config/left-alone "failed 2 0" "$(for p in ActiveState ExecMainStatus NRestarts; do systemctl show -P $p sbpfd.service; done | xargs)"
+  cp "$tmp/sbpfd.yaml" /etc/sbpf/sbpfd.yaml
+  is config/mended 0 "$(code systemctl start sbpfd.service)"
+  # What it remembers, and did not write: it starts, and says so.
+  systemctl stop sbpfd.service
+  echo '{"version": "1", "sandboxes": {}}' >/run/sbpf/service.json
+  is config/state-starts 0 "$(code systemctl start sbpfd.service)"
+  has config/state-told "/run/sbpf/service.json is not readable" "$(journalctl -q -u sbpfd.service -o cat | tail -40)"
+  served config
 fi
 
 # ---- run ----
