@@ -249,8 +249,9 @@ Result<Listed> list();
 // How all of them stand, without canaries. Errors: those of list().
 Result<std::vector<Status>> statuses();
 
-// Removes programs, maps and pins when no sandbox is left. Errors: "busy", "not_the_agent".
-Result<void> unload();
+// Removes programs, maps and pins when no sandbox is left. The number of LSM programs that the kernel has attached nevertheless, two
+// seconds later: a process holds them, or another pin. Errors: "busy", "not_the_agent".
+Result<std::size_t> unload();
 
 // For so long, everyone outside of the sandboxes may touch what is sbpf's own: the way to take it down by hand, or to hand
 // it over to another executable. Told to the host's log and to every sandbox's ring. 0 seconds close the window.

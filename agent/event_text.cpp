@@ -227,7 +227,8 @@ void explain_into(Event& event) {
     case SBPF_REASON_SOCKET_OPTION:
       if (policy::names_interface(static_cast<int>(e.net.level), static_cast<int>(e.net.option))) {
         event.text = "socket option " + std::to_string(e.net.level) + "/" + std::to_string(e.net.option) +
-                     ", which names a network interface: network.interfaces lists those that may be named";
+                     ", which names a network interface";
+        event.allow = kAllowAll;
         return;
       }
       event.text = "socket option " + std::to_string(e.net.level) + "/" + std::to_string(e.net.option) +
@@ -238,6 +239,9 @@ void explain_into(Event& event) {
       event.interface = interface_of(e);
       event.text = operation(e) + " " + protocol_name(e.net) + (e.net.level != 0 ? " to an address of lo" : "") + " by interface " + event.interface;
       if (e.net.level == 0) event.allow = policy::interface_suggestion(event.interface);
+      return;
+    case SBPF_REASON_SEVERAL_MESSAGES:
+      event.text = "sendmmsg of several messages with addresses, of which the kernel shows only the first; sendmsg, or a connected socket, may";
       return;
     case SBPF_REASON_MACHINE_DEVICE:
       event.text = "device of the whole machine " + device_text(e.task.detail);

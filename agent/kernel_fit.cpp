@@ -145,6 +145,7 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
   skeleton.rodata->sbpf_rename_lock = symbol_address("rename_lock");
 #endif
   skeleton.rodata->sbpf_chrdevs = symbol_address("chrdevs");
+  skeleton.rodata->sbpf_misc_list = symbol_address("misc_list");
   skeleton.rodata->sbpf_rdonly_cast = has_function(vmlinux, "bpf_rdonly_cast") ? 1 : 0;
   if (const int id = btf__find_by_name_kind(vmlinux.get(), "bpf_lsm_inode_setattr", BTF_KIND_FUNC); id > 0) {
     const btf_type* function = btf__type_by_id(vmlinux.get(), static_cast<std::uint32_t>(id));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // detach, kill, swap, status, list, unload: each a few steps over what is pinned.
+#include <bpf/bpf.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -201,10 +202,34 @@ Result<std::vector<Status>> statuses() {
   return all;
 }
 
-Result<void> unload() {
+namespace {
+
+std::vector<std::uint32_t> lsm_links(const Kernel& kernel) {
+  std::vector<std::uint32_t> ids;
+  for (const Hook& hook : hooks())
+    if (const std::uint32_t id = kernel.meta(hook.id).link_id; id != 0) ids.push_back(id);
+  return ids;
+}
+
+// How many of them are still there when they had time to go: the kernel lets go of what nobody holds a little later.
+std::size_t links_left(std::vector<std::uint32_t> ids) {
+  using namespace std::chrono_literals;
+  for (auto left = 2s / 20ms; !ids.empty(); left--) {
+    std::erase_if(ids, [](std::uint32_t id) { return !Fd(bpf_link_get_fd_by_id(id)) && errno == ENOENT; });
+    if (left == 0 || ids.empty()) break;
+    std::this_thread::sleep_for(20ms);
+  }
+  return ids.size();
+}
+
+}  // namespace
+
+Result<std::size_t> unload() {
   auto lock = lock_host();
   if (!lock) return tl::unexpected<Error>(lock.error());
+  std::vector<std::uint32_t> links;
   if (auto kernel = Kernel::open(); kernel) {
+    links = lsm_links(*kernel);
     collect_garbage(*kernel);
     bool whole = true;
     const auto left = records(*kernel, &whole);
@@ -224,7 +249,7 @@ Result<void> unload() {
   Kernel::remove_all();
   if (Kernel::is_pinned())
     return fail("not_the_agent", "sbpf's pins cannot be removed by this executable", "restart the host, or use the one that loaded them", EPERM);
-  return {};
+  return links_left(std::move(links));
 }
 
 }  // namespace sbpf::agent

@@ -45,19 +45,12 @@ bool is_name_of_another(const Kernel& kernel, std::uint64_t cgroup_id, const std
   return std::ranges::any_of(all, [&](const sbpf_sandbox& record) { return name == record.name && record.cgroup_id != cgroup_id; });
 }
 
-// Those that a sandbox keeps once it had such a policy.
-std::uint32_t lasting_flags(const policy::Image& image) {
-  const std::uint32_t policy = image.header().flags;
-  std::uint32_t flags = 0;
-  if ((policy & SBPF_POLICY_PATHS) != 0) flags |= SBPF_SANDBOX_FS;
-  if ((policy & SBPF_POLICY_INTERFACES) != 0) flags |= SBPF_SANDBOX_INTERFACES;
-  return flags;
-}
-
 std::uint32_t flags_of(const SandboxSpec& spec, const policy::Image& image) {
-  std::uint32_t flags = spec.flags | lasting_flags(image);
+  const std::uint32_t policy = image.header().flags;
+  std::uint32_t flags = spec.flags;
   if (spec.names != nullptr) flags |= SBPF_SANDBOX_NAMES;
-  if ((image.header().flags & SBPF_POLICY_RECORD) != 0) flags |= SBPF_SANDBOX_FLOWS;
+  if ((policy & SBPF_POLICY_PATHS) != 0) flags |= SBPF_SANDBOX_FS;
+  if ((policy & SBPF_POLICY_RECORD) != 0) flags |= SBPF_SANDBOX_FLOWS;
   return flags;
 }
 
@@ -188,13 +181,13 @@ bool same_entries(const policy::Image& a, const policy::Image& b) {
   });
 }
 
-// The hooks look for rules for paths and interfaces only in sandboxes that are marked; the mark comes before the rules. A sandbox
-// that is being set up has no record yet. (Events that are counted between the two calls are lost to the counters.)
-Result<void> mark_record(const Kernel& kernel, std::uint64_t cgroup_id, std::uint32_t flags) {
+// The hooks look for rules for paths only in sandboxes that are marked; the mark comes before the rules. A sandbox that
+// is being set up has no record yet. (Events that are counted between the two calls are lost to the counters.)
+Result<void> mark_filesystem(const Kernel& kernel, std::uint64_t cgroup_id) {
   sbpf_sandbox record{};
   if (bpf_map_lookup_elem(kernel.sandboxes(), &cgroup_id, &record) != 0) return {};
-  if ((record.flags & flags) == flags) return {};
-  record.flags |= flags;
+  if (record.flags & SBPF_SANDBOX_FS) return {};
+  record.flags |= SBPF_SANDBOX_FS;
   if (bpf_map_update_elem(kernel.sandboxes(), &cgroup_id, &record, BPF_EXIST) != 0)
     return publish_error("record", errno);
   return {};
@@ -238,7 +231,8 @@ Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy
   auto back = read_entries(map.get());
   if (!back || !same_entries(*back, image))
     return publish_error("the map read back differs from the image", EIO);
-  if (auto marked = mark_record(kernel, cgroup_id, lasting_flags(image)); !marked) return marked;
+  if ((image.header().flags & SBPF_POLICY_PATHS) != 0)
+    if (auto marked = mark_filesystem(kernel, cgroup_id); !marked) return marked;
   // Noted before the flip: whoever looks in between, or after a publisher that died there, finds what was meant to be in force.
   const sbpf_policy_header header = image.header();
   (void)change_ref(kernel, cgroup_id, [&](sbpf_cgroup_ref& ref) { ref.next = digest_of(header); });

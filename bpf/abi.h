@@ -63,8 +63,7 @@ enum sbpf_sandbox_flags {
 	SBPF_SANDBOX_KEPT_SOCKETS = 1u << 1, /* attached with forbidden sockets open, on the operator's word */
 	SBPF_SANDBOX_FS = 1u << 2, /* has, or had, a policy with rules for paths; set before such a policy is published */
 	SBPF_SANDBOX_NAMES = 1u << 3, /* made with a resolver, and the hooks that go with it */
-	SBPF_SANDBOX_FLOWS = 1u << 4, /* made with a policy that has its flows recorded, and the hook that goes with it */
-	SBPF_SANDBOX_INTERFACES = 1u << 5 /* has, or had, a policy with network.interfaces; set before such a policy is published */
+	SBPF_SANDBOX_FLOWS = 1u << 4  /* made with a policy that has its flows recorded, and the hook that goes with it */
 };
 
 /* Keyed by cgroup id. Written by the agent once; the counters are the kernel side's. */

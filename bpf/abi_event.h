@@ -136,6 +136,7 @@ enum sbpf_reason {
 					   * address is one of lo's, which no other interface has */
 	SBPF_REASON_NETWORK_DEVICE = 37,  /* a character device that is a network; detail: its number, as the kernel has it */
 	SBPF_REASON_MACHINE_DEVICE = 38,  /* a device that is the whole machine's; detail: likewise */
+	SBPF_REASON_SEVERAL_MESSAGES = 39, /* sendmmsg with addresses: the kernel asks of the first message alone; ENOSYS */
 	SBPF_REASON_MAX
 };
 SBPF_ASSERT(SBPF_REASON_MAX <= 64);

@@ -42,8 +42,9 @@ SBPF_INLINE int sbpf_is_listed(int number, __u64 low, __u64 high)
 #define SBPF_LAST_SO 84  /* SO_INQ: those that are known by number */
 #define SBPF_LAST_TCP 46 /* TCP_DELACK_MAX_US */
 
-/* By which interface packets leave: an allowed address may then mean another network's host. Open where a policy has
- * network.interfaces; which one was named is judged when the socket connects or sends (interface.h). */
+/* By which interface packets leave: an allowed address may then mean another network's host. Refused also where a policy has
+ * network.interfaces: the hook does not see which one is named, and what a socket has sent already goes by it, too. Packet info
+ * and scopes, which name one for what they come with, are judged by its name (interface.h). */
 SBPF_INLINE int sbpf_names_interface(int level, int option)
 {
 	switch (level) {
@@ -66,8 +67,8 @@ SBPF_INLINE int sbpf_is_harmless_option(int level, int option)
 		return sbpf_is_listed(option, SBPF_IP_OPTIONS, 0);
 	case 41: /* IPPROTO_IPV6 */
 		return sbpf_is_listed(option, SBPF_IPV6_OPTIONS_LOW, SBPF_IPV6_OPTIONS_HIGH);
-	case 6: /* TCP; REPAIR, and what it is for */
-		return option >= 0 && option <= SBPF_LAST_TCP && !(option >= 19 && option <= 22) && option != 29;
+	case 6: /* TCP; REPAIR, and what it is for; ULP, which makes it another kind of socket */
+		return option >= 0 && option <= SBPF_LAST_TCP && !(option >= 19 && option <= 22) && option != 29 && option != 31;
 	case 17: /* UDP: CORK, NO_CHECK6_TX and _RX, SEGMENT, GRO; not ENCAP, which hands packets to IPsec and L2TP */
 		return option == 1 || (option >= 101 && option <= 104);
 	case 132: /* SCTP: bindx, connectx, peeloff carry addresses past the address hooks */
@@ -83,11 +84,7 @@ SBPF_INLINE int sbpf_decide_sockopt(void *policy, int level, int option)
 	if (sbpf_is_harmless_option(level, option))
 		return SBPF_ALLOW;
 	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
-	if (!header)
-		return SBPF_DENY;
-	if (header->flags & SBPF_POLICY_NET_ALLOW_ALL)
-		return SBPF_ALLOW;
-	return header->flags & SBPF_POLICY_INTERFACES && sbpf_names_interface(level, option) ? SBPF_ALLOW : SBPF_DENY;
+	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL ? SBPF_ALLOW : SBPF_DENY;
 }
 
 /* Ancillary data of a send: the same by another door. An interface that PKTINFO names is looked at by the caller. */

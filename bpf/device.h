@@ -11,59 +11,87 @@
 #define VHOST_NET_MINOR 238
 #define VHOST_VSOCK_MINOR 241
 #define PPP_MAJOR 108
+#define INFINIBAND_MAJOR 231
+#define FIRST_DRIVERS_MAJOR 136 /* of those that are looked up by name */
 #define CHRDEV_BUCKETS 255
 #define DRIVERS_IN_BUCKET 64
+#define MISC_DEVICES 256
 
 /* Address of the kernel's table of character devices by major number, by the loader; 0 if it is not known. */
 extern const volatile __u64 sbpf_chrdevs;
+/* Likewise of its list of misc devices. */
+extern const volatile __u64 sbpf_misc_list;
+
+enum device_kind {
+	DEVICE_OTHER = 0,
+	DEVICE_NETWORK = 1,
+	DEVICE_ACCELERATOR = 2
+};
 
 struct driver_search {
 	__u64 driver; /* by its address */
 	__u32 major;
-	int found;
+	int kind;
 };
+
+#define NAME8(a, b, c, d, e, f, g, h) \
+	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | (__u64)(f) << 40 | (__u64)(g) << 48 | \
+	 (__u64)(h) << 56)
+#define FIRST_BYTES(name, n) ((name) & ((1ull << 8 * (n)) - 1))
+
+/* By the first bytes of the driver's name. */
+static __always_inline int kind_of_driver(__u64 name)
+{
+	switch (name) {
+	case NAME8('m', 'a', 'c', 'v', 't', 'a', 'p', 0):
+	case NAME8('i', 'p', 'v', 't', 'a', 'p', 0, 0):
+	case NAME8('v', 'h', 'o', 's', 't', '-', 'v', 'd'): /* vhost-vdpa */
+		return DEVICE_NETWORK;
+	case NAME8('k', 'f', 'd', 0, 0, 0, 0, 0):
+	case NAME8('d', 'r', 'm', 0, 0, 0, 0, 0):
+	case NAME8('a', 'c', 'c', 'e', 'l', 0, 0, 0):
+		return DEVICE_ACCELERATOR;
+	}
+	return FIRST_BYTES(name, 6) == NAME8('n', 'v', 'i', 'd', 'i', 'a', 0, 0) ? DEVICE_ACCELERATOR : DEVICE_OTHER;
+}
 
 static long search_driver(__u64 i, struct driver_search *search)
 {
-	static const char macvtap[8] = "macvtap", ipvtap[8] = "ipvtap";
 	struct char_device_struct *driver = (struct char_device_struct *)search->driver;
-	char name[8] = {};
+	__u64 name = 0;
 
 	if (!driver)
 		return 1;
-	bpf_core_read_str(name, sizeof(name), &driver->name);
-	if (BPF_CORE_READ(driver, major) == search->major &&
-	    (!__builtin_memcmp(name, macvtap, sizeof(name)) || !__builtin_memcmp(name, ipvtap, sizeof(name)))) {
-		search->found = 1;
-		return 1;
+	if (BPF_CORE_READ(driver, major) == search->major) {
+		bpf_core_read(&name, sizeof(name), &driver->name);
+		search->kind = kind_of_driver(name);
+		if (search->kind)
+			return 1;
 	}
 	search->driver = (__u64)BPF_CORE_READ(driver, next);
 	return 0;
 }
 
-/* Majors that drivers are given as they come: which one is it? */
-static __always_inline int is_dynamic_major(__u32 major)
-{
-	return (major >= 234 && major <= 254) || (major >= 384 && major <= 511);
-}
-
-/* Global: verified once. */
-__weak __noinline int is_network_device(__u32 rdev)
+/* Which kind of character device is it, by its driver? Global: verified once. */
+__weak __noinline int kind_of_device(__u32 rdev)
 {
 	__u32 major = rdev >> SBPF_MINOR_BITS, minor = rdev & ((1u << SBPF_MINOR_BITS) - 1);
 	struct driver_search search = {.major = major};
 
-	if (major == MISC_MAJOR)
-		return minor == TUN_MINOR || minor == VHOST_NET_MINOR || minor == VHOST_VSOCK_MINOR;
-	if (major == PPP_MAJOR)
-		return 1;
-	if (!is_dynamic_major(major))
-		return 0;
+	switch (major) {
+	case MISC_MAJOR:
+		return minor == TUN_MINOR || minor == VHOST_NET_MINOR || minor == VHOST_VSOCK_MINOR ? DEVICE_NETWORK : DEVICE_OTHER;
+	case PPP_MAJOR:
+	case INFINIBAND_MAJOR:
+		return DEVICE_NETWORK;
+	}
+	if (major < FIRST_DRIVERS_MAJOR)
+		return DEVICE_OTHER;
 	if (!sbpf_chrdevs)
-		return 1; /* it cannot be told */
+		return DEVICE_NETWORK; /* it cannot be told */
 	bpf_probe_read_kernel(&search.driver, sizeof(search.driver), (void *)(sbpf_chrdevs + major % CHRDEV_BUCKETS * 8));
 	SBPF_REPEAT(DRIVERS_IN_BUCKET, search_driver, &search);
-	return search.found;
+	return search.kind;
 }
 
 static __always_inline int is_device(const struct inode *inode)
@@ -84,26 +112,58 @@ static __noinline __u32 own_terminal(void)
 	return (__u32)BPF_CORE_READ(tty, driver, major) << SBPF_MINOR_BITS | (BPF_CORE_READ(tty, driver, minor_start) + BPF_CORE_READ(tty, index));
 }
 
-/* Character devices by which root acts on the whole machine, and asks no capability that `capable` would see: its consoles, what
- * is typed and shown there, its log, its disks by SCSI's own commands, its watchdog. */
-static __noinline int is_machine_device(__u32 rdev, int writes)
+struct misc_search {
+	__u64 node; /* by its address */
+	int minor;
+	int found;
+};
+
+static long search_misc(__u64 i, struct misc_search *search)
+{
+	struct miscdevice *device = (void *)search->node - bpf_core_field_offset(struct miscdevice, list);
+	__u64 name = 0;
+
+	if (BPF_CORE_READ(device, minor) == search->minor) {
+		bpf_probe_read_kernel(&name, sizeof(name), BPF_CORE_READ(device, name));
+		search->found = name == NAME8('u', 's', 'e', 'r', 'f', 'a', 'u', 'l') || name == NAME8('n', 't', 's', 'y', 'n', 'c', 0, 0);
+		return 1;
+	}
+	search->node = (__u64)BPF_CORE_READ(device, list.next);
+	return !search->node || search->node == sbpf_misc_list;
+}
+
+/* Is it userfaultfd, which a hook of its own judges, or ntsync? Their numbers are given as they come. Global: verified once. */
+__weak __noinline int is_everyones_misc(__u32 minor)
+{
+	struct misc_search search = {.minor = minor};
+
+	if (!sbpf_misc_list)
+		return 0;
+	bpf_probe_read_kernel(&search.node, sizeof(search.node), (void *)sbpf_misc_list);
+	if (!search.node || search.node == sbpf_misc_list)
+		return 0;
+	SBPF_REPEAT(MISC_DEVICES, search_misc, &search);
+	return search.found;
+}
+
+/* Character devices that any program may need, and that end at itself: memory's (null, zero, full, random, urandom; kmsg to read;
+ * mem and port take a capability), the terminal that it has, pseudo-terminals, FUSE, virtual machines, accelerators. All others are the whole machine's, or what is
+ * attached to it: consoles, input, disks by another name (sg, bsg, nvme-generic), watchdogs, what drivers of later kernels bring. */
+static __noinline int is_everyones_device(__u32 rdev, int writes)
 {
 	__u32 major = rdev >> SBPF_MINOR_BITS, minor = rdev & ((1u << SBPF_MINOR_BITS) - 1);
 
 	switch (major) {
-	case 1: /* kmsg */
-		return minor == 11 && writes;
-	case 4: /* virtual consoles, serial lines */
-	case 5: /* console */
-		return (major == 4 || minor == 1) && rdev != own_terminal();
-	case 7: /* what virtual consoles show */
-	case 13: /* keyboards and mice */
-	case 21: /* SCSI disks, as sg */
-		return 1;
-	case MISC_MAJOR: /* watchdog, uinput, uhid */
-		return minor == 130 || minor == 223 || minor == 239;
+	case 1:
+		return minor == 1 || (minor >= 3 && minor <= 5) || (minor >= 7 && minor <= 9) || (minor == 11 && !writes);
+	case 5:
+		return minor == 0 || minor == 2 || rdev == own_terminal();
+	case MISC_MAJOR:
+		return minor == 229 || minor == 232 || is_everyones_misc(minor); /* fuse, kvm */
 	}
-	return 0;
+	if (major >= 136 && major <= 143)
+		return 1;
+	return rdev == own_terminal() || kind_of_device(rdev) == DEVICE_ACCELERATOR;
 }
 
 /* Why the policy does not let this device be opened; SBPF_REASON_NONE: it does, or it is none. With a filesystem section rules say
@@ -119,12 +179,12 @@ static __noinline int refusal_of_device(const struct sbpf_sandbox *box, struct i
 	policy = box_policy(box);
 	if (!policy)
 		return SBPF_REASON_NO_POLICY;
-	if (!block && is_network_device(inode->i_rdev))
+	if (!block && kind_of_device(inode->i_rdev) == DEVICE_NETWORK)
 		return sbpf_decide_socket(policy, SBPF_SOCKET_TUN) == SBPF_ALLOW ? SBPF_REASON_NONE : SBPF_REASON_NETWORK_DEVICE;
 	header = sbpf_header_slot(policy, SBPF_SLOT_HEADER);
 	if (header && header->flags & SBPF_POLICY_DEVICES)
 		return SBPF_REASON_NONE;
-	return block || is_machine_device(inode->i_rdev, writes) ? SBPF_REASON_MACHINE_DEVICE : SBPF_REASON_NONE;
+	return block || !is_everyones_device(inode->i_rdev, writes) ? SBPF_REASON_MACHINE_DEVICE : SBPF_REASON_NONE;
 }
 
 #endif

@@ -31,7 +31,7 @@
 #define REFUSE_GUARDED(name, inside, dentry) \
 	do { \
 		if ((inside) && is_guarded_dir(dentry)) \
-			LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, 0); \
+			LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, 0); \
 	} while (0)
 
 SEC("lsm/path_mkdir")
@@ -78,7 +78,7 @@ int BPF_PROG(hook_path_link, struct dentry *old_dentry, struct path *new_dir, st
 	LSM_GATE_ALL(path_link, boxes, inside);
 	REFUSE_GUARDED(path_link, inside, old_dentry);
 	/* A link by another name would outlive `sbpf unload`. */
-	KEEP_OFF(inside, is_own_pin(old_dentry));
+	KEEP_OFF(inside, is_own_pin(old_dentry) || is_own_pin(new_dir->dentry));
 	FS_ASK(boxes, path_link, SBPF_FS_READ | SBPF_FS_WRITE, old_dentry, new_dir->mnt);
 	FS_JUDGE(boxes, path_link, SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
 }

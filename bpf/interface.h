@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* By which interface was a send or connection told to leave, and may it? An address that a policy allows means another host on
  * another interface: with one named, the kernel takes any address to be on that link. Options that name one are refused by
- * socket_setsockopt where the policy has no network.interfaces (decide_option.h); where it has, and for what a socket had before it
- * came under the policy, the interface is judged here, by its name in the socket's own network namespace. */
+ * socket_setsockopt (decide_option.h). Judged here, by its name in the socket's own network namespace, is what comes with a message
+ * (packet info, the scope of its address), what a socket had before it came under the policy, and what it is bound to. */
 #ifndef SBPF_INTERFACE_H
 #define SBPF_INTERFACE_H
 
@@ -109,10 +109,11 @@ static __always_inline int first_refused(struct sbpf_sandbox *box, struct sock *
 	return by_control && !may_leave_by(box, sk, by_control, to) ? by_control : 0;
 }
 
-/* Could an option of the socket name an interface? */
-static __always_inline int may_name_interface(const struct sbpf_sandbox *box, int own)
+/* What the socket was told: early ones, by all options; its own, only to what the kernel bound them: a link-local address of bind or
+ * connect, or the link from which such a peer came whom it accepted. */
+static __always_inline int named_by_socket(const struct sbpf_sandbox *box, struct sock *sk, int own)
 {
-	return is_early(box, own) || box->flags & SBPF_SANDBOX_INTERFACES;
+	return is_early(box, own) ? interface_of_socket(sk) : sk->__sk_common.skc_bound_dev_if;
 }
 
 /* Names it in the place of the address. */
@@ -139,15 +140,18 @@ static __always_inline void denial_of_sock(struct denial *d, const struct endpoi
 static __noinline int judge_interface_of_address(struct sbpf_sandbox *box, struct denial *d, struct sock *sk, const void *address,
 						 int len)
 {
-	int named = may_name_interface(box, sock_in_box(sk, box)), index;
+	int named = 0, index;
 	struct endpoint to;
 
-	if (sk->__sk_common.skc_family != AF_INET6 && (sk->__sk_common.skc_family != AF_INET || !named))
+	if (sk->__sk_common.skc_family != AF_INET6 && sk->__sk_common.skc_family != AF_INET)
+		return 0;
+	if (d->hook == SBPF_HOOK_socket_connect)
+		named = named_by_socket(box, sk, sock_in_box(sk, box));
+	if (sk->__sk_common.skc_family == AF_INET && !named)
 		return 0;
 	endpoint_of_sock(&to, SBPF_RULE_CONNECT, sk);
 	if (endpoint_from_sockaddr(&to, address, len, 1) != ADDRESS_OK)
 		return 0; /* judged by judge_address() */
-	named = named && d->hook == SBPF_HOOK_socket_connect ? interface_of_socket(sk) : 0;
 	index = first_refused(box, sk, &to, named, interface_of_scope(&to, address, len), 0);
 	if (!index)
 		return 0;
@@ -155,34 +159,114 @@ static __noinline int judge_interface_of_address(struct sbpf_sandbox *box, struc
 	return refuse_interface(box, d, sk, index);
 }
 
-/* Whereto and by which interface a send may go that is told so by ancillary data, by options or by the scope of its address. */
+/* May packets be told to come from this address? As if the socket were bound to it, at the port that it has: a source chooses the
+ * interface, too, for groups and where routes go by sources. */
+static __noinline int may_come_from(struct sbpf_sandbox *box, struct endpoint *ep, const __u64 from_be[2], struct sock *sk)
+{
+	ep->kind = SBPF_RULE_BIND;
+	ep->addr_be[0] = from_be[0];
+	ep->addr_be[1] = from_be[1];
+	ep->port = sk->__sk_common.skc_num;
+	if (decide_endpoint(box->cgroup_id, ep) == SBPF_REASON_NONE)
+		return 1;
+	ep->port = 0;
+	return decide_endpoint(box->cgroup_id, ep) == SBPF_REASON_NONE;
+}
+
+/* What ancillary data say, but for the interface: judge_route_of_send() has that. */
+static __noinline int judge_control(struct sbpf_sandbox *box, struct sock *sk, struct msghdr *msg)
+{
+	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_SOCKET_OPTION);
+	struct route_control control = {};
+	struct endpoint from;
+
+	if (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6)
+		return 0;
+	control_of_message(&control, msg);
+	endpoint_of_sock(&from, SBPF_RULE_BIND, sk);
+	if (control.risky) {
+		if (box_allows_all_network(box))
+			return 0;
+		denial_fill_net(&d, &from);
+		return refuse(box, &d);
+	}
+	if ((!control.from_be[0] && !control.from_be[1]) || may_come_from(box, &from, control.from_be, sk))
+		return 0;
+	d.reason = SBPF_REASON_NO_RULE;
+	d.hook = SBPF_HOOK_socket_bind;
+	denial_fill_net(&d, &from);
+	return refuse(box, &d);
+}
+
+/* Whereto and by which interface a send may go that is told so by options or by the scope of its address. */
 static __noinline int judge_route_of_send(struct sbpf_sandbox *box, struct sock *sk, struct msghdr *msg)
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_SOCKET_OPTION);
-	int own = sock_in_box(sk, box), scope = 0, control = 0, index;
+	int own = sock_in_box(sk, box), scope = 0, index;
+	struct route_control control = {};
 	struct endpoint to;
 
 	if (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6)
 		return 0;
 	endpoint_of_sock(&to, SBPF_RULE_CONNECT, sk);
-	if (msg->msg_controllen)
-		control = risk_of_control(msg);
-	if ((control == RISKY_CONTROL && !box_allows_all_network(box)) || may_be_rerouted(box, sk, own)) {
+	if (may_be_rerouted(box, sk, own)) {
 		denial_fill_net(&d, &to);
 		return refuse(box, &d);
 	}
-	if (control <= 0 && !may_name_interface(box, own) && (to.family == AF_INET || !msg->msg_name))
+	index = is_early(box, own) ? interface_of_socket(sk) : 0;
+	if (msg->msg_controllen)
+		control_of_message(&control, msg);
+	if (!control.index && !index && (to.family == AF_INET || !msg->msg_name))
 		return 0;
 	if (endpoint_of_name(&to, sk, msg) == ADDRESS_OK)
 		scope = interface_of_scope(&to, msg->msg_name, msg->msg_namelen);
 	else
 		endpoint_of_peer(&to, sk);
-	index = first_refused(box, sk, &to, may_name_interface(box, own) ? interface_of_socket(sk) : 0,
-			      scope, control > 0 ? control : 0);
+	index = first_refused(box, sk, &to, index, scope, control.index);
 	if (!index)
 		return 0;
 	denial_of_sock(&d, &to);
 	return refuse_interface(box, &d, sk, index);
+}
+
+/* Numbers of sendmmsg: of x86-64, of i386, and of i386's socketcall with its first argument. Of those two, x86-64 has none that
+ * sends. */
+enum {
+	NR_SENDMMSG = 307,
+	NR_I386_SENDMMSG = 345,
+	NR_I386_SOCKETCALL = 102,
+	SOCKETCALL_SENDMMSG = 20
+};
+
+/* Of several messages to one address in one call, the kernel asks the hooks of the first alone, and each has ancillary data of its
+ * own. */
+static __noinline int is_one_of_several(struct msghdr *msg)
+{
+	struct pt_regs *regs;
+	__u64 number, several;
+
+	if (!msg->msg_name || !msg->msg_namelen)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	number = BPF_CORE_READ(regs, orig_ax);
+	several = BPF_CORE_READ(regs, dx);
+	if (number == NR_I386_SOCKETCALL)
+		return (__u32)BPF_CORE_READ(regs, bx) == SOCKETCALL_SENDMMSG;
+	return (number == NR_SENDMMSG || number == NR_I386_SENDMMSG) && (__u32)several > 1;
+}
+
+static __noinline int judge_several(struct sbpf_sandbox *box, struct sock *sk)
+{
+	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_SEVERAL_MESSAGES);
+
+	if (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6)
+		return 0;
+	if (box_allows_all_network(box))
+		return 0;
+	d.net.family = sk->__sk_common.skc_family;
+	d.net.type = sk->sk_type;
+	d.net.protocol = sk->sk_protocol;
+	return refuse(box, &d);
 }
 
 #endif

@@ -14,6 +14,7 @@
 
 #define EPERM 1
 #define EACCES 13
+#define ENOSYS 38
 #define EDESTADDRREQ 89
 #define NULL ((void *)0)
 
@@ -35,6 +36,12 @@ struct cgroup {
 
 struct css_set {
 	struct cgroup *dfl_cgrp;
+};
+
+struct pt_regs {
+	unsigned long bx;
+	unsigned long dx;
+	unsigned long orig_ax;
 };
 
 struct cred;
@@ -229,6 +236,16 @@ struct char_device_struct {
 	char name[64];
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
+struct miscdevice {
+	int minor;
+	const char *name;
+	struct list_head list;
+};
+
 struct in6_addr {
 	union {
 		__u8 u6_addr8[16];
@@ -377,7 +394,7 @@ struct cmsg_header {
 	__s32 type;
 };
 
-enum { AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_NETLINK = 16 };
+enum { AF_UNSPEC = 0, AF_UNIX = 1, AF_INET = 2, AF_INET6 = 10, AF_NETLINK = 16, AF_SMC = 43 };
 enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 
 #define PROT_EXEC 4

@@ -12,6 +12,7 @@ struct sbpf_change sbpf_change; /* of the agent and for it: no program reads it 
 /* What differs between kernels: agent/kernel_fit.cpp. */
 const volatile __u64 sbpf_rename_lock = 0;
 const volatile __u64 sbpf_chrdevs = 0;
+const volatile __u64 sbpf_misc_list = 0;
 const volatile __u32 sbpf_rdonly_cast = 0;
 const volatile __s32 sbpf_btrfs_root = 0;
 const volatile __u32 sbpf_btrfs_dev = 0;

@@ -303,6 +303,10 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int s
 			return -EDESTADDRREQ; /* the kernel's own answer, before it binds the socket */
 		LSM_ASK(EPERM, boxes, judge_first_datagram, sk, msg);
 	}
+	if (sk && is_one_of_several(msg))
+		LSM_ASK(ENOSYS, boxes, judge_several, sk); /* so that who can sends them one by one */
+	if (sk && msg->msg_controllen)
+		LSM_ASK(EPERM, boxes, judge_control, sk, msg);
 	if (sk)
 		LSM_ASK(EPERM, boxes, judge_route_of_send, sk, msg);
 	if (unlikely((boxes.outer->flags | boxes.inner->flags) & SBPF_SANDBOX_ATTACHED))
@@ -367,7 +371,8 @@ static __noinline int judge_option(struct sbpf_sandbox *box, struct socket *sock
 		d.net.family = sk->__sk_common.skc_family;
 		d.net.type = sk->sk_type;
 		d.net.protocol = sk->sk_protocol;
-		if (d.net.family != AF_INET && d.net.family != AF_INET6)
+		/* AF_SMC: it has a TCP socket inside, which gets the options. */
+		if (d.net.family != AF_INET && d.net.family != AF_INET6 && d.net.family != AF_SMC)
 			return 0;
 	}
 	policy = box_policy(box);

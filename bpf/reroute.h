@@ -8,48 +8,92 @@
 
 #define CMSG_LIMIT 16
 
-#define RISKY_CONTROL -1
-#define PACKET_INFO_INDEX 16 /* of in6_pktinfo, behind the address; of in_pktinfo it is the first */
+/* What ancillary data say of the way of a packet, beside what is refused whatever it is. */
+struct route_control {
+	int risky;
+	int index;	  /* of the interface; 0: none is named */
+	__u64 from_be[2]; /* the source's mapped address; 0: none is named */
+};
 
-/* Walks ancillary data (the kernel's copy, native layout) for headers that re-route. RISKY_CONTROL, also when too long to tell; or
- * the number of the interface that they name, 0 if none. Global, and so walked once by the verifier. */
-__weak __noinline int risky_control(__u64 control, __u64 len)
+struct packet_info6 {
+	__u64 from_be[2];
+	int index;
+};
+
+struct packet_info4 {
+	int index;
+	__be32 from;
+};
+
+/* 0: it names another interface than one before. */
+static __always_inline int read_packet_info(struct route_control *control, int level, __u64 at)
+{
+	int index;
+
+	if (level) {
+		struct packet_info6 info = {};
+
+		if (bpf_probe_read_kernel(&info, sizeof(info), (void *)at))
+			return 0;
+		index = info.index;
+		control->from_be[0] = info.from_be[0];
+		control->from_be[1] = info.from_be[1];
+	} else {
+		struct packet_info4 info = {};
+
+		if (bpf_probe_read_kernel(&info, sizeof(info), (void *)at))
+			return 0;
+		index = info.index;
+		control->from_be[0] = 0;
+		control->from_be[1] = 0;
+		if (info.from)
+			sbpf_map_v4(control->from_be, info.from);
+	}
+	if (index && control->index && index != control->index)
+		return 0;
+	if (index)
+		control->index = index;
+	return 1;
+}
+
+/* Walks ancillary data (the kernel's copy, native layout) for headers that re-route; risky also when it is too long to tell.
+ * Global, and so walked once by the verifier. */
+__weak __noinline int read_control(__u64 data, __u64 len, struct route_control *control)
 {
 	__u64 offset = 0;
-	int named = 0;
 
+	if (!control)
+		return 0;
+	control->risky = 1;
 	for (int i = 0; i < CMSG_LIMIT; i++) {
 		struct cmsg_header header;
 
 		if (offset + sizeof(header) > len)
-			return named;
-		if (bpf_probe_read_kernel(&header, sizeof(header), (void *)(control + offset)))
-			return RISKY_CONTROL;
+			goto read;
+		if (bpf_probe_read_kernel(&header, sizeof(header), (void *)(data + offset)))
+			return 0;
 		if (header.len < sizeof(header) || header.len > len - offset)
-			return named; /* malformed: the kernel refuses it with EINVAL */
+			goto read; /* malformed: the kernel refuses it with EINVAL */
 		if (sbpf_risky_cmsg(header.level, header.type))
-			return RISKY_CONTROL;
-		if (sbpf_is_packet_info(header.level, header.type)) {
-			__u64 at = control + offset + sizeof(header) + (header.level ? PACKET_INFO_INDEX : 0);
-			int index = 0;
-
-			if (bpf_probe_read_kernel(&index, sizeof(index), (void *)at) || (named && index && index != named))
-				return RISKY_CONTROL;
-			if (index)
-				named = index;
-		}
+			return 0;
+		if (sbpf_is_packet_info(header.level, header.type) &&
+		    !read_packet_info(control, header.level, data + offset + sizeof(header)))
+			return 0;
 		offset += (header.len + 7) & ~7ull;
 	}
-	return RISKY_CONTROL;
+	return 0;
+read:
+	control->risky = 0;
+	return 0;
 }
 
-static __always_inline int risk_of_control(struct msghdr *msg)
+static __always_inline void control_of_message(struct route_control *control, struct msghdr *msg)
 {
-	__u64 control = 0;
+	__u64 data = 0;
 
 	/* By probe: since 7.2 a void pointer read directly is a memory region, which a global function does not take. */
-	bpf_core_read(&control, sizeof(control), &msg->msg_control);
-	return risky_control(control, msg->msg_controllen);
+	bpf_core_read(&data, sizeof(data), &msg->msg_control);
+	read_control(data, msg->msg_controllen, control);
 }
 
 /* Source routes and extension headers that were set before the socket came under the policy, and flow labels, each of which may

@@ -65,7 +65,11 @@ Result<int> kill(const std::string& name, bool json) {
 Result<int> unload() {
   auto unloaded = agent::unload();
   if (!unloaded) return tl::unexpected<Error>(unloaded.error());
-  tell("unloaded");
+  if (*unloaded == 0)
+    tell("unloaded");
+  else
+    tell("unloaded, but " + std::to_string(*unloaded) +
+         " programs stay attached: a process holds them (`sbpf run`, `sbpf events --follow`, sbpfd), or another pin");
   return kExitOk;
 }
 

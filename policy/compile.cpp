@@ -281,7 +281,6 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
   if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
   if (policy.network.record_flows) header.flags |= SBPF_POLICY_RECORD;
   if (policy.network.dangerously_allow_metadata) header.flags |= SBPF_POLICY_NET_METADATA;
-  if (!policy.network.interfaces.empty()) header.flags |= SBPF_POLICY_INTERFACES;
   for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
   header.n_connect_prefixes = static_cast<__u8>(connect_lengths.size());
   header.n_bind_prefixes = static_cast<__u8>(bind_lengths.size());

@@ -86,7 +86,6 @@ def attack(who, pid, out):
 
 
 out = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
-os.makedirs(own + "/cage", exist_ok=True)
 victim = os.fork()
 if victim == 0:
     while True:

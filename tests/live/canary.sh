@@ -21,7 +21,7 @@ mkdir -p "$runtime/in"
 echo +pids >"$runtime/cgroup.subtree_control"
 seen() { awk -v who="$1" -v op="$2" '$1 == who && $2 == op { print $3 }' "$tmp/attack" | sort -u | paste -sd' '; }
 # Attached, so that it sees the host's /proc: that of `run` hides the canary.
-mkdir -p "$runtime/attacked"
+mkdir -p "$runtime/attacked/cage" # it makes no cgroups itself
 mkfifo "$tmp/go"
 sh -c "echo \$\$ >$runtime/attacked/cgroup.procs; read -r go <$tmp/go; exec python3 $here/canary.py $tmp/attack" </dev/null >/dev/null 2>&1 & servers+=($!)
 within 20 grep -q 'populated 1' "$runtime/attacked/cgroup.events"

@@ -253,11 +253,10 @@ names direct enforce "$(hosts a.example)" "{address: $evil, ports: [53]}" >/dev/
 echo '  bind: [{address: 127.0.0.1, ports: [0]}]' >>"$tmp/direct.yaml"
 box direct "$tmp/direct.yaml"
 is direct/by-address "$NOERROR $evil 53" "$(ask direct ask $evil evil.example)"
-is direct/by-resolver "$REFUSED 127.0.0.1 53" "$(ask direct ask 127.0.0.1 evil.example)"
+is direct/by-resolver "$NXDOMAIN 127.0.0.1 53" "$(ask direct ask 127.0.0.1 evil.example)"
 # Who asks is not kept to loopback, where its other datagrams could not leave; a stream without a port is a server's.
 is direct/asks-from-any-address 0.0.0.0 "$(ask direct bound udp 0.0.0.0)"
 is direct/serves-loopback 127.0.0.1 "$(ask direct bound tcp 0.0.0.0)"
-is direct/by-resolver "$NXDOMAIN 127.0.0.1 53" "$(ask direct ask 127.0.0.1 evil.example)"
 end direct
 printf 'version: 1\nname: nothing\n' | policy nothing >/dev/null
 box nothing "$tmp/nothing.yaml"

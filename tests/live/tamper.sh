@@ -124,8 +124,22 @@ done
 for place in "$pins" "$pins/sandboxes" "$pins/sandboxes/box"; do
   refused "symlink/${place#/sys/fs/bpf/}" symlink /sys/fs/bpf/other "$place/taken"
   refused "mkdir/${place#/sys/fs/bpf/}" mkdir "$place/taken"
+  refused "link-into/${place#/sys/fs/bpf/}" link /sys/fs/bpf/other/map "$place/taken"
   refused "pin/${place#/sys/fs/bpf/}" pin /sys/fs/bpf/other/map "$place/taken"
 done
+# Nor from inside where the policy only tells: no mode lets anyone disarm.
+audit=$(policy audit <<P
+version: 1
+name: audit
+mode: audit
+$powers
+P
+)
+audited() { sbpf run -q --policy "$audit" -- "$@" >/dev/null 2>&1; echo $?; }
+is audit/mkdir-control 0 "$(audited mkdir /sys/fs/bpf/other/inside)"
+is audit/mkdir 1 "$(audited mkdir "$pins/inside")"
+is audit/link-control 0 "$(audited ln /sys/fs/bpf/other/map /sys/fs/bpf/other/inside/map)"
+is audit/link 1 "$(audited ln "$pins/links/file_open" /sys/fs/bpf/other/inside/link)"
 after pins
 
 # ---- mounts ----
@@ -206,10 +220,14 @@ in_time broken/frozen
 has broken/seen connect6 "$(sbpf status box --json | jq -c .degraded)"
 is broken/unlink 0 "$("$tamper" unlink "$pins/links/file_open")"
 is broken/rename 0 "$("$tamper" rename "$pins/links/bpf" /sys/fs/bpf/other/taken)"
+is broken/link 0 "$("$tamper" link "$pins/links/capable" /sys/fs/bpf/other/kept)"
 rm -f /sys/fs/bpf/other/taken /sys/fs/bpf/other/link
 sbpf break-glass --close 2>/dev/null
 sbpf kill box 2>/dev/null
-clean
+kill_all
+has broken/unload-says-what-stays "1 programs stay attached" "$(sbpf unload 2>&1)"
+rm -f /sys/fs/bpf/other/kept
+freed
 is broken/unload-leaves-nothing "" "$(left_behind)"
 
 # ---- the executable was removed or replaced: that of a running supervisor is the agent still ----
@@ -233,7 +251,8 @@ if [[ $(uname -r) == 6.12.* ]]; then
   within 60 flock -n /run/sbpf.lock true # a stopped holder of the lock would stop the rest
   kill -STOP "$supervisor"
   "$tmp/bin/sbpf" kill held 2>/dev/null; is held/kill 0 $?
-  "$tmp/bin/sbpf" unload 2>/dev/null; is held/unload 0 $?
+  out=$("$tmp/bin/sbpf" unload 2>&1); is held/unload 0 $?
+  has held/unload-says-it "programs stay attached" "$out"
   out=$(sbpf run -q --policy no-network -- true 2>&1); is held/refused 125 $?
   has held/says-why "still held by a process" "$out"
   kill -CONT "$supervisor"

@@ -233,7 +233,7 @@ const OptionRow kOptions[] = {
     {"UDP_ENCAP", IPPROTO_UDP, 100, false},
     {"TCP_REPAIR_QUEUE", IPPROTO_TCP, TCP_REPAIR_QUEUE, false},
     {"TCP_REPAIR_WINDOW", IPPROTO_TCP, TCP_REPAIR_WINDOW, false},
-    {"TCP_ULP", IPPROTO_TCP, TCP_ULP, true},
+    {"TCP_ULP", IPPROTO_TCP, TCP_ULP, false},
     {"tcp_of_later_kernels", IPPROTO_TCP, 47, false},
     {"IP6T_SO_SET_REPLACE", IPPROTO_IPV6, IP6T_SO_SET_REPLACE, false},
     {"MRT6_INIT", IPPROTO_IPV6, 200, false},
@@ -267,7 +267,7 @@ const OptionRow kOfInterfaces[] = {
     {"IPV6_UNICAST_IF", IPPROTO_IPV6, 76, false},
 };
 
-TEST(DecideSockopt, interfaces_are_named_where_a_policy_lists_some) {
+TEST(DecideSockopt, none_that_names_an_interface_whatever_is_listed) {
   Image none = image_of("{connect: [{address: 127.0.0.1, ports: [1]}]}");
   Image some = image_of("{interfaces: [eth0]}");
   Image all = image_of("{dangerously_allow_all: true}");
@@ -276,7 +276,7 @@ TEST(DecideSockopt, interfaces_are_named_where_a_policy_lists_some) {
     EXPECT_TRUE(names_interface(row.level, row.option)) << row.name;
     EXPECT_EQ(sbpf_decide_sockopt(&none, row.level, row.option), SBPF_DENY) << row.name;
     EXPECT_EQ(sbpf_decide_sockopt(&missing, row.level, row.option), SBPF_DENY) << row.name;
-    EXPECT_EQ(sbpf_decide_sockopt(&some, row.level, row.option), SBPF_ALLOW) << row.name;
+    EXPECT_EQ(sbpf_decide_sockopt(&some, row.level, row.option), SBPF_DENY) << row.name;
     EXPECT_EQ(sbpf_decide_sockopt(&all, row.level, row.option), SBPF_ALLOW) << row.name;
   }
   // Such a list opens nothing else.

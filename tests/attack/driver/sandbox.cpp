@@ -164,7 +164,7 @@ std::string write_file_policy(const Host& host, const FileSpec& files, bool allo
   if (allowing && files.grant == Grant::audit) text += "mode: audit\n";
   // Files and programs alone are judged.
   text += std::string("network:\n  dangerously_allow_all: true\n") + kProcess + kOtherDomains;
-  if (allowing && files.grant == Grant::none) return write_text(host, text, all);
+  if (allowing && files.grant == Grant::none) return write_text(host, text + "filesystem: {dangerously_allow_all: true}\n", all);
   text += exec_of(files, allowing && files.grant == Grant::scene);
   if (files.programs == Programs::listed || files.programs == Programs::named) return write_text(host, text, all);
   text += "filesystem:\n";

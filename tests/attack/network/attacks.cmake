@@ -196,6 +196,7 @@ set(SBPF_NETWORK_ATTACKS
   tcp_repair_connect_is_refused
   tcp_send_after_shutdown_reuse_is_refused
   tcp_stdin_is_refused
+  tcp_ulp_is_refused
   trace_by_outside_parent_is_refused
   tun_device_is_refused
   udp4_any_address_sendto_is_refused

@@ -17,8 +17,8 @@ ATTACK(cgroup1_release_agent_is_refused, {.victim = Victim::tcp4,
                                           .machine_wide = true,
                                           .lacking = {{ENODEV, EINVAL}}}) {
   private_mounts();
-  const std::string options = "none,name=sbpfattack,release_agent=" + ctx.text("program");
-  must(mount("none", "/tmp", "cgroup", 0, options.c_str()), "mount");
+  must(mount("none", "/tmp", "cgroup", 0, "none,name=sbpfattack"), "mount");
+  write_text(open_file("/tmp/release_agent", O_WRONLY), ctx.text("program"));
   const std::string group = "/tmp/" + std::to_string(ctx.port) + "-" + ctx.token;
   if (mkdir(group.c_str(), 0755) != 0 && errno != EEXIST) throw Failure{errno, "mkdir"};
   write_text(open_file(group + "/notify_on_release", O_WRONLY), "1");

@@ -9,10 +9,9 @@ using namespace attack;
 ATTACK(multicast_sendto_is_refused, {.victim = Victim::udp_any,
                                      .allow = "connect: [{address: 239.255.83.66, ports: [{port}], protocol: udp}]\n  interfaces: [lo]",
                                      .deny = "connect: [{address: 127.0.0.1, ports: [{decoy}]}]\n  interfaces: [lo]",
-                                     .at = "sendto"}) {
-  const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
-  ip_mreqn on_lo{};
-  on_lo.imr_ifindex = static_cast<int>(if_nametoindex("lo"));
-  set_option(fd, IPPROTO_IP, IP_MULTICAST_IF, &on_lo, sizeof(on_lo));
-  send_text_to(fd, ctx.token, v4(kMulticast, ctx.port));
+                                     .at = "sendmsg"}) {
+  in_pktinfo info{};
+  info.ipi_ifindex = static_cast<int>(if_nametoindex("lo"));
+  const std::string bytes(reinterpret_cast<const char*>(&info), sizeof info);
+  send_message(open_socket(AF_INET, SOCK_DGRAM), ctx.token, v4(kMulticast, ctx.port), IPPROTO_IP, IP_PKTINFO, bytes);
 }

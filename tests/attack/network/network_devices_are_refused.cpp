@@ -38,7 +38,12 @@ void write_frame(const Fd& fd, const Context& ctx) {
 
 }  // namespace
 
-ATTACK(own_tun_device_is_refused, {.victim = Victim::own_tun, .allow = kAllowTun, .at = "open", .root = true, .modules = "tun"}) {
+ATTACK(own_tun_device_is_refused, {.victim = Victim::own_tun,
+                                   .allow = kAllowTun,
+                                   .at = "open",
+                                   .root = true,
+                                   .modules = "tun",
+                                   .told = "network device 10:200"}) {
   use_own_tun(open_file("/dev/net/tun", O_RDWR), ctx);
 }
 
@@ -89,5 +94,5 @@ ATTACK(network_device_in_writable_directory_is_refused,
 
 // Others with a number that drivers are given as they come are none of them.
 ATTACK(other_devices_stay_allowed, {.victim = Victim::tcp4, .harmless = true}) {
-  for (const char* node : {"/dev/null", "/dev/urandom", "/dev/full"}) open_file(node, O_RDWR);
+  for (const char* node : {"/dev/null", "/dev/urandom", "/dev/full", "/dev/ptmx"}) open_file(node, O_RDWR);
 }

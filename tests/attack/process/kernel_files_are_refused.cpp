@@ -41,6 +41,8 @@ DEVICE_TO_OPEN(raw_disk_to_read_is_refused, "/dev/vda", O_RDONLY)
 DEVICE_TO_OPEN(virtual_console_is_refused, "/dev/tty1", O_WRONLY | O_NOCTTY)
 DEVICE_TO_OPEN(screen_of_virtual_console_is_refused, "/dev/vcs1", O_RDONLY)
 DEVICE_TO_OPEN(console_is_refused, "/dev/console", O_WRONLY | O_NOCTTY)
+DEVICE_TO_OPEN(latency_setting_is_refused, "/dev/cpu_dma_latency", O_WRONLY)
+DEVICE_TO_OPEN(clock_device_is_refused, "/dev/rtc0", O_RDONLY)
 DEVICE_TO_OPEN(serial_line_is_refused, "/dev/ttyS0", O_WRONLY | O_NOCTTY)
 
 // By another node of the same number.
