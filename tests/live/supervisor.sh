@@ -93,7 +93,7 @@ while True:  # equal denials would be told once a second
         pass
 P
 full() { python3 "$tmp/full.py" "$@" -- python3 "$tmp/flood.py" 2>"$tmp/full.out" | paste -sd' '; }
-is full/status "over code 124" "$(full status sbpf run -q --events --name full --timeout 15s --policy "$none" --status-fd FD)" # time enough to fill the room, on a slow machine too
+is full/status "over code 124" "$(full status sbpf run -q --events --name full --timeout 25s --policy "$none" --status-fd FD)" # time enough to fill the room, on a slow machine too
 has full/status-exit '"timed_out":true' "$(tail -n 1 "$tmp/full.out")"
 has full/status-is-counted '{"untold":' "$(grep untold "$tmp/full.out" | head -1)"
 is full/status-whole-lines "" "$(while read -r line; do jq -e . >/dev/null 2>&1 <<<"$line" || echo "$line"; done <"$tmp/full.out" | head -3)"
