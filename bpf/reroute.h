@@ -25,9 +25,10 @@ struct packet_info4 {
 	__be32 from;
 };
 
-/* 0: it names another interface than one before. */
+/* 0: it names another interface or source than one before. */
 static __always_inline int read_packet_info(struct route_control *control, int level, __u64 at)
 {
+	__u64 from_be[2] = {};
 	int index;
 
 	if (level) {
@@ -36,23 +37,28 @@ static __always_inline int read_packet_info(struct route_control *control, int l
 		if (bpf_probe_read_kernel(&info, sizeof(info), (void *)at))
 			return 0;
 		index = info.index;
-		control->from_be[0] = info.from_be[0];
-		control->from_be[1] = info.from_be[1];
+		from_be[0] = info.from_be[0];
+		from_be[1] = info.from_be[1];
 	} else {
 		struct packet_info4 info = {};
 
 		if (bpf_probe_read_kernel(&info, sizeof(info), (void *)at))
 			return 0;
 		index = info.index;
-		control->from_be[0] = 0;
-		control->from_be[1] = 0;
 		if (info.from)
-			sbpf_map_v4(control->from_be, info.from);
+			sbpf_map_v4(from_be, info.from);
 	}
 	if (index && control->index && index != control->index)
 		return 0;
 	if (index)
 		control->index = index;
+	if (!from_be[0] && !from_be[1])
+		return 1;
+	if ((control->from_be[0] || control->from_be[1]) &&
+	    (from_be[0] != control->from_be[0] || from_be[1] != control->from_be[1]))
+		return 0;
+	control->from_be[0] = from_be[0];
+	control->from_be[1] = from_be[1];
 	return 1;
 }
 
