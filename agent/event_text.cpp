@@ -225,14 +225,10 @@ void explain_into(Event& event) {
       event.allow = class_suggestion(e.net);
       return;
     case SBPF_REASON_SOCKET_OPTION:
-      if (policy::names_interface(static_cast<int>(e.net.level), static_cast<int>(e.net.option))) {
-        event.text = "socket option " + std::to_string(e.net.level) + "/" + std::to_string(e.net.option) +
-                     ", which names a network interface";
-        event.allow = kAllowAll;
-        return;
-      }
       event.text = "socket option " + std::to_string(e.net.level) + "/" + std::to_string(e.net.option) +
-                   " that is not known to leave packets where the address sends them";
+                   (policy::names_interface(static_cast<int>(e.net.level), static_cast<int>(e.net.option))
+                        ? ", which names a network interface"
+                        : " that is not known to leave packets where the address sends them");
       event.allow = kAllowAll;
       return;
     case SBPF_REASON_INTERFACE:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Character devices that are a network: none takes a capability of who may open its node.
+// Character devices that are a network. Whoever may open the node needs no capability.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>
