@@ -8,15 +8,18 @@ limit_of() { echo $((300 + 4 * $1)); }
 
 trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//' <<<"$1"; }
 
-# kernels_of ON TURN: the kernels on which a line of the plan runs now. `one of A,B` names those that take turns, `full A,B`
-# those of a full run.
+# kernels_of ON TURN: the kernels on which a line of the plan runs now. `one of A,B` names those that take turns (`-` is a turn
+# without), `full A,B` those of a full run, `short A,B` those of any other run.
 kernels_of() {
   local on=$1 turn=$2 wanted=() kernel
   if [[ $on == 'full '* ]] && ((!full)); then return; fi
+  if [[ $on == 'short '* ]] && ((full)); then return; fi
   on=${on#full }
+  on=${on#short }
   IFS=, read -ra wanted <<<"${on#one of }"
   if [[ $on == 'one of '* ]] && ((! full && ${#kernels[@]} == 0)); then wanted=("${wanted[turn % ${#wanted[@]}]}"); fi
   for kernel in "${wanted[@]}"; do
+    [[ $kernel != - ]] || continue
     if ((${#kernels[@]})) && [[ " ${kernels[*]} " != *" $kernel "* ]]; then continue; fi
     echo "$kernel"
   done
@@ -130,20 +133,29 @@ wait_for_room() {
   while (($(jobs -rp | wc -l) >= at_once)); do wait -n || true; done
 }
 
+# guest_images: the kernels of the plan, and the userspace. One that cannot be had makes its jobs fail, each by name; the others
+# still run.
+guest_images() {
+  local kernel
+  while read -r kernel <&3; do quiet "kernel $kernel" scripts/kernels "$kernel" || true; done 3< <(cut -d '|' -f1 "$work/plan" | sort -uV)
+  quiet rootfs scripts/rootfs || true
+  if grep -q 'userspace trixie' "$work/plan"; then quiet "rootfs trixie" scripts/rootfs trixie || true; fi
+}
+
+# fetch_images: in the background, as it waits for the network and the disk more than for a processor.
+fetch_images() {
+  plan | sort -t '|' -k3,3nr >"$work/plan"
+  if [[ -s $work/plan ]]; then timed "kernels and userspace" guest_images & fi
+}
+
 guest_tests() {
   local number=0 kernel options seconds command room
-  plan | sort -t '|' -k3,3nr >"$work/plan"
   [[ -s $work/plan ]] || return 0
   build_preset release guest_programs || return 0
   if grep -q 'build/sbpf\.deb:' "$work/plan"; then prepare package scripts/package || return 0; fi
   if grep -q 'build/soak' "$work/plan"; then prepare "programs with sanitizers" scripts/soak --programs || return 0; fi
   step "guests: kernels and userspace"
-  while read -r kernel <&3; do
-    # One that cannot be had makes its jobs fail, each by name; the others still run.
-    quiet "kernel $kernel" scripts/kernels "$kernel" || true
-  done 3< <(cut -d '|' -f1 "$work/plan" | sort -uV)
-  quiet rootfs scripts/rootfs || true
-  if grep -q 'userspace trixie' "$work/plan"; then quiet "rootfs trixie" scripts/rootfs trixie || true; fi
+  wait
   at_once=$(($(nproc) + 1))
   room=$(awk '/^MemAvailable:/ { print int($2 / 4194304) }' /proc/meminfo)
   if ((room < at_once)); then at_once=$((room > 0 ? room : 1)); fi
