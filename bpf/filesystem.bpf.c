@@ -6,7 +6,7 @@
  * path_mkdir, path_mknod, do_mkdirat, do_mknodat,          creating where writing is not        creation by the kernel itself
  * path_symlink,          may_o_create, unix_bind,          allowed; device nodes; a link or     (overlayfs in its layers)
  * path_link              do_symlinkat, do_linkat           symlink over what must stay; all of
- *                                                          it on bpffs and cgroupfs, and among
+ *                                                          it on control files, and among
  *                                                          sbpf's pins to tasks outside, too
  * path_truncate,         do_truncate, ftruncate            changing contents                    writes to an open descriptor
  * file_truncate                                                                                 (file_open judged it)
@@ -26,11 +26,11 @@
 #include "exec.h"
 #include "own.h"
 
-/* On bpffs and cgroup filesystems, whatever the policy says: what is made there keeps names or descriptors that are sbpf's to have,
- * and cgroups below its own cannot be entered by a sandbox anyway. */
+/* On bpffs, cgroup filesystems and the kernel's other interfaces, whatever the policy says: what is made there keeps names or
+ * descriptors that are sbpf's to have, or drives the kernel. */
 #define REFUSE_GUARDED(name, inside, dentry) \
 	do { \
-		if ((inside) && is_guarded_dir(dentry)) \
+		if ((inside) && is_guarded(dentry)) \
 			LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, 0); \
 	} while (0)
 

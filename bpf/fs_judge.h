@@ -10,7 +10,6 @@
 
 #define MNT_NS_INTERNAL ((void *)-22l)
 #define SB_KERNMOUNT (1ul << 22)
-#define SB_NOUSER (1ul << 31)
 #define PF_IO_WORKER 0x10
 
 /* Overlayfs acts on its layers with the mounter's credentials. So do io_uring's workers for another's request, but not

@@ -9,8 +9,8 @@
  *                                                        process outside, writing of a canary; (readdir, stat)
  *                                                        devices that are a network, or the
  *                                                        whole machine's
- * path_unlink, _rmdir, do_unlinkat, do_rmdir,            bpffs entries, cgroup directories     mkdir of child cgroups (they are
- * path_rename          do_renameat2                                                            confined too)
+ * path_unlink, _rmdir, do_unlinkat, do_rmdir,            bpffs entries, cgroup directories,    -
+ * path_rename          do_renameat2                      names in other control file systems
  * sb_mount, move_mount path_mount, do_move_mount,        mounts over and unmounts of bpffs,    mounts elsewhere
  * sb_umount            do_umount                         cgroupfs, sysfs, securityfs; MS_MOVE
  * task_kill            check_kill_permission             signals to tasks outside              the kernel's own signals (tty)
@@ -26,6 +26,7 @@
  * move_mount, sb_umount and ptrace_access_check also keep tasks outside of every sandbox off what is sbpf's own (own.h);
  * more in own.bpf.c.
  */
+#include "control.h"
 #include "device.h"
 #include "fs_judge.h"
 #include "moved.h"
@@ -71,29 +72,6 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 	if (!label_task(task, boxes.inner->cgroup_id))
 		return -EPERM;
 	return 0;
-}
-
-static __always_inline int is_cgroupfs(unsigned long magic)
-{
-	return magic == CGROUP2_MAGIC || magic == CGROUP_MAGIC;
-}
-
-/* Files by which root drives the kernel, which then acts outside of every sandbox: core_pattern, uevent_helper, kprobes,
- * binfmt_misc… Those of /proc are the ones that belong to no process. */
-static __always_inline int is_kernel_control(unsigned long magic)
-{
-	return magic == SYSFS_MAGIC || magic == DEBUGFS_MAGIC || magic == TRACEFS_MAGIC || magic == SECURITYFS_MAGIC ||
-	       magic == CONFIGFS_MAGIC || magic == BINFMT_MAGIC || magic == EFIVARFS_MAGIC;
-}
-
-/* Address of the `struct pid` that a file of /proc belongs to; 0: it belongs to no process. */
-static __always_inline __u64 owner_of_proc_file(struct inode *inode)
-{
-	const void *proc = (const void *)inode - bpf_core_field_offset(struct proc_inode, vfs_inode);
-	__u64 pid = 0;
-
-	bpf_probe_read_kernel(&pid, sizeof(pid), proc + bpf_core_field_offset(struct proc_inode, pid));
-	return pid;
 }
 
 /* 0: all its tasks have ended. */
@@ -152,7 +130,7 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 	} else if (writes) {
 		if (is_cgroupfs(magic))
 			reason = SBPF_REASON_LEAVE_CGROUP;
-		else if (is_kernel_control(magic))
+		else if (is_control(inode))
 			reason = SBPF_REASON_GUARD;
 	}
 	return canary_or(box, SBPF_HOOK_file_open, reason != SBPF_REASON_NONE, reason, target, device);
@@ -176,20 +154,12 @@ int BPF_PROG(hook_file_open, struct file *file)
 /* An entry goes only from a directory that may be written: a rule that lets a file or device be written does not let it
  * be removed. */
 
-/* Pins and cgroup directories: what a sandbox could take away from the agent or from another sandbox. */
-static __always_inline int is_guarded_dir(struct dentry *dentry)
-{
-	unsigned long magic = dentry->d_sb->s_magic;
-
-	return magic == BPF_FS_MAGIC || is_cgroupfs(magic);
-}
-
 SEC("lsm/path_unlink")
 int BPF_PROG(hook_path_unlink, struct path *dir, struct dentry *dentry)
 {
 	LSM_GATE_ALL(path_unlink, boxes, inside);
 	if (inside)
-		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_unlink, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_unlink, is_guarded(dir->dentry), SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, is_own_pin(dentry));
 	FS_ASK(boxes, path_unlink, SBPF_FS_WRITE, dir->dentry, dir->mnt);
 	FS_JUDGE(boxes, path_unlink, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
@@ -249,7 +219,7 @@ int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, 
 {
 	LSM_GATE_ALL(path_rename, boxes, inside);
 	if (inside)
-		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded_dir(old_dir->dentry), SBPF_REASON_GUARD, 0);
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded(old_dir->dentry), SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, is_own_pin(old_dentry) || is_own_pin(new_dentry));
 	LSM_ASK(EPERM, boxes, judge_socket_move, old_dentry, new_dentry);
 	if (flags & RENAME_EXCHANGE)
@@ -265,7 +235,7 @@ int BPF_PROG(hook_path_rmdir, struct path *dir, struct dentry *dentry)
 {
 	LSM_GATE_ALL(path_rmdir, boxes, inside);
 	if (inside)
-		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rmdir, is_guarded_dir(dir->dentry), SBPF_REASON_GUARD, 0);
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rmdir, is_guarded(dir->dentry), SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, is_own_pin(dentry));
 	FS_ASK(boxes, path_rmdir, SBPF_FS_WRITE, dir->dentry, dir->mnt);
 	FS_JUDGE(boxes, path_rmdir, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);

@@ -116,10 +116,15 @@ struct user_namespace {
 
 struct dentry;
 
+struct backing_dev_info {
+	unsigned int capabilities;
+};
+
 struct super_block {
 	__u32 s_dev;
 	unsigned long s_flags;
 	unsigned long s_magic;
+	struct backing_dev_info *s_bdi;
 	struct dentry *s_root;
 };
 

@@ -111,6 +111,7 @@ std::unique_ptr<VictimState> make_local_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_client_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_bystander_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_kernel_victim(Victim kind, const Scene& scene);
+std::unique_ptr<VictimState> make_control_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_file_victim(Victim kind, const Scene& scene);
 
 // The local port of a socket; a port that is free now.

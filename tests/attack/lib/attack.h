@@ -79,6 +79,7 @@ enum class Victim {
   interface,     // a network interface named sbpfattack0
   core_pattern,  // the host's core dump program, to be run outside
   net_sysctl,    // a value under /proc/sys/net
+  control_files,  // of configfs, tracefs, FUSE and sysfs, by which the kernel is driven
   files,         // a scene of files (tests/attack/lib/files.h)
 };
 

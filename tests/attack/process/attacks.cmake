@@ -3,6 +3,7 @@
 # refused.
 set(SBPF_PROCESS_ATTACKS
   capabilities_are_refused
+  control_files_are_refused
   interfaces_are_refused
   kernel_files_are_refused
   namespaces_are_refused
