@@ -162,7 +162,7 @@ std::string forbidden_unix(const Fd& socket, int number, const policy::Image& im
   return to.empty() ? "one end of a pair of AF_UNIX sockets that somebody outside made" : "AF_UNIX connection to " + to;
 }
 
-// What is a network though it is no socket; nullptr: the device is none.
+// What is a network though it is no socket, as bpf/device.h has it for what is opened later; nullptr: the device is none.
 const char* network_device(dev_t device) {
   static const std::map<unsigned, std::string> kinds = [] {
     std::map<unsigned, std::string> found;
@@ -181,6 +181,8 @@ const char* network_device(dev_t device) {
   const auto kind = kinds.find(major(device));
   if (kind == kinds.end()) return nullptr;
   if (kind->second == "macvtap" || kind->second == "ipvtap") return "a macvtap or ipvtap device";
+  if (kind->second == "vhost-vdpa") return "a vhost-vdpa device";
+  if (kind->second == "infiniband_verbs") return "an InfiniBand device";
   return kind->second == "ppp" ? "/dev/ppp" : nullptr;
 }
 

@@ -84,8 +84,9 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
   policy_id_ = policy_map_id(kernel, cgroup.id());
 }
 
-bool Supervisor::has_new_later() {
+bool Supervisor::has_new_later(std::string& unclear) {
   const auto now = later_programs(kernel_, cgroup_.fd(), trusted_);
+  if (!now && unclear.empty()) unclear = now.error().message;
   return now && std::ranges::any_of(*now, [&](const Later& one) { return std::ranges::find(later_, one) == later_.end(); });
 }
 
@@ -154,7 +155,7 @@ void Supervisor::watch() {
   const HostProbe host = probe_host(kernel_, sentinel_, kSentinelPatience);
   std::string unclear;
   Seen seen = all_attached(kernel_, record_, unclear);
-  if (!host.lost.empty() || has_new_later() || has_other_policy(host)) seen = Seen::absent;
+  if (!host.lost.empty() || has_new_later(unclear) || has_other_policy(host)) seen = Seen::absent;
   if (unclear.empty() && !host.unknown.empty()) unclear = host.unknown.front().reason;
   note_unclear(seen == Seen::absent ? "" : unclear);
   const bool attached = seen != Seen::absent;

@@ -70,7 +70,7 @@ class Supervisor {
   // Keeps what a whole policy says of that: one that is missing, or was put in by others, says nothing.
   void learn(const Status& status);
   // Did programs come that run after ours, since the sandbox began?
-  bool has_new_later();
+  bool has_new_later(std::string& unclear);
   // Is a policy in force that sbpf did not publish for the sandbox?
   bool has_other_policy(const HostProbe& host);
   // Moves what the kernel told to the sandbox's log, and hands it on. False: another process is at it.
