@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -87,13 +88,24 @@ TEST_F(Outlets, important_lines_have_a_bound_too) {
 }
 
 TEST_F(Outlets, another_writer_takes_the_room) {
-  // A stream socket says that there is room when there is some, and takes less than a whole line.
-  int ends[2];
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-  const Fd reader(ends[0]), writer(ends[1]);
+  // A TCP socket with this little room says that there is some, and then waits for more in the middle of a line.
+  const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), writer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const int least = 1, little = 4000;
+  ::setsockopt(listener.get(), SOL_SOCKET, SO_RCVBUF, &least, sizeof least);
+  ::setsockopt(writer.get(), SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof place;
+  auto* const address = reinterpret_cast<sockaddr*>(&place);
+  ASSERT_EQ(::bind(listener.get(), address, size), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  ASSERT_EQ(::getsockname(listener.get(), address, &size), 0);
+  ASSERT_EQ(::connect(writer.get(), address, size), 0);
+  const Fd reader(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
   Outlet outlet(writer.get(), [](std::uint64_t n) { return std::to_string(n); });
   const auto begin = Clock::now();
-  for (int i = 0; i < 300; i++) EXPECT_TRUE(outlet.line(std::string(4000, 'x')));
+  for (int i = 0; i < 50; i++) EXPECT_TRUE(outlet.line(std::string(4000, 'x')));
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(20));
 }
 

@@ -260,6 +260,15 @@ TEST(DecideSockopt, table) {
   }
 }
 
+TEST(DecideSockopt, no_number_that_is_none) {
+  Image image = image_of("{connect: [{address: 127.0.0.1, ports: [1]}]}");
+  const int levels[] = {SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP};
+  for (const int level : levels)
+    for (const int option : {-1, -64, -63, -44, -57, 128, 192, 1 << 30}) {
+      EXPECT_EQ(sbpf_decide_sockopt(&image, level, option), SBPF_DENY) << level << " " << option;
+    }
+}
+
 const OptionRow kOfInterfaces[] = {
     {"SO_BINDTODEVICE", SOL_SOCKET, SO_BINDTODEVICE, false},   {"SO_BINDTOIFINDEX", SOL_SOCKET, 62, false},
     {"IP_MULTICAST_IF", IPPROTO_IP, IP_MULTICAST_IF, false},   {"IP_UNICAST_IF", IPPROTO_IP, IP_UNICAST_IF, false},
