@@ -71,16 +71,6 @@ policy::Limits limits_within(policy::Limits limits, const std::string& mount, st
   return limits;
 }
 
-// As its own mount namespace has the paths: the service has another one.
-Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, pid_t pid) {
-  if (!policy::has_paths(policy)) return policy::compile(policy, 1, policy::FsView{});
-  auto seat = seat_of_process(pid);
-  if (!seat) return tl::unexpected<Error>(seat.error());
-  auto view = look_up(kernel, policy, *seat);
-  if (!view) return tl::unexpected<Error>(view.error());
-  return policy::compile(policy, 1, *view);
-}
-
 // The resolver listens on this namespace's loopback addresses.
 Result<void> check_network(const policy::Policy& policy, const HeldProcess& process) {
   if (policy.network.hosts.empty() || process.has_our_network()) return {};
@@ -152,7 +142,8 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   if (!streams) return tl::unexpected<Error>(streams.error());
   auto stdio = inspect_stdio(*checked, {(*streams)[0].get(), (*streams)[1].get(), (*streams)[2].get()});
   if (!stdio) return tl::unexpected<Error>(stdio.error());
-  auto image = compile_from(*kernel, policy, process->pid());
+  // As its own mount namespace has the paths: the service has another one.
+  auto image = compile_as_seen_by(process->pid(), *kernel, policy, 1);
   if (!image) return tl::unexpected<Error>(image.error());
 
   auto cgroup = Cgroup::create(root->path() + "/" + options.name);

@@ -13,6 +13,7 @@
 #include <climits>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 
 #include "agent/inodes.h"
 #include "agent/mounts.h"
@@ -227,20 +228,42 @@ class LookUp {
   std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links
 };
 
+std::filesystem::path mounts_of(const std::string& process, std::error_code& ec) {
+  return std::filesystem::read_symlink("/proc/" + process + "/ns/mnt", ec);
+}
+
+// Where the first process of a cgroup comes from: the service manager's own mount namespace. Ours may be another one, in which
+// a unit's settings hide or replace directories.
+Result<Seat> seat_of_manager() {
+  std::error_code ec;
+  const auto own = mounts_of("thread-self", ec);
+  return !ec && mounts_of("1", ec) == own && !ec ? own_seat() : seat_of_process(1);
+}
+
 // Where a sandbox's processes are. A process of our own mount namespace sees our paths, whatever directory it calls its
 // root; so does one of the namespace that `run` made. The root of another runtime's process is what that made it.
 Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup) {
   std::error_code ec;
-  const auto own = std::filesystem::read_symlink("/proc/thread-self/ns/mnt", ec);
+  const auto own = mounts_of("thread-self", ec);
   const auto pids = cgroup.processes();
-  if (!pids || pids->empty()) return own_seat();
-  const pid_t pid = pids->front();
-  if (std::filesystem::read_symlink("/proc/" + std::to_string(pid) + "/ns/mnt", ec) == own || ec) return own_seat();
   const std::uint64_t id = cgroup.id();
   sbpf_sandbox record{};
   const bool made_by_run =
       bpf_map_lookup_elem(kernel.sandboxes(), &id, &record) == 0 && (record.flags & SBPF_SANDBOX_ATTACHED) == 0;
+  if (!pids || pids->empty()) return made_by_run ? own_seat() : seat_of_manager();
+  const pid_t pid = pids->front();
+  if (mounts_of(std::to_string(pid), ec) == own || ec) return own_seat();
   return made_by_run ? seat_of_namespace(pid) : seat_of_process(pid);
+}
+
+Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
+                                   const std::function<Result<Seat>()>& find_seat) {
+  if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
+  auto seat = find_seat();
+  if (!seat) return tl::unexpected<Error>(seat.error());
+  auto view = look_up(kernel, policy, *seat);
+  if (!view) return tl::unexpected<Error>(view.error());
+  return policy::compile(policy, generation, *view);
 }
 
 }  // namespace
@@ -251,13 +274,15 @@ Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& polic
 
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
                                   std::uint32_t generation) {
-  if (!policy::has_paths(policy))
-    return policy::compile(policy, generation, policy::FsView{});
-  auto seat = seat_of(kernel, cgroup);
-  if (!seat) return tl::unexpected<Error>(seat.error());
-  auto view = look_up(kernel, policy, *seat);
-  if (!view) return tl::unexpected<Error>(view.error());
-  return policy::compile(policy, generation, *view);
+  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup); });
+}
+
+Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation) {
+  return compile_from(kernel, policy, generation, own_seat);
+}
+
+Result<policy::Image> compile_as_seen_by(pid_t pid, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation) {
+  return compile_from(kernel, policy, generation, [&] { return seat_of_process(pid); });
 }
 
 }  // namespace sbpf::agent

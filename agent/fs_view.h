@@ -15,9 +15,14 @@ namespace sbpf::agent {
 Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat);
 
 // Compiles the policy for a cgroup: its paths as its first process has them, by the root of the mount namespace in a
-// sandbox that `run` made and by the process's own root elsewhere; as this thread has them where there is no process yet,
-// or it shares our mount namespace. Errors: those of look_up(), of agent/places.h and of policy::compile().
+// sandbox that `run` made and by the process's own root elsewhere; as this thread has them where it shares our mount namespace.
+// Into an attached cgroup that is empty a process will come from the service manager's. Errors: those of look_up(), of
+// agent/places.h and of policy::compile().
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
                                   std::uint32_t generation);
+
+// The same with the paths as this thread has them, and as a process has them.
+Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation);
+Result<policy::Image> compile_as_seen_by(pid_t pid, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation);
 
 }  // namespace sbpf::agent

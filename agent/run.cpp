@@ -122,7 +122,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
   options.env.insert(options.env.end(), handed->env.begin(), handed->env.end());
   for (const Fd& fd : handed->fds) options.inherited.push_back(fd.get());
   Fd mountinfo(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));  // before the paths are looked up
-  auto image = compile_for(*kernel, *cgroup, policy, 1);
+  auto image = compile_here(*kernel, policy, 1);
   if (!image) return tl::unexpected<Error>(image.error());
   SandboxSpec spec{name, 0, *stdio, resolver ? &resolver->names : nullptr};
   std::vector<Fd> links;
