@@ -96,6 +96,7 @@ struct Status {
   policy::OnLoss on_loss = policy::OnLoss::freeze;
   std::vector<policy::ProgramTag> trusted_programs;  // of others, that the policy lets run after sbpf's
   bool attached_cgroup = false;  // made by attach, not by run
+  bool kept = false;             // its cgroup is kept: agent/assigned.h
   std::uint32_t flags = 0;       // enum sbpf_sandbox_flags
   std::uint64_t processes = 0;
   bool frozen = false;
@@ -188,10 +189,14 @@ struct AttachOptions {
   std::string name;                 // "" = derived from the path
   bool evict = false;               // end the TCP and UDP sockets that were open before and that the policy forbids
   bool keep_open_sockets = false;   // accept sockets that were open before and that the policy forbids (degraded)
+  bool keep = false;                // assign the policy to the path: agent/assigned.h
+  bool proof_later = false;         // no canary where the cgroup is frozen already: the watch runs one when it is not any more
 };
 
-// Puts a policy on an existing cgroup and all below it; running tasks are frozen while it attaches.
-// Errors: "not_a_cgroup", "already_attached", "open_sockets" (lists them), and any of preflight's.
+// Puts a policy on an existing cgroup and all below it; running tasks are frozen while it attaches. With `keep` nobody but sbpf
+// removes the cgroup's directory while the sandbox lives, so that whoever starts a unit again starts it in the same cgroup; one that is
+// not there is made.
+// Errors: "not_a_cgroup", "already_attached", "open_sockets" (lists them), "state" (agent/assigned.h), and any of preflight's.
 Result<Status> attach(const policy::Policy& policy, const AttachOptions& options);
 
 struct AdoptOptions {
@@ -216,7 +221,8 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options);
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid);
 
 // Takes a sandbox down. For a sandbox made by run: kills what runs in it and removes the cgroup.
-// For an attached cgroup: the tasks go on, unconfined. Errors: "no_such_sandbox".
+// For an attached cgroup: the tasks go on, unconfined. Ends an assignment, also one that has no sandbox. Errors: "no_such_sandbox",
+// "state" (agent/assigned.h).
 Result<void> detach(const std::string& name);
 
 // Kills every process of the sandbox and takes it down, whoever made its cgroup.
@@ -239,7 +245,7 @@ struct Origin {
 // Errors: "not_loaded", "no_such_connection".
 Result<Origin> origin_of(const policy::Address& client, std::uint16_t port);
 
-// Names of the sandboxes that have not ended. Changes nothing. Errors: "not_permitted", "cannot_tell", those of opening.
+// Names of the sandboxes that have not ended, and of assignments. Changes nothing. Errors: "not_permitted", "cannot_tell", those of opening.
 struct Listed {
   std::vector<std::string> names;
   std::string unclear;  // why of some of them it cannot be told whether they have ended; empty: all are there

@@ -7,12 +7,14 @@
 #include <set>
 
 #include "agent/agent.h"
+#include "agent/assigned.h"
 #include "agent/change.h"
 #include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/guardian.h"
 #include "agent/host.h"
+#include "agent/launchers.h"
 #include "agent/open_files.h"
 #include "agent/open_sockets.h"
 #include "agent/secrets.h"
@@ -38,6 +40,17 @@ Result<OpenBefore> scan(const Cgroup& cgroup, const policy::Image& image) {
   return before;
 }
 
+Result<void> refuse_open(const OpenBefore& before, const AttachOptions& options) {
+  if (before.empty() || options.keep_open_sockets || (options.evict && before.others.empty())) return {};
+  std::string all;
+  for (const auto* list : {&before.flows, &before.others})
+    for (const std::string& one : *list) all += (all.empty() ? "" : "; ") + one;
+  return fail("open_sockets", "the policy forbids what is open already: " + all,
+              std::string("restart the workload in the cgroup, ") +
+                  (before.others.empty() ? "end its connections with --evict, " : "") +
+                  "or accept it with --keep-open-sockets (reported as degraded)");
+}
+
 // bpffs reserves dots.
 std::string derive_name(const std::string& path) {
   std::string name = fs::path(path).filename().string();
@@ -46,16 +59,22 @@ std::string derive_name(const std::string& path) {
   return name.substr(0, SBPF_NAME_LEN - 1);
 }
 
+bool is_to_freeze(const Cgroup& cgroup) {
+  const auto asked = cgroup.read("cgroup.freeze");
+  return asked && asked->starts_with('1');
+}
+
 // Frozen from construction to destruction, if it was not frozen by its owner.
 class Freeze {
  public:
   Freeze(Kernel& kernel, const Cgroup& cgroup, const std::string& name)
-      : kernel_(kernel), cgroup_(cgroup), name_(name), was_frozen_(cgroup.frozen()) {}
+      : kernel_(kernel), cgroup_(cgroup), name_(name), was_frozen_(is_to_freeze(cgroup) || cgroup.frozen()) {}
   Freeze(const Freeze&) = delete;
   Freeze& operator=(const Freeze&) = delete;
   ~Freeze() { thaw(); }
   Result<void> freeze() {
-    if (was_frozen_ || !cgroup_.populated()) return {};
+    if (!cgroup_.populated() || (was_frozen_ && cgroup_.frozen())) return {};
+    if (was_frozen_) return cgroup_.freeze(true);  // a moment ago: its tasks may run still
     change_.emplace(kernel_, Change::frozen, cgroup_.id(), name_);
     frozen_ = true;
     return cgroup_.freeze(true);
@@ -93,6 +112,74 @@ Result<void> check_place(const Cgroup& cgroup, const std::vector<sbpf_sandbox>& 
   return check_new_name(others, name);
 }
 
+// What is assigned to a path need not be there yet.
+Result<Cgroup> open_cgroup(const AttachOptions& options) {
+  auto cgroup = Cgroup::open(options.cgroup);
+  if (cgroup || !options.keep || cgroup.error().sys_errno != ENOENT) return cgroup;
+  const auto mount = cgroup2_mount();
+  if (!mount || !fs::path(options.cgroup).lexically_normal().string().starts_with(*mount + "/")) return cgroup;
+  std::error_code ec;
+  fs::create_directories(options.cgroup, ec);
+  if (ec) return fail("cgroup_create", "cannot make cgroup " + options.cgroup + ": " + ec.message(), "", ec.value());
+  return Cgroup::open(options.cgroup);
+}
+
+// An assignment has its name to itself: the watch brings its sandbox back.
+Result<void> check_assigned(const Cgroup& cgroup, const std::string& name, bool keep) {
+  const std::string assigned = assigned_cgroup(name);
+  if (assigned.empty() || (keep && assigned == cgroup.path())) return {};
+  return fail("sandbox_exists", name + " is assigned to " + assigned, "choose another --name, or `sbpf detach " + name + "` first");
+}
+
+// The sandbox that came up in part is taken down again.
+tl::unexpected<Error> give_up(const Kernel& kernel, const Cgroup& cgroup, const std::string& name, Error error) {
+  take_down(kernel, cgroup.id(), name);
+  return tl::unexpected<Error>(std::move(error));
+}
+
+Result<Status> attach_to(Kernel& kernel, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy, const AttachOptions& options) {
+  const auto others = collect_some_garbage(kernel, name);
+  if (auto placed = check_place(cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
+  if (auto free = check_assigned(cgroup, name, options.keep); !free) return tl::unexpected<Error>(free.error());
+  if (auto noted = options.keep ? note_launchers(kernel) : Result<void>(); !noted) return tl::unexpected<Error>(noted.error());
+  if (auto limited = apply_limits(cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+  const Guardian guardian(kernel);  // whose parent has begun no change yet
+  const Change change(kernel, Change::set_up, cgroup.id(), name);
+  Freeze freeze(kernel, cgroup, name);
+  if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
+  auto image = compile_for(kernel, cgroup, policy, 1);
+  if (!image) return tl::unexpected<Error>(image.error());
+  auto open_before = scan(cgroup, *image);
+  if (!open_before) return tl::unexpected<Error>(open_before.error());
+  if (auto fit = refuse_open(*open_before, options); !fit) return tl::unexpected<Error>(fit.error());
+  SandboxSpec spec;
+  spec.name = name;
+  spec.flags = SBPF_SANDBOX_ATTACHED | (options.keep ? SBPF_SANDBOX_KEPT : 0);
+  if (!open_before->empty() && !options.evict) spec.flags |= SBPF_SANDBOX_KEPT_SOCKETS;
+  std::vector<Fd> links;
+  if (auto up = set_up(kernel, cgroup, spec, *image, true, links); !up)
+    return tl::unexpected<Error>(explain_failure(up.error()));
+  links.clear();
+  Result<std::vector<std::string>> cut;
+  if (options.evict) cut = cut_flows(kernel, cgroup, *image, open_before->sockets);
+  if (!cut) return give_up(kernel, cgroup, name, cut.error());
+  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return give_up(kernel, cgroup, name, labelled.error());
+  auto record = find_record(kernel, cgroup.id());
+  freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
+  const bool canary = !options.proof_later || !cgroup.frozen();
+  Status status = record ? read_status(kernel, *record, canary) : Status{};
+  if (status.isolation == Isolation::inactive || !is_clear(status))
+    return give_up(kernel, cgroup, name,
+                   explain_failure({"isolation_not_active", "isolation could not be verified: " + why_not_active(status),
+                                    "run `sbpf preflight`", 0, "", false}));
+  if (options.keep)
+    if (auto assigned = assign(name, cgroup.path(), policy); !assigned) return give_up(kernel, cgroup, name, assigned.error());
+  status.ended = std::move(*cut);
+  return status;
+}
+
+constexpr int kAttachTries = 5;
+
 }  // namespace
 
 Result<Status> attach(const policy::Policy& policy, const AttachOptions& options) {
@@ -100,9 +187,8 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   if (!policy.network.hosts.empty())
     return fail("names_unenforceable", "network.connect: host names need a resolver, which only `sbpf run` starts",
                 "list addresses, or start the workload by `sbpf run`");
-  auto cgroup = Cgroup::open(options.cgroup);
+  auto cgroup = open_cgroup(options);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
-  const std::string name = options.name.empty() ? derive_name(cgroup->path()) : options.name;
   const auto checked = policy::compile_rules(policy, 1, policy::empty_view(policy));
   if (!checked) return tl::unexpected<Error>(checked.error());
   auto lock = lock_host_to_load();
@@ -110,58 +196,15 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   const bool loaded_before = Kernel::is_pinned();
   auto kernel = ready_kernel();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
-  const auto steps = [&]() -> Result<Status> {
-    const auto others = collect_some_garbage(*kernel, name);
-    if (auto placed = check_place(*cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
-    if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
-    const Guardian guardian(*kernel);  // whose parent has begun no change yet
-    const Change change(*kernel, Change::set_up, cgroup->id(), name);
-    Freeze freeze(*kernel, *cgroup, name);
-    if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
-    auto image = compile_for(*kernel, *cgroup, policy, 1);
-    if (!image) return tl::unexpected<Error>(image.error());
-    auto open_before = scan(*cgroup, *image);
-    if (!open_before) return tl::unexpected<Error>(open_before.error());
-    if (!open_before->empty() && !options.keep_open_sockets && !(options.evict && open_before->others.empty())) {
-      std::string all;
-      for (const auto* list : {&open_before->flows, &open_before->others})
-        for (const std::string& one : *list) all += (all.empty() ? "" : "; ") + one;
-      return fail("open_sockets", "the policy forbids what is open already: " + all,
-                  std::string("restart the workload in the cgroup, ") +
-                      (open_before->others.empty() ? "end its connections with --evict, " : "") +
-                      "or accept it with --keep-open-sockets (reported as degraded)");
-    }
-    SandboxSpec spec;
-    spec.name = name;
-    spec.flags = SBPF_SANDBOX_ATTACHED;
-    if (!open_before->empty() && !options.evict) spec.flags |= SBPF_SANDBOX_KEPT_SOCKETS;
-    std::vector<Fd> links;
-    if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up)
-      return tl::unexpected<Error>(explain_failure(up.error()));
-    links.clear();
-    Result<std::vector<std::string>> cut;
-    if (options.evict) cut = cut_flows(*kernel, *cgroup, *image, open_before->sockets);
-    if (!cut) {
-      take_down(*kernel, cgroup->id(), name);
-      return tl::unexpected<Error>(cut.error());
-    }
-    if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) {
-      take_down(*kernel, cgroup->id(), name);
-      return tl::unexpected<Error>(labelled.error());
-    }
-    auto record = find_record(*kernel, cgroup->id());
-    freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
-    Status status = record ? read_status(*kernel, *record, true) : Status{};
-    if (status.isolation == Isolation::inactive || !is_clear(status)) {
-      take_down(*kernel, cgroup->id(), name);
-      const std::string reason = why_not_active(status);
-      return tl::unexpected<Error>(explain_failure(
-          {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
-    }
-    status.ended = std::move(*cut);
-    return status;
-  };
-  auto done = steps();
+  Result<Status> done;
+  // A unit that starts again and again has its cgroup removed between two looks, until it is kept.
+  for (int tries = kAttachTries; tries > 0; tries--) {
+    done = attach_to(*kernel, *cgroup, options.name.empty() ? derive_name(cgroup->path()) : options.name, policy, options);
+    if (done || !options.keep || cgroup->seen() != Seen::absent) break;
+    auto next = open_cgroup(options);
+    if (!next) break;
+    cgroup = std::move(next);
+  }
   if (!done && !loaded_before) Kernel::remove_all();
   return done;
 }

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "agent/agent.h"
+#include "agent/assigned.h"
 #include "agent/change.h"
 #include "agent/ended.h"
 #include "agent/event_log.h"
@@ -75,11 +76,21 @@ Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary, c
   }
 }
 
+// Of an assignment without a sandbox: its cgroup is gone, or was never closed since the host started.
+Result<void> end_bare_assignment(const std::string& name, const Error& why_no_sandbox) {
+  if (why_no_sandbox.code != "no_such_sandbox") return tl::unexpected<Error>(why_no_sandbox);
+  auto ended = end_assignment(name);
+  if (!ended) return tl::unexpected<Error>(ended.error());
+  if (!*ended) return tl::unexpected<Error>(why_no_sandbox);
+  audit("assignment " + name + " ended");
+  return {};
+}
+
 Result<void> end_sandbox(const std::string& name, bool always_kill) {
   auto host = open_locked();
-  if (!host) return tl::unexpected<Error>(host.error());
+  if (!host) return end_bare_assignment(name, host.error());
   auto record = find_record(host->kernel, name);
-  if (!record) return tl::unexpected<Error>(record.error());
+  if (!record) return end_bare_assignment(name, record.error());
   const bool ours = !(record->flags & SBPF_SANDBOX_ATTACHED);
   auto cgroup = Cgroup::open_by_id(record->cgroup_id);
   // Who cannot see what runs in it can neither kill it nor let it go.
@@ -87,6 +98,8 @@ Result<void> end_sandbox(const std::string& name, bool always_kill) {
   // Dead before unconfined: nothing runs on between the two.
   if (cgroup && (ours || always_kill) && cgroup->populated())
     if (auto killed = cgroup->kill(); !killed) return killed;
+  // First, or the watch would bring back what is taken down.
+  if (auto ended = end_assignment(name); !ended) return tl::unexpected<Error>(ended.error());
   if (auto marked = mark_ended(*record); !marked) return marked;
   audit("sandbox " + name + (ours || always_kill ? " ended" : " detached: its processes go on, unconfined"));
   take_down(host->kernel, record->cgroup_id, name);
@@ -151,6 +164,9 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   auto cut = cut_flows(host->kernel, *cgroup, allowed);
   if (!cut) return take_back(cut.error());
   change.reset();
+  if ((record->flags & SBPF_SANDBOX_KEPT) != 0)
+    if (auto assigned = assign(name, cgroup->path(), policy); !assigned)
+      return fail(std::move(assigned.error()), "the new policy is in force, and the assignment holds the one before");
   Status status = read_status(host->kernel, *record, true);
   status.ended = std::move(*cut);
   return status;
@@ -163,15 +179,21 @@ Result<void> check_root() {
 }
 }  // namespace
 
+// The answer where there is no sandbox of this name.
+tl::unexpected<Error> no_sandbox(const std::string& name) {
+  const std::string assigned = assigned_cgroup(name);
+  if (assigned.empty()) return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
+  return fail("no_such_sandbox", name + " is assigned to " + assigned + ", and confines nothing now",
+              "`systemctl start sbpfd` or `sbpf watch` puts it in force; `sbpf detach " + name + "` ends it");
+}
+
 Result<Status> status(const std::string& name, bool canary) {
   if (auto root = check_root(); !root) return tl::unexpected<Error>(root.error());
   auto kernel = Kernel::open();
-  if (!kernel) {
-    if (kernel.error().code == "not_loaded")
-      return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
-    return tl::unexpected<Error>(kernel.error());
-  }
+  if (!kernel && kernel.error().code == "not_loaded") return no_sandbox(name);
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
   auto record = find_record(*kernel, name);
+  if (!record && record.error().code == "no_such_sandbox") return no_sandbox(name);
   if (!record) return tl::unexpected<Error>(record.error());
   return settled_status(*kernel, *record, canary, probe_host(*kernel));
 }
@@ -180,11 +202,14 @@ Result<Listed> list() {
   if (auto root = check_root(); !root) return tl::unexpected<Error>(root.error());
   Listed listed;
   auto kernel = Kernel::open();
-  if (!kernel && kernel.error().code == "not_loaded") return listed;
-  if (!kernel) return tl::unexpected<Error>(kernel.error());
-  Standing found = standing(*kernel);
-  for (const sbpf_sandbox& record : found.sandboxes) listed.names.emplace_back(record.name);
-  listed.unclear = std::move(found.unclear);
+  if (!kernel && kernel.error().code != "not_loaded") return tl::unexpected<Error>(kernel.error());
+  if (kernel) {
+    Standing found = standing(*kernel);
+    for (const sbpf_sandbox& record : found.sandboxes) listed.names.emplace_back(record.name);
+    listed.unclear = std::move(found.unclear);
+  }
+  for (std::string& name : assigned_names())
+    if (std::ranges::find(listed.names, name) == listed.names.end()) listed.names.push_back(std::move(name));
   return listed;
 }
 
@@ -234,6 +259,10 @@ Result<std::size_t> unload() {
     bool whole = true;
     const auto left = records(*kernel, &whole);
     if (!whole) return fail("cannot_tell", std::string("the sandboxes cannot all be read: ") + std::strerror(errno), hint_for(errno), errno);
+    const auto assigned = assigned_names();
+    if (left.empty() && !assigned.empty())
+      return fail("busy", std::to_string(assigned.size()) + " assignments are left, " + assigned.front() + " among them",
+                  "end them with `sbpf detach NAME`");
     if (!left.empty())
       return fail("busy", std::to_string(left.size()) + " sandboxes are left, " + left.front().name + " among them",
                   "end them with `sbpf kill NAME` or `sbpf detach NAME`");

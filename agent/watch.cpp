@@ -254,6 +254,7 @@ Result<void> Watch::pass(std::int64_t late) {
     repair();
     start_canary();
   }
+  hold_assigned();
   for (const auto& [id, entry] : entries_) {
     told.sandboxes++;
     told.canary_age_s = std::max(told.canary_age_s, static_cast<std::uint64_t>((now_ns() - entry.proven_at) / kSecond));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside `sbpf watch`: what it remembers, and a pass over it. watch.cpp looks, watch_canary.cpp proves, watch_answer.cpp answers and
-// repairs.
+// repairs, watch_assigned.cpp sees that assignments hold.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@
 #include "agent/overruled.h"
 #include "agent/probe.h"
 #include "agent/watch.h"
+#include "agent/watch_assigned.h"
 #include "agent/watch_canary.h"
 #include "base/clock.h"
 
@@ -95,6 +96,11 @@ class Watch {
   void read(Entry& entry, const std::vector<Lost>& lost);
   void tell(const Entry& entry) const;
   void repair();
+  // Each assignment has its sandbox, or gets it. watch_assigned.cpp
+  void hold_assigned();
+  void hold(const std::string& name);
+  bool is_held(const std::string& name) const;
+  void answer_unheld(const Assignment& assignment, Unheld& unheld);
   void complain(const Error& error);
   void tell_late(std::int64_t answered_after);
   // Notes what of the sandbox cannot be told, and says so.
@@ -112,6 +118,9 @@ class Watch {
   CgroupLinks links_;
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;
+  AttachChild attaching_;
+  std::map<std::string, Unheld> unheld_;  // assignments, by name
+  std::string launchers_;                 // that the programs know
   std::string complaint_;  // told already
   std::optional<std::int64_t> first_pass_;  // how long it took; 0 once the second has waited for it
   std::int64_t late_told_at_ = 0;

@@ -63,7 +63,8 @@ enum sbpf_sandbox_flags {
 	SBPF_SANDBOX_KEPT_SOCKETS = 1u << 1, /* attached with forbidden sockets open, on the operator's word */
 	SBPF_SANDBOX_FS = 1u << 2, /* has, or had, a policy with rules for paths; set before such a policy is published */
 	SBPF_SANDBOX_NAMES = 1u << 3, /* made with a resolver, and the hooks that go with it */
-	SBPF_SANDBOX_FLOWS = 1u << 4  /* made with a policy that has its flows recorded, and the hook that goes with it */
+	SBPF_SANDBOX_FLOWS = 1u << 4, /* made with a policy that has its flows recorded, and the hook that goes with it */
+	SBPF_SANDBOX_KEPT = 1u << 5   /* attached to stay: the cgroup's directory is not removed while the sandbox lives */
 };
 
 /* Keyed by cgroup id. Written by the agent once; the counters are the kernel side's. */
@@ -89,6 +90,16 @@ SBPF_ASSERT(sizeof(struct sbpf_sandbox) == 168 + 8 * SBPF_MAX_HOOKS);
 /* With a task: the sandbox that it belongs to; 0: none. */
 struct sbpf_label {
 	__u64 cgroup_id;
+	__u32 launch; /* enum sbpf_launch */
+	__u32 pad;
+};
+SBPF_ASSERT(sizeof(struct sbpf_label) == 16);
+
+/* Of a task that came into a cgroup from outside: bpf/launch.h. */
+enum sbpf_launch {
+	SBPF_NOT_LAUNCHED = 0, /* its parent is inside, or it was there before the sandbox */
+	SBPF_LAUNCHING = 1,    /* it has not run another program since */
+	SBPF_LAUNCHED = 2      /* it has, and is never taken for the manager's again */
 };
 
 /* A record of the iterator sbpf_strays. */
@@ -179,6 +190,7 @@ struct sbpf_canary {
 
 #define SBPF_BREAK_REASON_LEN 128 /* NUL included */
 #define SBPF_AGENTS 4
+#define SBPF_LAUNCHERS 2
 
 /* Whom and what the guard of sbpf's own objects is about, in .bss beside the canary. Written by the agent alone: no one
  * else gets a descriptor of the map. */
@@ -195,8 +207,10 @@ struct sbpf_guard {
 	__u64 let_through;          /* operations that only the window allowed */
 	__u64 refused;
 	char reason[SBPF_BREAK_REASON_LEN]; /* of the last window; "" if there was none */
+	/* The executable of the host's first process, where that is a service manager, and its helper; ino 0: none. */
+	struct sbpf_fs_inode launchers[SBPF_LAUNCHERS];
 };
-SBPF_ASSERT(sizeof(struct sbpf_guard) == 48 + 16 * SBPF_AGENTS + SBPF_BREAK_REASON_LEN);
+SBPF_ASSERT(sizeof(struct sbpf_guard) == 48 + 16 * (SBPF_AGENTS + SBPF_LAUNCHERS) + SBPF_BREAK_REASON_LEN);
 
 /* What sbpf itself is changing under the host lock, in .bss behind the guard: whoever dies with the lock leaves it behind,
  * and the next one to hold it mends that (agent/change.h). */

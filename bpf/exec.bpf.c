@@ -15,6 +15,7 @@
 SEC("lsm/bprm_check_security")
 int BPF_PROG(hook_bprm_check_security, struct linux_binprm *bprm)
 {
+	end_launch(bprm->file);
 	LSM_GATE(bprm_check_security, boxes);
 	EXEC_ASK(boxes, bprm_check_security, bprm->file);
 	return 0;

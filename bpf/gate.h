@@ -4,6 +4,7 @@
 #define SBPF_GATE_H
 
 #include "canary.h"
+#include "launch.h"
 #include "maps.h"
 #include "sentinel.h"
 
@@ -109,6 +110,9 @@ static __noinline int gate_other_levels(struct boxes *boxes)
 		boxes->inner = box_at_level(inner);
 	if (outer < own)
 		boxes->outer = box_at_level(outer);
+	if (boxes->outer && boxes->outer->flags & SBPF_SANDBOX_KEPT && boxes->inner && boxes->inner->flags & SBPF_SANDBOX_KEPT &&
+	    is_launching())
+		boxes->outer = boxes->inner = NULL;
 	return 0;
 }
 

@@ -24,7 +24,8 @@
  *
  * The rest of what concerns tasks outside is in process.bpf.c. Of these here, path_unlink, _rmdir, _rename, sb_mount,
  * move_mount, sb_umount and ptrace_access_check also keep tasks outside of every sandbox off what is sbpf's own (own.h);
- * more in own.bpf.c.
+ * more in own.bpf.c. path_rmdir keeps them off the directory of a cgroup that is kept, too. A service manager's child that sets a
+ * unit up in such a cgroup counts as outside for all of these (launch.h).
  */
 #include "control.h"
 #include "device.h"
@@ -62,7 +63,9 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 {
 	LSM_GATE_ALL(task_alloc, boxes, inside);
 	if (!inside) {
-		if (unlikely(sbpf_guard.strays))
+		if (clone_flags & CLONE_INTO_CGROUP)
+			label_launched(task);
+		else if (unlikely(sbpf_guard.strays))
 			label_child_of_moved(task);
 		return 0;
 	}
@@ -104,6 +107,17 @@ __weak __noinline int address_in_box(__u64 task, const struct sbpf_sandbox *box)
 	return ancestor && BPF_CORE_READ(ancestor, kn, id) == box->cgroup_id;
 }
 
+/* The child of a service manager that sets a unit up in its cgroup: what is inside does not reach into it. Nor into what else
+ * inside runs that executable, which is nobody's loss. */
+static __noinline int is_manager_of(__u64 address, const struct sbpf_sandbox *box)
+{
+	struct task_struct *task = (struct task_struct *)address;
+
+	if (!address || !(box->flags & SBPF_SANDBOX_KEPT) || (__u32)BPF_CORE_READ(task, tgid) == bpf_get_current_pid_tgid() >> 32)
+		return 0;
+	return launcher_of_task(address);
+}
+
 static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 {
 	struct inode *inode = file->f_inode;
@@ -122,7 +136,7 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 		} else {
 			__u64 task = task_of_pid(pid);
 
-			if (!address_in_box(task, box) || (writes && is_canary_of_others(task))) {
+			if (!address_in_box(task, box) || is_manager_of(task, box) || (writes && is_canary_of_others(task))) {
 				reason = SBPF_REASON_GUARD;
 				target = task ? BPF_CORE_READ((struct task_struct *)task, tgid) : 0;
 			}
@@ -236,6 +250,9 @@ int BPF_PROG(hook_path_rmdir, struct path *dir, struct dentry *dentry)
 	LSM_GATE_ALL(path_rmdir, boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rmdir, is_guarded(dir->dentry), SBPF_REASON_GUARD, 0);
+	/* As the kernel says it of a cgroup in use: service managers and runtimes are used to that, and go on. */
+	if (is_kept_cgroup(dentry) && keep_off(inside))
+		return -EBUSY;
 	KEEP_OFF(inside, is_own_pin(dentry));
 	FS_ASK(boxes, path_rmdir, SBPF_FS_WRITE, dir->dentry, dir->mnt);
 	FS_JUDGE(boxes, path_rmdir, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
@@ -299,7 +316,7 @@ static __noinline int judge_task(struct sbpf_sandbox *box, __u32 hook, struct ta
 		d.reason = SBPF_REASON_CANARY;
 		return refuse(box, &d);
 	}
-	if (task_in_box(target, box) && !is_canary_of_others((__u64)target))
+	if (task_in_box(target, box) && !is_canary_of_others((__u64)target) && !is_manager_of((__u64)target, box))
 		return 0;
 	return refuse(box, &d);
 }

@@ -42,9 +42,13 @@ int BPF_PROG(hook_cgroup_attach_task, struct cgroup *to, const char *path, struc
 			return report_moved(box, task);
 	}
 	id = box_of_task(task);
-	if (id)
-		label_task(task, id);
-	else if (label)
+	if (id) {
+		int is_new = !label;
+
+		label = label_task(task, id);
+		if (label && is_new)
+			label->launch = SBPF_LAUNCHING;
+	} else if (label)
 		label->cgroup_id = 0; /* of a sandbox that is no more */
 	return 0;
 }

@@ -16,6 +16,20 @@ static __always_inline struct sbpf_label *label_task(struct task_struct *task, _
 	return label;
 }
 
+/* A child that is cloned straight into a cgroup, which need not be a sandbox's: of a service manager, it may be one that
+ * launches a unit there. */
+static __noinline int label_launched(struct task_struct *child)
+{
+	struct sbpf_label *label;
+
+	if (launcher_of_task(bpf_get_current_task()) != 1)
+		return 0;
+	label = label_task(child, 0);
+	if (label)
+		label->launch = SBPF_LAUNCHING;
+	return 0;
+}
+
 /* While one that was moved out is not answered yet, its children are taken for it. */
 static __noinline int label_child_of_moved(struct task_struct *child)
 {

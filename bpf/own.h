@@ -142,6 +142,20 @@ static __noinline int is_own_pin(struct dentry *dentry)
 	return 0;
 }
 
+/* The directory of a cgroup that is kept for its sandbox. The number of such a directory is the cgroup's id. */
+static __noinline int is_kept_cgroup(struct dentry *dentry)
+{
+	struct inode *inode = inode_of(dentry);
+	const struct sbpf_sandbox *box;
+	__u64 id;
+
+	if (!inode || dentry->d_sb->s_magic != CGROUP2_MAGIC)
+		return 0;
+	id = inode->i_ino;
+	box = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
+	return box && box->flags & SBPF_SANDBOX_KEPT;
+}
+
 /* The mount by which the agent sees its pins, or its like in another namespace, from which what is done to it spreads. A
  * namespace of one's own may look as it likes. */
 static __noinline int is_pins_mount(struct vfsmount *mnt)

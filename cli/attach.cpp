@@ -27,10 +27,14 @@ Result<int> attach(const AttachArgs& args, const Session& session) {
 
 constexpr const char* kAttachFooter = R"(Example:
   sbpf attach --cgroup /sys/fs/cgroup/system.slice/docker-ID.scope --policy untrusted --name web
+  sbpf attach --cgroup /sys/fs/cgroup/system.slice/web.service --policy web --keep
   sbpf detach web
 
 Running processes are frozen while the policy is put in place. A socket that is already open and that the policy
-forbids is listed and refuses the attach, unless --evict ends it or --keep-open-sockets accepts it.)";
+forbids is listed and refuses the attach, unless --evict ends it or --keep-open-sockets accepts it.
+
+Without --keep the sandbox ends with the cgroup: systemd removes it when the unit stops, and the next one of that name is
+not confined. Use --keep for units that start again; a container's cgroup never comes back.)";
 
 }  // namespace
 
@@ -43,6 +47,8 @@ void add_attach(CLI::App& app, Session& session) {
   sub->add_flag("--evict", args->options.evict, "End open TCP and UDP connections that the policy forbids");
   sub->add_flag("--keep-open-sockets", args->options.keep_open_sockets,
                 "Accept open sockets that the policy forbids; status then says degraded");
+  sub->add_flag("--keep", args->options.keep,
+                "Keep the cgroup: a unit that starts again starts confined, until `sbpf detach`");
   sub->add_flag("--json", session.json, "Print the status as JSON");
   sub->footer(kAttachFooter);
   sub->callback([args, &session] { session.action = [args, &session] { return attach(*args, session); }; });

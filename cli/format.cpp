@@ -104,6 +104,7 @@ std::string details(const agent::Status& status) {
       text +=
           "  degraded " + d.what + ": requested " + d.requested + ", effective " + d.effective + ": " + d.reason + "\n";
   if (status.frozen) text += "  frozen: no process of it runs\n";
+  if (status.kept && status.processes == 0 && !status.cgroup.empty()) text += "  empty: what starts in its cgroup next is confined\n";
   if (status.lost_full + status.lost_rate > 0)
     text += "  events lost: " + std::to_string(status.lost_full) + " (ring full), " + std::to_string(status.lost_rate) +
             " (rate limit); verdicts are not affected\n";
@@ -211,6 +212,7 @@ Json status_json(const agent::Status& status) {
             {"generation", status.generation},
             {"rules", status.n_rules}}},
           {"attached", status.attached_cgroup},
+          {"kept", status.kept},
           {"processes", status.processes},
           {"frozen", status.frozen},
           {"denials", denials(status)},

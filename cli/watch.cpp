@@ -33,6 +33,7 @@ Json sandbox_json(const agent::Status& status, std::int64_t canary_at) {
           {"mode", status.mode == policy::Mode::audit ? "audit" : "enforce"},
           {"on_loss", on_loss_text(status.on_loss)},
           {"frozen", status.frozen},
+          {"kept", status.kept},
           {"hooks_attached", status.hooks_attached()},
           {"hooks_total", status.hooks.size()},
           {"degraded", degraded},

@@ -65,7 +65,7 @@ _sbpf() {
   case $command in
     run) options="--policy --name --timeout --user --env --status-fd --socket --events --quiet -- --help" ;;
     env) options="--policy --env -- --help" ;;
-    attach) options="--cgroup --policy --name --evict --keep-open-sockets --json --help" ;;
+    attach) options="--cgroup --policy --name --evict --keep-open-sockets --keep --json --help" ;;
     origin) options="--json --help" ;;
     swap) options="--policy --json --help $(_sbpf_sandboxes)" ;;
     detach) options="--all --help $(_sbpf_sandboxes)" ;;

@@ -60,6 +60,7 @@ complete -c sbpf -n '__sbpf_using run' -s q -l quiet -d 'Say nothing about denia
 complete -c sbpf -n '__sbpf_using attach' -s c -l cgroup -x -a '(__fish_complete_directories)' -d 'Cgroup directory'
 complete -c sbpf -n '__sbpf_using attach' -l evict -d 'End forbidden open connections'
 complete -c sbpf -n '__sbpf_using attach' -l keep-open-sockets -d 'Accept forbidden open sockets'
+complete -c sbpf -n '__sbpf_using attach' -l keep -d 'Keep the cgroup for what starts there next'
 complete -c sbpf -n '__sbpf_using detach' -l all -d 'All sandboxes'
 complete -c sbpf -n '__sbpf_using status' -l require -x -a active -d 'Exit with 3 unless it is so'
 complete -c sbpf -n '__sbpf_using events' -l flows -d 'Only connections and datagrams'
