@@ -174,7 +174,8 @@ asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {
   std::vector<std::string> arguments;
   if (attaches)
     arguments = {"attach", "--json", "--cgroup=" + change->cgroup, "--policy=" + reference, "--name=" + name};
-  else
+  if (attaches && change->keep) arguments.emplace_back("--keep");
+  if (!attaches)
     arguments = {"swap", "--json", "--policy=" + reference, name};
   // It goes on if this service dies meanwhile: a sandbox is as it was, or as it was to become.
   Result<Json> status = co_await sbpf(std::move(arguments), file.get(), false);

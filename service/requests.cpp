@@ -119,7 +119,7 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
   if (!twice.empty()) return tl::unexpected<Error>(bad_body("\"" + shown(twice) + "\" is given twice", "give it once"));
 
   const bool attaches = asks == Asks::attach, runs = asks == Asks::run;
-  const std::string known = attaches ? "known here: cgroup, name, policy or policy_text"
+  const std::string known = attaches ? "known here: cgroup, name, keep, policy or policy_text"
                             : runs   ? "known here: pid, name, policy or policy_text"
                                      : "known here: policy or policy_text";
   Change change;
@@ -129,6 +129,12 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
         return tl::unexpected<Error>(
             bad_body("\"pid\" must be the number of a process", "as fork(2) gave it to the caller"));
       change.pid = value.get<int>();
+      continue;
+    }
+    if (attaches && key == "keep") {
+      if (!value.is_boolean())
+        return tl::unexpected<Error>(bad_body("\"keep\" must be true or false", "it is true if it is left out"));
+      change.keep = value.get<bool>();
       continue;
     }
     std::string* to = key == "policy"                       ? &change.policy

@@ -31,6 +31,7 @@ struct Change {
   std::string policy;       // by name…
   std::string policy_text;  // …or as it is; exactly one of both is given
   int pid = 0;
+  bool keep = true;  // of an attach: the policy is assigned to the path
 };
 
 // Errors: "bad_body": not JSON, an unknown key, one that is missing or given twice, a value of another kind.

@@ -90,6 +90,11 @@ TEST(Requests, Names) {
 TEST(Requests, BodiesAreStrict) {
   EXPECT_TRUE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p"})", Asks::attach));
   EXPECT_TRUE(parse_change(R"({"policy_text": "version: 1"})", Asks::swap));
+  EXPECT_TRUE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p"})", Asks::attach)->keep);
+  EXPECT_TRUE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p", "keep": true})", Asks::attach)->keep);
+  EXPECT_FALSE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p", "keep": false})", Asks::attach)->keep);
+  EXPECT_EQ(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p", "keep": "no"})", Asks::attach).error().code, "bad_body");
+  EXPECT_EQ(parse_change(R"({"policy": "p", "keep": false})", Asks::swap).error().code, "bad_body");
   for (const char* body : {"", "[]", "{", R"({"cgroup": "/c", "name": "n"})", R"({"cgroup": "c", "name": "n", "policy": "p"})",
                            R"({"cgroup": "/c", "name": "--all", "policy": "p"})", R"({"cgroup": "/c", "name": "n", "policy": "../p"})",
                            R"({"cgroup": "/c", "name": "a/b", "policy": "p"})", R"({"cgroup": "/c", "name": "a/", "policy": "p"})",
