@@ -44,9 +44,13 @@ std::uint64_t inode_of(const std::string& path) {
 
 Result<void> append(const std::string& path, const std::string& text) {
   const Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const off_t before = file ? size_of(file) : 0;
   // At once: who reads meanwhile finds whole events, and the rest the next time.
-  if (file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) return {};
-  return fail("event_log", "events are lost: " + path + " cannot be written: " + std::strerror(errno), "see whether /run is full or read-only", errno);
+  const ssize_t n = file ? ::write(file.get(), text.data(), text.size()) : -1;
+  if (n == static_cast<ssize_t>(text.size())) return {};
+  const int error = n < 0 ? errno : ENOSPC;
+  if (n > 0) (void)!::ftruncate(file.get(), before);  // half an event would hide all that come later
+  return fail("event_log", "events are lost: " + path + " cannot be written: " + std::strerror(error), "see whether /run is full or read-only", error);
 }
 
 }  // namespace

@@ -88,11 +88,6 @@ std::optional<Result<void>> AttachChild::answer() {
 // that is missing while its cgroup lives: that is a loss of its own, which is repaired.
 bool Watch::is_held(const std::string& name) const {
   if (!kernel_) return false;
-  const auto is_it = [&](const auto& one) {
-    const sbpf_sandbox& record = one.second.sound.record;
-    return !one.second.first && name == record.name && (record.flags & SBPF_SANDBOX_KEPT) != 0;
-  };
-  if (std::ranges::any_of(entries_, is_it)) return true;
   const auto record = find_record(*kernel_, name);
   if (!record) return record.error().code != "no_such_sandbox";
   if ((record->flags & SBPF_SANDBOX_KEPT) == 0) return false;  // another one took the name
@@ -124,9 +119,9 @@ void Watch::answer_unheld(const Assignment& assignment, Unheld& unheld) {
   sink_.loss(loss);
 }
 
-void Watch::hold(const std::string& name) {
+void Watch::hold(const std::string& name, bool looked_at) {
   const auto unheld = unheld_.find(name);
-  if (is_held(name)) {
+  if (looked_at || is_held(name)) {
     if (unheld == unheld_.end()) return;
     if (unheld->second.answered != 0) sink_.restored({name, {"cgroup"}, unheld->second.lost_at, day_ns()});
     unheld_.erase(unheld);
@@ -150,8 +145,12 @@ void Watch::hold_assigned() {
   if (kernel_ && kernel_->globals().guard.open_until > boottime_ns()) return;
   const auto names = assigned_names();
   std::erase_if(unheld_, [&](const auto& one) { return std::ranges::find(names, one.first) == names.end(); });
-  for (const std::string& name : names) hold(name);
-  if (names.empty() || !kernel_) return;
+  if (names.empty()) return;
+  std::set<std::string> looked_at;
+  for (const auto& [id, entry] : entries_)
+    if (const sbpf_sandbox& record = entry.sound.record; !entry.first && (record.flags & SBPF_SANDBOX_KEPT) != 0) looked_at.insert(record.name);
+  for (const std::string& name : names) hold(name, looked_at.contains(name));
+  if (!kernel_) return;
   // The service manager may have been upgraded.
   const std::string launchers = launchers_now();
   if (launchers == launchers_) return;

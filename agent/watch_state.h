@@ -98,7 +98,7 @@ class Watch {
   void repair();
   // Each assignment has its sandbox, or gets it. watch_assigned.cpp
   void hold_assigned();
-  void hold(const std::string& name);
+  void hold(const std::string& name, bool looked_at);
   bool is_held(const std::string& name) const;
   void answer_unheld(const Assignment& assignment, Unheld& unheld);
   void complain(const Error& error);

@@ -114,6 +114,14 @@ has unwritable/says-why "cannot be written" "$out"
 rmdir "$directory/latest"
 is unwritable/later 0 "$(ask other port 7009 1)"
 has unwritable/goes-on 7009 "$(sbpf events other --json)"
+# A disk that takes a part of them: what comes later is read all the same.
+mount -t tmpfs -o size=8k tmpfs "$directory"
+is part/denied 0 "$(ask other ports 50000 100)"
+sbpf events other >/dev/null 2>&1; is part/exit 125 $?
+mount -o remount,size=1m "$directory"
+is part/later 0 "$(ask other port 7010 1)"
+has part/goes-on '"port":7010' "$(sbpf events other --json)"
+umount -l "$directory"
 
 # ---- its end ----
 id=$(sbpf status flooded --json | jq .cgroup_id)
