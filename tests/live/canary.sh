@@ -75,7 +75,7 @@ sbpf swap by --policy "$freeze" >/dev/null 2>&1; is hang/others-change 0 $?
 sbpf run -q --policy "$freeze" -- true 2>/dev/null; is hang/others-start 0 $?
 wait $verifier; is hang/verify-code 3 $?
 is hang/verify-says "inactive no answer" "$(jq -r .isolation <"$tmp/verify") $(effective <"$tmp/verify")"
-has hang/gives-way "others wait for their turn" "$(jq -r '.degraded[].reason' <"$tmp/verify")"
+is hang/gives-way true "$(jq -r '.degraded[].reason' <"$tmp/verify" | grep -q "others wait for their turn" && echo true)"
 
 # At a limit it cannot be told.
 sbpf verify hang --json >"$tmp/verify" 2>/dev/null & verifier=$!
