@@ -63,15 +63,12 @@ struct files_struct {
 struct hlist_node {
 	struct hlist_node *next;
 };
-
 struct hlist_head {
 	struct hlist_node *first;
 };
-
 struct upid {
 	int nr;
 };
-
 struct pid {
 	unsigned int level; /* of the namespace that its task lives in */
 	struct hlist_head tasks[4];
@@ -115,7 +112,6 @@ struct user_namespace {
 };
 
 struct dentry;
-
 struct backing_dev_info {
 	unsigned int capabilities;
 };
