@@ -13,13 +13,24 @@ namespace sbpf::agent {
 namespace {
 
 constexpr const char* kFirstProcess = "/proc/1/exe";
-constexpr const char* kHelper = "/proc/1/root/usr/lib/systemd/systemd-executor";
+constexpr const char* kDescriptors = "/proc/1/fd";
+
+// Which a manager that has one keeps open. Not by its path: where there is none, whoever makes a file there would be the manager's.
+Fd open_helper() {
+  std::error_code ec;
+  for (std::filesystem::directory_iterator entry(kDescriptors, ec), end; !ec && entry != end; entry.increment(ec)) {
+    const auto target = std::filesystem::read_symlink(entry->path(), ec).string();
+    if (!ec && target.starts_with("/usr/lib/systemd/systemd-executor")) return Fd(::open(entry->path().c_str(), O_PATH | O_CLOEXEC));
+    ec.clear();
+  }
+  return {};
+}
 
 std::array<Fd, SBPF_LAUNCHERS> open_launchers() {
   std::error_code ec;
   const auto path = std::filesystem::read_symlink(kFirstProcess, ec);
   if (ec || !is_manager_path(path.string())) return {};
-  return {Fd(::open(kFirstProcess, O_PATH | O_CLOEXEC)), Fd(::open(kHelper, O_PATH | O_CLOEXEC))};
+  return {Fd(::open(kFirstProcess, O_PATH | O_CLOEXEC)), open_helper()};
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -254,16 +255,25 @@ struct statx look_at_file(const std::string& descriptor) {
   return info;
 }
 
-// By any mount of cgroup2 or of a version 1 hierarchy, under any name: what is written there moves a process, or has the kernel
-// start a program. `mounts`: of the task, read once.
-bool is_cgroup_file(const std::string& target, const std::string& fdinfo, const std::string& mountinfo, std::optional<std::vector<Mount>>& mounts) {
+// A file by which the kernel is driven, by any mount and under any name: "" if it is none, else what it is. bpf/control.h has how the
+// kernel's side tells them. What is written to a cgroup's moves a process, or has the kernel start a program. `mounts`: of the task,
+// read once.
+std::string control_file(const std::string& target, const std::string& fdinfo, const std::string& mountinfo, std::optional<std::vector<Mount>>& mounts) {
   constexpr std::string_view kNames[] = {"cgroup.procs", "cgroup.threads", "release_agent"};
-  if (!target.starts_with('/')) return false;
+  constexpr std::string_view kTypes[] = {"sysfs", "debugfs", "tracefs", "securityfs", "configfs", "binfmt_misc", "efivarfs", "fusectl", "bpf",
+                                         "pstore", "selinuxfs", "resctrl", "rpc_pipefs", "nfsd", "xenfs"};
+  if (!target.starts_with('/')) return "";
   const std::string_view name = std::string_view(target).substr(target.rfind('/') + 1);
-  if (std::ranges::find(kNames, name) != std::end(kNames)) return true;  // whatever mount it is: one that is gone has no type
+  if (std::ranges::find(kNames, name) != std::end(kNames)) return "a cgroup file";  // whatever mount it is: one that is gone has no type
   const long id = fdinfo_number(fdinfo, "mnt_id:");
   if (!mounts) mounts = parse_mounts(read_file(mountinfo));
-  return std::ranges::any_of(*mounts, [&](const Mount& mount) { return mount.id == static_cast<std::uint32_t>(id) && mount.type.starts_with("cgroup"); });
+  const auto mount = std::ranges::find(*mounts, static_cast<std::uint32_t>(id), &Mount::id);
+  if (mount == mounts->end()) return "";
+  if (mount->type.starts_with("cgroup")) return "a cgroup file";
+  // Below a number are the files of a process.
+  const bool of_process = target.size() > mount->point.size() + 1 && std::isdigit(static_cast<unsigned char>(target[mount->point.size() + 1])) != 0;
+  const bool control = mount->type == "proc" ? !of_process : std::ranges::find(kTypes, mount->type) != std::end(kTypes);
+  return control ? "a file that drives the kernel" : "";
 }
 
 }  // namespace
@@ -277,8 +287,9 @@ void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pi
   for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
     const std::string number = entry.path().filename(), fdinfo = proc + "/fdinfo/" + number;
     const std::string target = fs::read_symlink(entry.path(), ec).string();
-    if ((fdinfo_number(fdinfo, "flags:", 8) & O_ACCMODE) != O_RDONLY && is_cgroup_file(target, fdinfo, proc + "/mountinfo", mounts))
-      look.others("a cgroup file open for writing: " + target);
+    if ((fdinfo_number(fdinfo, "flags:", 8) & O_ACCMODE) != O_RDONLY)
+      if (const std::string what = control_file(target, fdinfo, proc + "/mountinfo", mounts); !what.empty())
+        look.others(what + " open for writing: " + target);
     if (all) continue;
     if (target.starts_with("socket:[")) {
       look.at_socket(std::stoull(target.substr(8)), std::stoi(number));

@@ -99,6 +99,7 @@ bool Watch::is_held(const std::string& name) const {
 void Watch::answer_unheld(const Assignment& assignment, Unheld& unheld) {
   const auto cgroup = Cgroup::open(assignment.cgroup);
   if (!cgroup || cgroup->id() == unheld.answered || !cgroup->populated()) return;
+  if (kernel_ && find_record(*kernel_, cgroup->id())) return;  // confined, by another name
   WatchLoss loss;
   loss.sandbox = assignment.name;
   loss.hooks = {"cgroup"};

@@ -18,7 +18,7 @@ namespace sbpf {
 // What the file holds, and no more than `most` bytes of it: a device or a pipe need have no end. Nothing, with errno, where it
 // cannot be read.
 inline std::optional<std::string> read_up_to(const std::string& path, std::size_t most) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO is waited for by nobody
   if (!file) return std::nullopt;
   std::string text;
   std::array<char, 4096> buffer;

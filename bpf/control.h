@@ -26,9 +26,9 @@ static __always_inline __u64 owner_of_proc_file(struct inode *inode)
 /* A file system that keeps files writes them back (to a disk, a server, a process), or is one of these, which keep them in memory
  * or in other file systems. One that cannot be mounted has no files: pipes and pidfds are opened by way of it. What is left are
  * the kernel's own interfaces, also those that no list of ours knows. */
-static __always_inline int keeps_files(struct super_block *sb)
+static __always_inline int keeps_files(unsigned long magic, unsigned long flags, unsigned int capabilities)
 {
-	switch (sb->s_magic) {
+	switch (magic) {
 	case TMPFS_MAGIC:
 	case RAMFS_MAGIC:
 	case HUGETLBFS_MAGIC:
@@ -38,7 +38,7 @@ static __always_inline int keeps_files(struct super_block *sb)
 	case DEVPTS_MAGIC:
 		return 1;
 	default:
-		return sb->s_flags & SB_NOUSER || sb->s_bdi->capabilities & BDI_CAP_WRITEBACK;
+		return flags & SB_NOUSER || capabilities & BDI_CAP_WRITEBACK;
 	}
 }
 
@@ -47,7 +47,23 @@ static __always_inline int is_control(struct inode *inode)
 {
 	if (inode->i_sb->s_magic == PROC_MAGIC)
 		return !owner_of_proc_file(inode);
-	return !keeps_files(inode->i_sb);
+	return !keeps_files(inode->i_sb->s_magic, inode->i_sb->s_flags, inode->i_sb->s_bdi->capabilities);
+}
+
+/* A file that nobody may read is opened for what that does: closing tracefs' free_buffer frees the host's trace. */
+static __always_inline int acts_by_opening(struct inode *inode)
+{
+	return (inode->i_mode & S_IFMT) == S_IFREG && !(inode->i_mode & 0444);
+}
+
+/* Of a session's processes, also of those outside. */
+static __always_inline int is_autogroup(struct dentry *dentry)
+{
+	static const char autogroup[16] = "autogroup";
+	char name[16] = {};
+
+	bpf_probe_read_kernel_str(name, sizeof(name), dentry->d_name.name);
+	return *(__u64 *)name == *(const __u64 *)autogroup && *(__u16 *)(name + 8) == 'p';
 }
 
 /* May nothing be made, removed or changed there? Pins and cgroup directories are among it, which a sandbox could take away from
@@ -57,6 +73,46 @@ static __always_inline int is_guarded(struct dentry *dentry)
 	struct inode *inode = inode_of(dentry);
 
 	return inode && is_control(inode);
+}
+
+#define DESCRIPTORS (1 << 16)
+
+struct descriptor_search {
+	__u64 table;
+	__u32 count;
+	int found;
+};
+
+static long look_at_descriptor(__u64 i, struct descriptor_search *search)
+{
+	struct super_block *sb;
+	struct file *file = NULL;
+	struct inode *inode;
+	unsigned long magic;
+
+	if (i >= search->count)
+		return 1;
+	bpf_probe_read_kernel(&file, sizeof(file), (void *)(search->table + i * sizeof(file)));
+	if (!file || !(BPF_CORE_READ(file, f_mode) & FMODE_WRITE))
+		return 0;
+	inode = BPF_CORE_READ(file, f_inode);
+	sb = BPF_CORE_READ(inode, i_sb);
+	magic = BPF_CORE_READ(sb, s_magic);
+	search->found = magic == PROC_MAGIC ? !owner_of_proc_file(inode)
+					    : !keeps_files(magic, BPF_CORE_READ(sb, s_flags), BPF_CORE_READ(sb, s_bdi, capabilities));
+	return search->found;
+}
+
+/* Has the current task one open for writing? Too many descriptors to tell count as such. Global: verified once. */
+__weak __noinline int holds_control_file(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct descriptor_search search = {};
+
+	search.table = (__u64)BPF_CORE_READ(task, files, fdt, fd);
+	search.count = BPF_CORE_READ(task, files, fdt, max_fds);
+	bpf_loop(DESCRIPTORS, look_at_descriptor, &search, 0);
+	return search.found || search.count > DESCRIPTORS;
 }
 
 #endif

@@ -15,8 +15,11 @@
 SEC("lsm/bprm_check_security")
 int BPF_PROG(hook_bprm_check_security, struct linux_binprm *bprm)
 {
-	end_launch(bprm->file);
+	int launched = end_launch(bprm->file);
+
 	LSM_GATE(bprm_check_security, boxes);
+	if (unlikely(launched))
+		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_bprm_check_security, holds_control_file(), SBPF_REASON_GUARD, 0);
 	EXEC_ASK(boxes, bprm_check_security, bprm->file);
 	return 0;
 }

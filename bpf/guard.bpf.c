@@ -63,9 +63,9 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 {
 	LSM_GATE_ALL(task_alloc, boxes, inside);
 	if (!inside) {
-		if (clone_flags & CLONE_INTO_CGROUP)
-			label_launched(task);
-		else if (unlikely(sbpf_guard.strays))
+		label_launched(task, !!(clone_flags & CLONE_INTO_CGROUP));
+		/* Last: a child of one that was moved out is that before anything else. */
+		if (unlikely(sbpf_guard.strays))
 			label_child_of_moved(task);
 		return 0;
 	}
@@ -130,7 +130,7 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 	} else if (magic == PROC_MAGIC) {
 		__u64 pid = owner_of_proc_file(inode);
 
-		if (!pid) {
+		if (!pid || is_autogroup(file->f_path.dentry)) {
 			if (writes)
 				reason = SBPF_REASON_GUARD;
 		} else {
@@ -141,7 +141,7 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 				target = task ? BPF_CORE_READ((struct task_struct *)task, tgid) : 0;
 			}
 		}
-	} else if (writes) {
+	} else if (writes || acts_by_opening(inode)) {
 		if (is_cgroupfs(magic))
 			reason = SBPF_REASON_LEAVE_CGROUP;
 		else if (is_control(inode))

@@ -52,7 +52,7 @@ __weak __noinline int is_launching(void)
 	return label && label->launch == SBPF_LAUNCHING && launcher_of_task((__u64)task);
 }
 
-/* The current task runs another program: the unit's, unless the manager's child runs its helper. */
+/* The current task runs another program: the unit's, unless the manager's child runs its helper. 1: the unit's. */
 static __noinline int end_launch(struct file *file)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -63,7 +63,7 @@ static __noinline int end_launch(struct file *file)
 	if (launcher_of_task((__u64)task) == 1 && launcher_of_inode((__u64)file->f_inode) == 2)
 		return 0;
 	label->launch = SBPF_LAUNCHED;
-	return 0;
+	return 1;
 }
 
 #endif

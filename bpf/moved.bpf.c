@@ -47,7 +47,7 @@ int BPF_PROG(hook_cgroup_attach_task, struct cgroup *to, const char *path, struc
 
 		label = label_task(task, id);
 		if (label && is_new)
-			label->launch = SBPF_LAUNCHING;
+			label->launch = launcher_of_task((__u64)task) ? SBPF_LAUNCHING : SBPF_LAUNCHED;
 	} else if (label)
 		label->cgroup_id = 0; /* of a sandbox that is no more */
 	return 0;

@@ -16,15 +16,18 @@ static __always_inline struct sbpf_label *label_task(struct task_struct *task, _
 	return label;
 }
 
-/* A child that is cloned straight into a cgroup, which need not be a sandbox's: of a service manager, it may be one that
- * launches a unit there. */
-static __noinline int label_launched(struct task_struct *child)
+/* A child that a service manager clones straight into a cgroup, which need not be a sandbox's: it may be one that launches a unit
+ * there. And what such a one forks before it runs the unit's program, to set the unit up. */
+static __noinline int label_launched(struct task_struct *child, int into_cgroup)
 {
-	struct sbpf_label *label;
+	struct sbpf_label *own = bpf_task_storage_get(&sbpf_labels, bpf_get_current_task_btf(), NULL, 0), *label;
+	__u64 cgroup_id = 0;
 
-	if (launcher_of_task(bpf_get_current_task()) != 1)
+	if (own && own->launch == SBPF_LAUNCHING && launcher_of_task(bpf_get_current_task()))
+		cgroup_id = own->cgroup_id;
+	else if (!into_cgroup || launcher_of_task(bpf_get_current_task()) != 1)
 		return 0;
-	label = label_task(child, 0);
+	label = label_task(child, cgroup_id);
 	if (label)
 		label->launch = SBPF_LAUNCHING;
 	return 0;

@@ -136,7 +136,6 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 {
 	struct denial d = DENIAL(file_receive, SBPF_REASON_FOREIGN_SOCKET);
 	struct socket *sock = bpf_sock_from_file(file);
-	unsigned long magic;
 	int reason;
 
 	if (is_canary(SBPF_HOOK_file_receive)) {
@@ -165,9 +164,8 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 		d.task.detail = file->f_inode->i_rdev;
 		return refuse(box, &d);
 	}
-	magic = file->f_inode->i_sb->s_magic;
-	if ((magic == CGROUP2_MAGIC || magic == CGROUP_MAGIC) && file->f_mode & FMODE_WRITE) {
-		d.reason = SBPF_REASON_LEAVE_CGROUP;
+	if (file->f_mode & FMODE_WRITE && is_control(file->f_inode)) {
+		d.reason = is_cgroupfs(file->f_inode->i_sb->s_magic) ? SBPF_REASON_LEAVE_CGROUP : SBPF_REASON_GUARD;
 		return refuse(box, &d);
 	}
 	return 0;

@@ -108,14 +108,14 @@ is kill/nothing-assigned "" "$(ls $assigned)"
 
 # ---- a service manager sets the unit up in its cgroup: that is not judged, and ends when the program runs ----
 # Where process 1 is none, sbpf is shown one: an interpreter by its name, and by that of its helper.
-mkdir -p "$tmp/proc" "$tmp/root/usr/lib/systemd"
+mkdir -p "$tmp/proc/fd" /usr/lib/systemd
 manager=$tmp/systemd
-helper=$tmp/root/usr/lib/systemd/systemd-executor
+helper=/usr/lib/systemd/systemd-executor
 interpreter=$(readlink -f /usr/bin/python3)
 cp "$interpreter" "$manager"
 cp "$interpreter" "$helper"
 ln -s "$manager" "$tmp/proc/exe"
-ln -s "$tmp/root" "$tmp/proc/root"
+ln -s "$helper" "$tmp/proc/fd/9"
 chmod 755 "$tmp"
 managed() { unshare -m sh -c 'mount --bind "$0" /proc/1 && exec "$@"' "$tmp/proc" "$@"; }
 # What systemd does in the cgroup: it opens cgroup.procs to write. Prints the errno.
@@ -124,7 +124,8 @@ import sys
 try: open(sys.argv[1] + "/cgroup.procs", "w"); print(0)
 except OSError as e: print(e.errno)
 P
-# starts.py moves|cloned CGROUP COMMAND…: brings a child there, which opens as above, and runs the command.
+# starts.py moved|cloned|forks|keeps CGROUP COMMAND…: brings a child there, which opens as above, and runs the command. One that
+# forks has a child do the same before; one that keeps has the file $kept_open open for writing.
 cat >"$tmp/starts.py" <<'P'
 import ctypes, os, struct, sys
 how, cgroup, command = sys.argv[1], sys.argv[2], sys.argv[3:]
@@ -138,9 +139,17 @@ if child:
     os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 if how != "cloned":
     with open(cgroup + "/cgroup.procs", "w") as procs: procs.write("0")
-try: open(cgroup + "/cgroup.procs", "w"); print(0, flush=True)
-except OSError as e: print(e.errno, flush=True)
-os.execv(command[0], command)
+def opens():
+    try: open(cgroup + "/cgroup.procs", "w"); print(0, flush=True)
+    except OSError as e: print(e.errno, flush=True)
+opens()
+if how == "forks":
+    child = os.fork()
+    if not child: opens(); os._exit(0)
+    os.waitpid(child, 0)
+kept = open(os.environ["kept_open"], "w") if how == "keeps" else None
+try: os.execv(command[0], command)
+except OSError as e: print("refused", e.errno)
 P
 starts() { "$1" "$tmp/starts.py" "$2" "$web" "${@:3}" | xargs; }
 connects=("$probe" connect tcp 127.0.0.1 7001)
@@ -150,6 +159,12 @@ is launch/others-clone-and-are-judged "1 1" "$(starts /usr/bin/python3 cloned "$
 is launch/moved "0 1" "$(starts "$manager" moved "${connects[@]}")"
 is launch/cloned "0 1" "$(starts "$manager" cloned "${connects[@]}")"
 is launch/helper "0 0" "$(starts "$manager" cloned "$helper" "$tmp/opens.py" "$web")"
+is launch/child-before-the-program "0 0 1" "$(starts "$manager" forks "${connects[@]}")"
+# By a link that the program left where the unit's output goes, the manager's child opens what drives the kernel.
+keeps() { kept_open=$1 "$manager" "$tmp/starts.py" keeps "$web" /bin/echo ran 2>&1 | xargs; }
+is launch/control-other-files-are-brought "0 ran" "$(keeps /dev/null)"
+is launch/control-files-are-not-brought "0 refused 1" "$(keeps /proc/sys/vm/drop_caches)"
+is launch/cgroup-files-are-not-brought "0 refused 1" "$(keeps "$cgroots/cgroup.procs")"
 is launch/program-runs-the-manager "0 1" "$(starts "$manager" moved "$manager" "$tmp/opens.py" "$web")"
 is launch/program-runs-the-helper "0 1" "$(starts "$manager" moved /bin/sh -c "exec $helper $tmp/opens.py $web")"
 is launch/helper-runs-the-helper "0 1" "$(starts "$manager" cloned "$helper" -c "import os; os.execv('$helper', ['$helper', '$tmp/opens.py', '$web'])")"

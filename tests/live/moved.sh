@@ -49,6 +49,34 @@ move "$pid" sbpf/tells
 is alert/back-inside-is-denied 1 "$(connects tells)"
 sbpf kill tells
 
+# Also what it clones straight into another cgroup.
+cat >"$tmp/clones.py" <<'P'
+import ctypes, os, struct, sys, time
+into = os.open(sys.argv[1], os.O_RDONLY)
+open(sys.argv[2], "w").write(str(os.getpid()))
+def cloned():
+    child = ctypes.CDLL(None).syscall(435, ctypes.create_string_buffer(struct.pack("=11Q", 0x200000000, 0, 0, 0, 17, 0, 0, 0, 0, 0, into)), 88)
+    if child == 0: time.sleep(1000)
+    return child
+while (child := cloned()) < 0: time.sleep(0.02)
+open(sys.argv[3], "w").write(str(child))
+time.sleep(1000)
+P
+mkdir -p "$cgroots/elsewhere"
+sbpf run --name clones --policy "$(policy clones <<<$'version: 1\nname: clones\non_loss: kill\nprocess: {seccomp: dangerously_unconfined}')" -- \
+  python3 "$tmp/clones.py" "$cgroots/elsewhere" "$tmp/clones.pid" "$tmp/clones.child" </dev/null >/dev/null 2>&1 &
+supervisor=$!
+servers+=($supervisor)
+within 300 test -s "$tmp/clones.pid"
+kill -STOP "$supervisor" # so that it has time for it
+is clones/refused-inside no "$([[ -e $tmp/clones.child ]] && echo yes || echo no)"
+move "$(cat "$tmp/clones.pid")" outside
+within 30 test -s "$tmp/clones.child"; is clones/control-outside 0 $?
+kill -CONT "$supervisor"
+within 10 dead "$(cat "$tmp/clones.pid")"; is clones/the-moved-one-dies 0 $?
+within 10 dead "$(cat "$tmp/clones.child")"; is clones/its-clone-dies 0 $?
+wait $supervisor 2>/dev/null
+
 # ---- freeze, kill: the one that was moved dies, what it started outside too, and the rest is frozen or killed ----
 for action in freeze kill; do
   name=moved-$action

@@ -199,6 +199,7 @@ class NetSysctl : public Thing {
  public:
   NetSysctl() : before_(read_file(kPath)) {}
   ~NetSysctl() override { write_file(kPath, before_); }
+  Fd connection() override { return Fd(must(open(kPath, O_WRONLY | O_CLOEXEC), "open a sysctl")); }
   Arguments arguments() const override { return {{"sysctl", kPath}, {"value", before_.starts_with("0") ? "1" : "0"}}; }
 
  private:

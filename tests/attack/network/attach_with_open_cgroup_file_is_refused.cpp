@@ -61,3 +61,14 @@ ATTACK(attach_with_open_cgroup_file_of_another_name_is_refused, {.victim = Victi
   ctx.join();
   write_text(procs, std::to_string(getpid()));
 }
+
+// A setting of the kernel's, likewise.
+ATTACK(attach_with_open_control_file_is_refused, {.victim = Victim::net_sysctl,
+                                                  .allow = kNever,
+                                                  .launch = Launch::attach_refused,
+                                                  .root = true,
+                                                  .machine_wide = true}) {
+  const Fd setting = open_file(ctx.text("sysctl"), O_WRONLY);
+  ctx.join();
+  write_text(setting, ctx.text("value"));
+}

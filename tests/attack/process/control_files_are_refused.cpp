@@ -33,3 +33,13 @@ ON_CONTROL_FILES(mode_of_control_file_is_refused, "chmod") {
 PROCESS_ATTACK(mode_of_file_of_proc_is_refused, {.at = "chmod", .root = true}) {
   must(chmod("/proc/sysrq-trigger", 0200), "chmod");
 }
+
+// Closing it frees the host's trace; it is opened for reading, which nobody may.
+PROCESS_ATTACK(freeing_of_the_trace_is_refused, {.at = "open", .root = true}) {
+  open_file("/sys/kernel/tracing/free_buffer", O_RDONLY);
+}
+
+// The priority of the whole session, also of its processes outside.
+PROCESS_ATTACK(autogroup_is_refused, {.at = "open", .lacking = {{ENOENT}}}) {
+  open_file("/proc/self/autogroup", O_WRONLY);
+}
