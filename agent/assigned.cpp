@@ -2,6 +2,7 @@
 #include "agent/assigned.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,6 +25,16 @@ std::string file_of(const std::string& name) { return std::string(kAssignedDirec
 
 // Names of sandboxes come from command lines. A leading dot is for what is being written.
 bool is_file_name(const std::string& name) { return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos; }
+
+// Waits for nobody: what is no file of ours, a FIFO say, is not read.
+std::optional<std::string> read_of_ours(const std::string& name) {
+  const Fd file(::open(file_of(name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  struct stat info {};
+  if (!file || ::fstat(file.get(), &info) != 0) return std::nullopt;
+  if (S_ISREG(info.st_mode)) return read_up_to(file, kMostBytes);
+  errno = EINVAL;
+  return std::nullopt;
+}
 
 tl::unexpected<Error> state_error(const std::string& what, int error) {
   return fail("state", what + ": " + std::strerror(error),
@@ -97,13 +108,13 @@ std::vector<std::string> assigned_names() {
 }
 
 Result<Assignment> read_assignment(const std::string& name) {
-  const auto text = read_up_to(file_of(name), kMostBytes);
+  const auto text = read_of_ours(name);
   if (!text) return state_error("cannot read " + file_of(name), errno);
   return parse_assignment(name, *text);
 }
 
 std::string assigned_cgroup(const std::string& name) {
-  const auto text = is_file_name(name) ? read_up_to(file_of(name), kMostBytes) : std::nullopt;
+  const auto text = is_file_name(name) ? read_of_ours(name) : std::nullopt;
   return text ? text->substr(0, text->find('\n')) : "";
 }
 

@@ -17,9 +17,7 @@ namespace sbpf {
 
 // What the file holds, and no more than `most` bytes of it: a device or a pipe need have no end. Nothing, with errno, where it
 // cannot be read.
-inline std::optional<std::string> read_up_to(const std::string& path, std::size_t most) {
-  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a FIFO is waited for by nobody
-  if (!file) return std::nullopt;
+inline std::optional<std::string> read_up_to(const Fd& file, std::size_t most) {
   std::string text;
   std::array<char, 4096> buffer;
   while (text.size() < most) {
@@ -30,6 +28,11 @@ inline std::optional<std::string> read_up_to(const std::string& path, std::size_
     text.append(buffer.data(), static_cast<std::size_t>(n));
   }
   return text;
+}
+
+inline std::optional<std::string> read_up_to(const std::string& path, std::size_t most) {
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  return file ? read_up_to(file, most) : std::nullopt;
 }
 
 // What the file holds, as far as it can be read; "" where it cannot be opened.

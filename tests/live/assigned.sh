@@ -244,9 +244,24 @@ is restart/not-gone "" "$(said gone)"
 echo nonsense >$assigned/bad
 within 20 grep -q "$assigned/bad does not begin with the path" "$tmp/watch.err"; is bad-file/told 0 $?
 rm $assigned/bad
-# What cannot be attached, for what is open there, stays frozen and is one loss, however often it is tried.
 passed() { (($(passes_in "$out") >= from + 4)); }
 losses() { said loss | jq -c "select(.sandbox == \"$1\" and (.hooks | index(\"$2\")))" | wc -l; }
+# Nor is one waited for that nobody writes.
+mkfifo $assigned/odd
+within 20 grep -q "cannot read $assigned/odd" "$tmp/watch.err"; is fifo/told 0 $?
+rm $assigned/odd
+# A second assignment to the path: what runs there is confined, by another name.
+in_cgroup "$web" sleep infinity &
+within 20 grep -q 'populated 1' "$web/cgroup.events"; is copy/runs 0 $?
+cp $assigned/web $assigned/copy
+from=$(passes_in "$out")
+within 20 passed; is copy/looked-at 0 $?
+is copy/no-loss 0 "$(losses copy cgroup)"
+is copy/not-frozen 0 "$(cat "$web/cgroup.freeze")"
+rm $assigned/copy
+echo 1 >"$web/cgroup.kill"
+within 20 grep -q 'populated 0' "$web/cgroup.events"
+# What cannot be attached, for what is open there, stays frozen and is one loss, however often it is tried.
 mkdir "$top/stuck"
 in_cgroup "$top/stuck" sh -c 'exec 5</srv/place/file; exec sleep infinity' &
 within 20 sh -c 'for p in $(cat "$0"); do readlink /proc/$p/exe; done | grep -q /sleep$' "$top/stuck/cgroup.procs"
