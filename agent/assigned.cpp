@@ -41,17 +41,6 @@ tl::unexpected<Error> state_error(const std::string& what, int error) {
               "the assignment is kept in " + std::string(kAssignedDirectory) + ", which must be writable", error);
 }
 
-Result<void> write_whole(const Fd& file, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t n = ::write(file.get(), text.data() + done, text.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return state_error("cannot write the assignment", errno);
-    done += static_cast<std::size_t>(n);
-  }
-  if (::fsync(file.get()) != 0) return state_error("cannot write the assignment", errno);
-  return {};
-}
-
 void flush_directory() {
   const Fd directory(::open(std::string(kAssignedDirectory).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) (void)::fsync(directory.get());
@@ -82,7 +71,7 @@ Result<void> assign(const std::string& name, const std::string& cgroup, const po
   const std::string fresh = std::string(kAssignedDirectory) + "/.new";
   const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return state_error("cannot make " + fresh, errno);
-  if (auto written = write_whole(file, assignment_text(cgroup, policy)); !written) return written;
+  if (!write_all(file.get(), assignment_text(cgroup, policy)) || ::fsync(file.get()) != 0) return state_error("cannot write the assignment", errno);
   if (std::rename(fresh.c_str(), file_of(name).c_str()) != 0) return state_error("cannot make " + file_of(name), errno);
   flush_directory();
   return {};

@@ -15,6 +15,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/file.h"
+
 namespace sbpf::agent {
 namespace {
 
@@ -106,16 +108,7 @@ tl::unexpected<Error> cannot_keep(const std::string& what) {
   return fail("secret_place", what + ": " + std::strerror(error), "sbpf run needs to mount, and to write in /run", error);
 }
 
-bool write_all(int fd, const HeldSecret& secret) {
-  std::size_t done = 0;
-  while (done < secret.size) {
-    const ssize_t n = ::write(fd, secret.memory.data() + done, secret.size - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return false;
-    done += static_cast<std::size_t>(n);
-  }
-  return true;
-}
+std::string_view bytes_of(const HeldSecret& secret) { return {secret.memory.data(), secret.size}; }
 
 // A ramfs: unlike a tmpfs it is never swapped, on any kernel. It ends with the mount namespace.
 Result<Fd> mount_directory() {
@@ -131,7 +124,7 @@ Result<Fd> mount_directory() {
 
 Result<void> place_file(const Fd& directory, const HeldSecret& secret, uid_t uid, gid_t gid) {
   Fd file(::openat(directory.get(), secret.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0400));
-  if (!file || ::fchmod(file.get(), 0400) != 0 || ::fchown(file.get(), uid, gid) != 0 || !write_all(file.get(), secret))
+  if (!file || ::fchmod(file.get(), 0400) != 0 || ::fchown(file.get(), uid, gid) != 0 || !write_all(file.get(), bytes_of(secret)))
     return cannot_keep("cannot write the file of secret " + secret.name);
   return {};
 }
@@ -141,7 +134,7 @@ Result<Fd> fill_pipe(const HeldSecret& secret) {
   if (::pipe2(ends, O_CLOEXEC) != 0) return cannot_keep("cannot make a pipe");
   Fd reader(ends[0]), writer(ends[1]);
   if (::fcntl(writer.get(), F_SETPIPE_SZ, static_cast<int>(kMaxSecretBytes)) < 0 ||
-      ::fcntl(writer.get(), F_SETFL, O_NONBLOCK) != 0 || !write_all(writer.get(), secret))
+      ::fcntl(writer.get(), F_SETFL, O_NONBLOCK) != 0 || !write_all(writer.get(), bytes_of(secret)))
     return cannot_keep("cannot write secret " + secret.name + " to a pipe");
   return reader;
 }

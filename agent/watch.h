@@ -28,7 +28,7 @@ struct WatchLoss {
   std::vector<std::string> hooks;    // what is missing: hooks by name, "gate", "storage", "policy", "record", "lsm", "liveness", "overruled", "later", "canary", "pin …"
   std::vector<std::string> reasons;  // in the same order
   policy::OnLoss on_loss = policy::OnLoss::freeze;
-  std::string answered;              // "frozen", "killed", "alerted"
+  std::string answered = "alerted";  // "frozen", "killed", "alerted"
   std::int64_t at = 0;
 };
 

@@ -100,6 +100,18 @@ void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost) {
     if (std::ranges::find(entry.later, one) == entry.later.end() && !names(lost, "later")) lost.push_back({"later", describe(one)});
 }
 
+bool Watch::stop(WatchLoss& loss, bool enforce, const Cgroup& cgroup) {
+  if (!enforce || loss.on_loss == policy::OnLoss::alert) return false;
+  const bool freeze = loss.on_loss == policy::OnLoss::freeze;
+  // Without waiting until it is done: other sandboxes are due.
+  const auto done = freeze ? cgroup.write("cgroup.freeze", "1") : cgroup.write("cgroup.kill", "1");
+  if (done)
+    loss.answered = freeze ? "frozen" : "killed";
+  else
+    complain(done.error());
+  return true;
+}
+
 void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
   WatchLoss loss;
   loss.sandbox = entry.sound.record.name;
@@ -112,17 +124,7 @@ void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
   // Of the policy in force; of the last one that was read whole where there is none.
   const bool enforce = entry.status.mode == policy::Mode::enforce;
   loss.on_loss = entry.status.on_loss;
-  loss.answered = "alerted";
-  if (enforce && loss.on_loss != policy::OnLoss::alert && entry.cgroup) {
-    const bool freeze = loss.on_loss == policy::OnLoss::freeze;
-    // Without waiting until it is done: other sandboxes are due.
-    const auto done = freeze ? entry.cgroup->write("cgroup.freeze", "1") : entry.cgroup->write("cgroup.kill", "1");
-    if (done)
-      loss.answered = freeze ? "frozen" : "killed";
-    else
-      complain(done.error());
-    kill_strays(*kernel_, entry.sound.record.cgroup_id);
-  }
+  if (entry.cgroup && stop(loss, enforce, *entry.cgroup)) kill_strays(*kernel_, entry.sound.record.cgroup_id);
   loss.at = day_ns();
   announce_to(*kernel_, entry.sound.record.cgroup_id, SBPF_REASON_ISOLATION_LOST, static_cast<std::uint32_t>(loss.hooks.size()));
   audit("isolation of sandbox " + loss.sandbox + " was lost (" + loss.hooks.front() + ": " + loss.reasons.front() + "): " + loss.answered);

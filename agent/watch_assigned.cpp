@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/watch_assigned.h"
 
-#include <fcntl.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cerrno>
-#include <cstring>
 
 #include "agent/guard.h"
 #include "agent/launchers.h"
-#include "agent/supervise.h"
 #include "agent/watch_state.h"
-#include "base/child.h"
 
 namespace sbpf::agent {
 namespace {
 
 constexpr std::int64_t kAttachAgain = 5 * kSecond;
 
-// "ok", or three lines: the error's code, message and hint. Then "end".
+// "ok\n", or three lines: the error's code, message and hint.
 std::string attach_lines(const Assignment& assignment) {
   AttachOptions options;
   options.cgroup = assignment.cgroup;
@@ -32,57 +22,20 @@ std::string attach_lines(const Assignment& assignment) {
   options.keep = true;
   options.proof_later = true;
   const auto done = attach(assignment.policy, options);
-  if (done) return "ok\nend\n";
+  if (done) return "ok\n";
   std::string message = done.error().message;
   std::ranges::replace(message, '\n', ' ');
-  return done.error().code + "\n" + message + "\n" + done.error().hint + "\nend\n";
+  return done.error().code + "\n" + message + "\n" + done.error().hint + "\n";
 }
 
-Result<void> parse_answer(const std::string& text) {
-  if (!text.ends_with("end\n")) return fail("attach", "the process that attaches it ended early", "it is tried again");
-  if (text == "ok\nend\n") return {};
-  const std::size_t first = text.find('\n'), second = text.find('\n', first + 1);
-  return fail(text.substr(0, first), text.substr(first + 1, second - first - 1), text.substr(second + 1, text.size() - second - 6));
+Result<void> parse_answer(const std::optional<std::string>& told) {
+  if (!told) return fail("attach", "the process that attaches it ended early", "it is tried again");
+  if (*told == "ok\n") return {};
+  const std::size_t first = told->find('\n'), second = told->find('\n', first + 1);
+  return fail(told->substr(0, first), told->substr(first + 1, second - first - 1), told->substr(second + 1, told->size() - second - 2));
 }
 
 }  // namespace
-
-AttachChild::~AttachChild() { end_child(pid_); }
-
-Result<void> AttachChild::start(const Assignment& assignment) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("spawn", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
-  pipe_ = Fd(ends[0]);
-  const Fd writer(ends[1]);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno);
-  if (pid == 0) {
-    restore_signals();
-    const sched_param ordinary{0};
-    (void)::sched_setscheduler(0, SCHED_OTHER, &ordinary);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);
-    const std::string text = attach_lines(assignment);
-    const bool written = ::write(writer.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-    ::_exit(written ? 0 : 1);
-  }
-  pid_ = pid;
-  text_.clear();
-  (void)::fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
-  return {};
-}
-
-std::optional<Result<void>> AttachChild::answer() {
-  if (!running()) return std::nullopt;
-  std::array<char, 4096> buffer{};
-  ssize_t n = 0;
-  while ((n = ::read(pipe_.get(), buffer.data(), buffer.size())) > 0) text_.append(buffer.data(), static_cast<std::size_t>(n));
-  if (n != 0) return std::nullopt;
-  end_child(pid_);
-  pipe_.reset();
-  return parse_answer(text_);
-}
 
 // A record that is there, is being made or taken down, or of which it cannot be told, is no assignment without a sandbox. Nor is one
 // that is missing while its cgroup lives: that is a loss of its own, which is repaired.
@@ -105,15 +58,7 @@ void Watch::answer_unheld(const Assignment& assignment, Unheld& unheld) {
   loss.hooks = {"cgroup"};
   loss.reasons = {"a cgroup that nothing confines is at " + assignment.cgroup};
   loss.on_loss = assignment.policy.on_loss;
-  loss.answered = "alerted";
-  if (assignment.policy.mode == policy::Mode::enforce && loss.on_loss != policy::OnLoss::alert) {
-    const bool freeze = loss.on_loss == policy::OnLoss::freeze;
-    const auto done = freeze ? cgroup->write("cgroup.freeze", "1") : cgroup->write("cgroup.kill", "1");
-    if (done)
-      loss.answered = freeze ? "frozen" : "killed";
-    else
-      complain(done.error());
-  }
+  stop(loss, assignment.policy.mode == policy::Mode::enforce, *cgroup);
   loss.at = unheld.lost_at = day_ns();
   unheld.answered = cgroup->id();
   audit("isolation of sandbox " + loss.sandbox + " was lost (" + loss.reasons.front() + "): " + loss.answered);
@@ -137,11 +82,12 @@ void Watch::hold(const std::string& name, bool looked_at) {
   answer_unheld(*assignment, one);
   if (attaching_.running() || now_ns() < one.retry_at) return;
   one.retry_at = now_ns() + kAttachAgain;
-  if (auto started = attaching_.start(*assignment); !started) complain(started.error());
+  if (auto started = attaching_.start([&] { return attach_lines(*assignment); }); !started) complain(started.error());
 }
 
 void Watch::hold_assigned() {
-  if (auto done = attaching_.answer(); done && !*done) complain(done->error());
+  if (const auto told = attaching_.answer())
+    if (auto done = parse_answer(*told); !done) complain(done.error());
   // While the glass is broken someone takes things down on purpose.
   if (kernel_ && kernel_->globals().guard.open_until > boottime_ns()) return;
   const auto names = assigned_names();

@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/watch_canary.h"
 
-#include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <sstream>
 
-#include "agent/supervise.h"
 #include "agent/verify.h"
 #include "agent/watch_state.h"
-#include "base/child.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -37,7 +28,7 @@ std::optional<Status> prove_patiently(const Kernel& kernel, std::uint64_t cgroup
   return std::nullopt;
 }
 
-// Lines: "denied", "lost WHAT\tREASON", "not_run WHY"; then "end". No lock is held: whoever wants the host's does not wait for a
+// Lines: "denied", "lost WHAT\tREASON", "not_run WHY". No lock is held: whoever wants the host's does not wait for a
 // canary.
 std::string canary_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
   std::string lines;
@@ -69,59 +60,25 @@ bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
 
 }  // namespace
 
-CanaryChild::~CanaryChild() { end(); }
-
-void CanaryChild::end() {
-  end_child(pid_);
-  pipe_.reset();
-  text_.clear();
-}
-
 Result<void> CanaryChild::start(const Kernel& kernel, std::uint64_t cgroup_id) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
-  pipe_ = Fd(ends[0]);
-  const Fd writer(ends[1]);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::fork();
-  if (pid < 0) {
-    pipe_.reset();
-    return fail("canary", std::string("cannot start a canary: ") + std::strerror(errno), "", errno);
-  }
-  if (pid == 0) {
-    restore_signals();
-    // What goes into a sandbox has no priority that no other process can take; it keeps the nice value.
-    const sched_param ordinary{0};
-    (void)::sched_setscheduler(0, SCHED_OTHER, &ordinary);
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);
-    const std::string text = canary_lines(kernel, cgroup_id) + "end\n";
-    for (std::size_t done = 0; done < text.size();) {
-      const ssize_t n = ::write(writer.get(), text.data() + done, text.size() - done);
-      if (n <= 0) ::_exit(1);
-      done += static_cast<std::size_t>(n);
-    }
-    ::_exit(0);
-  }
-  pid_ = pid;
   cgroup_id_ = cgroup_id;
   started_ns_ = boottime_ns();
-  (void)::fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
-  return {};
+  auto started = child_.start([&] { return canary_lines(kernel, cgroup_id); });
+  if (!started) started.error().code = "canary";
+  return started;
 }
 
 std::optional<CanaryAnswer> CanaryChild::answer() {
   if (!running()) return std::nullopt;
-  std::array<char, 4096> buffer{};
-  ssize_t n = 0;
-  while ((n = ::read(pipe_.get(), buffer.data(), buffer.size())) > 0) text_.append(buffer.data(), static_cast<std::size_t>(n));
-  const bool over = n == 0, late = boottime_ns() - started_ns_ > kPatienceNs;
-  if (!over && !late) return std::nullopt;
+  const auto told = child_.answer();
+  const bool late = boottime_ns() - started_ns_ > kPatienceNs;
+  if (!told && !late) return std::nullopt;
+  child_.end();
   CanaryAnswer answer;
   answer.cgroup_id = cgroup_id_;
   answer.started_ns = started_ns_;
-  if (!text_.ends_with("end\n")) answer.why = late ? "the canary gave no answer within 60 s" : "the canary's process ended early";
-  std::istringstream lines(answer.why.empty() ? text_ : "");
+  if (!told || !*told) answer.why = late ? "the canary gave no answer within 60 s" : "the canary's process ended early";
+  std::istringstream lines(told ? told->value_or("") : "");
   for (std::string line; std::getline(lines, line);) {
     if (line == "denied") answer.kind = CanaryAnswer::Kind::denied;
     if (line.starts_with("not_run ")) answer.why = line.substr(8);
@@ -130,7 +87,6 @@ std::optional<CanaryAnswer> CanaryChild::answer() {
     const auto tab = line.find('\t');
     answer.lost.push_back({line.substr(5, tab - 5), tab == std::string::npos ? "" : line.substr(tab + 1)});
   }
-  end();
   return answer;
 }
 

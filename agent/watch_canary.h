@@ -2,15 +2,13 @@
 // Canaries of `sbpf watch`: in a process of their own, so that one that hangs stops no pass; and without the host lock.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "agent/look.h"
-#include "base/fd.h"
+#include "agent/watch_child.h"
 
 namespace sbpf::agent {
 
@@ -25,27 +23,18 @@ struct CanaryAnswer {
 // One canary at a time.
 class CanaryChild {
  public:
-  CanaryChild() = default;
-  ~CanaryChild();
-  CanaryChild(const CanaryChild&) = delete;
-  CanaryChild& operator=(const CanaryChild&) = delete;
-
-  bool running() const { return pid_ > 0; }
+  bool running() const { return child_.running(); }
   std::uint64_t cgroup_id() const { return cgroup_id_; }
   // To poll for reading; -1 if none runs.
-  int fd() const { return pipe_.get(); }
-  // Starts one for this sandbox. Errors: "canary".
+  int fd() const { return child_.fd(); }
+  // Starts one for this sandbox. Errors: "canary" with errno.
   Result<void> start(const Kernel& kernel, std::uint64_t cgroup_id);
   // Its answer, once it is there; one that took more than 60 s is killed and was not run.
   std::optional<CanaryAnswer> answer();
 
  private:
-  void end();
-
-  pid_t pid_ = -1;
-  Fd pipe_;
+  WatchChild child_;
   std::uint64_t cgroup_id_ = 0, started_ns_ = 0;
-  std::string text_;
 };
 
 }  // namespace sbpf::agent

@@ -92,6 +92,8 @@ class Watch {
   void look_at_later(Entry& entry, std::vector<Lost>& lost);
   void lost_records(const std::set<std::uint64_t>& present);
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
+  // Freezes or kills what is in the cgroup, as `loss.on_loss` says, and notes it there. False: nothing is to be done.
+  bool stop(WatchLoss& loss, bool enforce, const Cgroup& cgroup);
   void restored(Entry& entry);
   void read(Entry& entry, const std::vector<Lost>& lost);
   void tell(const Entry& entry) const;
@@ -118,7 +120,7 @@ class Watch {
   CgroupLinks links_;
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;
-  AttachChild attaching_;
+  WatchChild attaching_;
   std::map<std::string, Unheld> unheld_;  // assignments, by name
   std::string launchers_;                 // that the programs know
   std::string complaint_;  // told already

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/fd.h"
 
@@ -33,6 +34,17 @@ inline std::optional<std::string> read_up_to(const Fd& file, std::size_t most) {
 inline std::optional<std::string> read_up_to(const std::string& path, std::size_t most) {
   const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   return file ? read_up_to(file, most) : std::nullopt;
+}
+
+// Writes all of it. False, with errno, where that fails.
+inline bool write_all(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t n = ::write(fd, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(n));
+  }
+  return true;
 }
 
 // What the file holds, as far as it can be read; "" where it cannot be opened.

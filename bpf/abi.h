@@ -98,8 +98,8 @@ SBPF_ASSERT(sizeof(struct sbpf_label) == 16);
 /* Of a task that came into a cgroup from outside: bpf/launch.h. */
 enum sbpf_launch {
 	SBPF_NOT_LAUNCHED = 0, /* its parent is inside, or it was there before the sandbox */
-	SBPF_LAUNCHING = 1,    /* it has not run another program since */
-	SBPF_LAUNCHED = 2      /* it has, and is never taken for the manager's again */
+	SBPF_LAUNCHING = 1,    /* the service manager's, or a child of that: it has not run another program since */
+	SBPF_LAUNCHED = 2      /* it has, or came as another program: it is never taken for the manager's again */
 };
 
 /* A record of the iterator sbpf_strays. */

@@ -42,12 +42,17 @@ static __always_inline int keeps_files(unsigned long magic, unsigned long flags,
 	}
 }
 
-/* Those of /proc are the ones that belong to no process. */
+/* Those of /proc are the ones that belong to no process. With what the file system says of itself, as it is read in two ways. */
+static __always_inline int is_control_of(struct inode *inode, unsigned long magic, unsigned long flags, unsigned int capabilities)
+{
+	return magic == PROC_MAGIC ? !owner_of_proc_file(inode) : !keeps_files(magic, flags, capabilities);
+}
+
 static __always_inline int is_control(struct inode *inode)
 {
-	if (inode->i_sb->s_magic == PROC_MAGIC)
-		return !owner_of_proc_file(inode);
-	return !keeps_files(inode->i_sb->s_magic, inode->i_sb->s_flags, inode->i_sb->s_bdi->capabilities);
+	struct super_block *sb = inode->i_sb;
+
+	return is_control_of(inode, sb->s_magic, sb->s_flags, sb->s_bdi->capabilities);
 }
 
 /* A file that nobody may read is opened for what that does: closing tracefs' free_buffer frees the host's trace. */
@@ -88,7 +93,6 @@ static long look_at_descriptor(__u64 i, struct descriptor_search *search)
 	struct super_block *sb;
 	struct file *file = NULL;
 	struct inode *inode;
-	unsigned long magic;
 
 	if (i >= search->count)
 		return 1;
@@ -97,9 +101,7 @@ static long look_at_descriptor(__u64 i, struct descriptor_search *search)
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
 	sb = BPF_CORE_READ(inode, i_sb);
-	magic = BPF_CORE_READ(sb, s_magic);
-	search->found = magic == PROC_MAGIC ? !owner_of_proc_file(inode)
-					    : !keeps_files(magic, BPF_CORE_READ(sb, s_flags), BPF_CORE_READ(sb, s_bdi, capabilities));
+	search->found = is_control_of(inode, BPF_CORE_READ(sb, s_magic), BPF_CORE_READ(sb, s_flags), BPF_CORE_READ(sb, s_bdi, capabilities));
 	return search->found;
 }
 

@@ -20,9 +20,12 @@ static __always_inline struct sbpf_label *label_task(struct task_struct *task, _
  * there. And what such a one forks before it runs the unit's program, to set the unit up. */
 static __noinline int label_launched(struct task_struct *child, int into_cgroup)
 {
-	struct sbpf_label *own = bpf_task_storage_get(&sbpf_labels, bpf_get_current_task_btf(), NULL, 0), *label;
+	struct sbpf_label *own, *label;
 	__u64 cgroup_id = 0;
 
+	if (!sbpf_guard.launchers[0].ino)
+		return 0; /* no manager is known, as where no cgroup is kept: forks outside cost nothing more */
+	own = bpf_task_storage_get(&sbpf_labels, bpf_get_current_task_btf(), NULL, 0);
 	if (own && own->launch == SBPF_LAUNCHING && launcher_of_task(bpf_get_current_task()))
 		cgroup_id = own->cgroup_id;
 	else if (!into_cgroup || launcher_of_task(bpf_get_current_task()) != 1)

@@ -12,6 +12,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "base/file.h"
 #include "cli/format.h"
 
 namespace sbpf::cli {
@@ -70,15 +71,8 @@ void report(const Error& error, const Session& session) {
 Result<void> write_line(int fd, std::string_view text) {
   // One write, so that lines of several writers do not mix.
   const std::string line = std::string(text) + "\n";
-  for (std::size_t done = 0; done < line.size();) {
-    const ssize_t n = ::write(fd, line.data() + done, line.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      return fail("write_failed", "cannot write to descriptor " + std::to_string(fd) + ": " + std::strerror(errno), "",
-                  errno);
-    done += static_cast<std::size_t>(n);
-  }
-  return {};
+  if (write_all(fd, line)) return {};
+  return fail("write_failed", "cannot write to descriptor " + std::to_string(fd) + ": " + std::strerror(errno), "", errno);
 }
 
 Result<void> print(std::string_view text) {
