@@ -85,6 +85,7 @@ struct Status {
   std::string sandbox;
   std::string cgroup;            // absolute path; empty if the cgroup is gone
   std::uint64_t cgroup_id = 0;
+  std::uint64_t instance = 0;    // tells it from others that bore the name, or had the cgroup
   Isolation isolation = Isolation::inactive;
   std::vector<HookStatus> hooks;
   std::vector<Degradation> degraded;

@@ -17,6 +17,7 @@
 #include "agent/sandbox.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/signals.h"
 
 namespace sbpf::agent {
 namespace {
@@ -148,23 +149,6 @@ CanaryReport judge(const RawReport& raw, bool passes, std::uint32_t flags) {
   return report;
 }
 
-// Nothing of a terminal or a process group stops the canary, nor a signal that was sent to who runs it. Its own faults are its own.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    ::sigfillset(&all);
-    for (const int fault : {SIGSEGV, SIGILL, SIGBUS, SIGFPE, SIGTRAP, SIGSYS}) ::sigdelset(&all, fault);
-    ::sigprocmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
-
 Error no_answer(const std::string& end, int number) {
   return fail("canary", "the canary gave no answer" + end, "the sandbox's cgroup may be frozen or at a limit", number).value();
 }
@@ -198,6 +182,7 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
   if (scene.path.empty() || !scene.file) return fail("canary", "cannot make a scratch directory in /run", "", errno);
   KernelGlobals& globals = kernel.globals();
   Fd pidfd;
+  // Nothing of a terminal or a process group stops the canary, nor a signal that was sent to who runs it.
   const SignalsBlocked quiet;
   const OutOfReach guarded(globals.canary);
   const pid_t runner = ::getpid();

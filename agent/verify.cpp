@@ -238,6 +238,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   Status status;
   status.sandbox = record.name;
   status.cgroup_id = record.cgroup_id;
+  status.instance = record.created_ns;
   status.attached_cgroup = (record.flags & SBPF_SANDBOX_ATTACHED) != 0;
   status.kept = (record.flags & SBPF_SANDBOX_KEPT) != 0;
   status.flags = record.flags;

@@ -44,7 +44,8 @@ void Watch::forget(std::uint64_t cgroup_id) {
   if (found == entries_.end()) return;
   const std::string name = found->second.status.sandbox;
   entries_.erase(found);
-  sink_.gone(name);
+  // Another one may bear the name by now, in another cgroup, and was told of before.
+  if (std::ranges::none_of(entries_, [&](const auto& e) { return e.second.status.sandbox == name; })) sink_.gone(name);
 }
 
 void Watch::forget_all() {

@@ -45,7 +45,7 @@ struct WatchSink {
   // When first seen, when anything but a counter changed, and each 5 s if a counter did. `canary_at`: of the last that
   // every hook denied; 0: none yet.
   std::function<void(const Status&, std::int64_t canary_at)> sandbox;
-  std::function<void(const std::string& name)> gone;
+  std::function<void(const std::string& name)> gone;  // there is none of that name any more
   std::function<void(const WatchLoss&)> loss;
   std::function<void(const WatchRestored&)> restored;
   std::function<void(const Error&)> error;  // the watch goes on

@@ -195,6 +195,7 @@ Json status_json(const agent::Status& status) {
   return {{"sandbox", status.sandbox},
           {"cgroup", status.cgroup},
           {"cgroup_id", status.cgroup_id},
+          {"instance", status.instance},
           {"isolation", says_active && !is_active(status) ? "degraded" : agent::to_string(status.isolation)},
           {"isolation_active", is_active(status)},
           {"mode", std::string(policy::to_string(status.mode))},

@@ -26,6 +26,7 @@ Json sandbox_json(const agent::Status& status, std::int64_t canary_at) {
     if (const std::uint64_t n = status.denied.at(static_cast<std::size_t>(hook.id)); n > 0) denied[hook.name] = n;
   return {{"name", status.sandbox},
           {"cgroup", status.cgroup},
+          {"instance", status.instance},
           {"isolation", agent::to_string(status.isolation)},
           {"generation", status.generation},
           {"policy_name", status.policy_name},

@@ -184,7 +184,7 @@ asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {
   swap_errors_.erase(name);
   auto kept = change->policy.empty()
                   ? core_.assignments.remove(name)
-                  : core_.assignments.set(name, {change->policy, status->value("cgroup_id", std::uint64_t{0})});
+                  : core_.assignments.set(name, {change->policy, status->value("instance", std::uint64_t{0})});
   if (!kept) log::error("sandbox " + name, kept.error(), {{"SANDBOX", name}});
   log::info((attaches ? "attached " : "swapped ") + name,
             {{"SANDBOX", name}, {"POLICY", change->policy.empty() ? "(text)" : change->policy}});
@@ -253,7 +253,7 @@ asio::awaitable<void> Api::follow(std::string sandbox, Assignment assignment) {
   std::vector<std::string> arguments = {"status", sandbox, "--json"};
   Result<Json> now = co_await sbpf(std::move(arguments));
   if (!now) co_return;  // gone, as the watch will tell
-  if (now->value("cgroup_id", std::uint64_t{0}) != assignment.cgroup_id) co_return forget(sandbox);
+  if (now->value("instance", std::uint64_t{0}) != assignment.instance) co_return forget(sandbox);
   swap_errors_.erase(sandbox);
   const Json policy = now->value("policy", Json::object());
   if (policy.value("sha256", "") == wanted) co_return;

@@ -30,7 +30,7 @@ bool has_number(const Json& one, const char* key, std::uint64_t most) {
   return one.contains(key) && one.at(key).is_number_unsigned() && one.at(key).get<std::uint64_t>() <= most;
 }
 
-constexpr std::uint64_t kMostCgroup = std::numeric_limits<std::uint64_t>::max(), kMostUid = std::numeric_limits<std::uint32_t>::max() - 1;
+constexpr std::uint64_t kMostNumber = std::numeric_limits<std::uint64_t>::max(), kMostUid = std::numeric_limits<std::uint32_t>::max() - 1;
 
 }  // namespace
 
@@ -46,10 +46,10 @@ Result<void> Assignments::load() {
                 "sandboxes no longer follow their policies' files: PUT their policies again");
   std::map<std::string, Assignment> all;
   for (const auto& [name, one] : sandboxes->items()) {
-    if (!is_name(name) || !one.is_object() || !has_name(one, "policy") || !has_number(one, "cgroup_id", kMostCgroup))
+    if (!is_name(name) || !one.is_object() || !has_name(one, "policy") || !has_number(one, "instance", kMostNumber))
       return fail("state", file_ + " has an entry that is not ours: " + policy::internal::quoted(name),
                   "remove the file, and PUT the policies again");
-    all[name] = {one.at("policy").get<std::string>(), one.at("cgroup_id").get<std::uint64_t>()};
+    all[name] = {one.at("policy").get<std::string>(), one.at("instance").get<std::uint64_t>()};
   }
   std::map<std::string, Run> runs;
   const Json listed = read.contains("runs") ? read.at("runs") : Json::object();  // a service of before had none
@@ -57,7 +57,7 @@ Result<void> Assignments::load() {
     return fail("state", file_ + " is not readable",
                 "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
   for (const auto& [name, one] : listed.items()) {
-    if (!is_name(name) || !one.is_object() || !has_number(one, "uid", kMostUid) || !has_number(one, "cgroup_id", kMostCgroup))
+    if (!is_name(name) || !one.is_object() || !has_number(one, "uid", kMostUid) || !has_number(one, "cgroup_id", kMostNumber))
       return fail("state", file_ + " has a run that is not ours: " + policy::internal::quoted(name),
                   "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
     runs[name] = {one.at("uid").get<std::uint32_t>(), one.at("cgroup_id").get<std::uint64_t>()};
@@ -89,7 +89,7 @@ Result<void> Assignments::remove(const std::string& sandbox) {
 
 Result<void> Assignments::save() const {
   Json sandboxes = Json::object();
-  for (const auto& [name, one] : all_) sandboxes[name] = {{"policy", one.policy}, {"cgroup_id", one.cgroup_id}};
+  for (const auto& [name, one] : all_) sandboxes[name] = {{"policy", one.policy}, {"instance", one.instance}};
   Json runs = Json::object();
   for (const auto& [name, one] : runs_) runs[name] = {{"uid", one.uid}, {"cgroup_id", one.cgroup_id}};
   const Json whole = {{"version", 1}, {"sandboxes", sandboxes}, {"runs", runs}};

@@ -15,7 +15,7 @@ namespace sbpf::service {
 
 struct Assignment {
   std::string policy;
-  std::uint64_t cgroup_id = 0;  // another sandbox may come to bear the name
+  std::uint64_t instance = 0;  // of the sandbox: another may come to bear the name
 };
 
 // A sandbox of a user's, for as long as that one's connection.

@@ -14,6 +14,8 @@
 #include <csignal>
 #include <cstring>
 
+#include "base/signals.h"
+
 namespace sbpf::service {
 namespace {
 
@@ -31,7 +33,7 @@ Result<Pipe> make_pipe() {
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
-// Between fork and exec; only calls that are safe there.
+// Between fork and exec, with all signals blocked; only calls that are safe there.
 [[noreturn]] void become(const Command& command, char* const* arguments, char* const* environment,
                          std::array<int, 3> streams, pid_t parent) {
   for (int i = 0; i < 3; i++)
@@ -45,10 +47,10 @@ Result<Pipe> make_pipe() {
   if (command.process_fd >= 0 && ::dup2(process, 4) < 0) ::_exit(125);
   if (command.ends_with_us && (::prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || ::getppid() != parent)) ::_exit(125);
   if (command.ordinary) (void)::setpriority(PRIO_PROCESS, 0, 0);
+  for (int number : {SIGPIPE, SIGIO, SIGHUP, SIGTERM, SIGINT}) ::signal(number, SIG_DFL);
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  for (int number : {SIGPIPE, SIGIO, SIGHUP, SIGTERM, SIGINT}) ::signal(number, SIG_DFL);
   ::execve(arguments[0], arguments, environment);
   ::_exit(127);
 }
@@ -81,6 +83,9 @@ Result<Child> Child::start(asio::io_context& context, const Command& command) {
   static const char* const kEnvironment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", nullptr};
   const pid_t self = ::getpid();
   Child child(context);
+  // Until exec the child would run the service's own handlers, which write into a pipe that both have: who signals the child
+  // of a client that hangs up early would end the service.
+  const SignalsBlocked blocked;
   child.pid_ = ::fork();
   if (child.pid_ == 0)
     become(command, arguments.data(), const_cast<char* const*>(kEnvironment),

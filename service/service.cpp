@@ -191,9 +191,11 @@ void Service::sandbox(const Json& now, const Json& before) {
   isolation == "active" ? log::info(message, fields) : log::error(message, fields);
 }
 
-void Service::gone(const std::string& name) {
+void Service::gone(const std::string& name, const Json& last) {
   core_.metrics.gone(name);
-  api_.forget(name);
+  // It is told of late: one that was attached since bears the name.
+  const auto assigned = core_.assignments.all().find(name);
+  if (assigned != core_.assignments.all().end() && assigned->second.instance == last.value("instance", std::uint64_t{0})) api_.forget(name);
   log::info("sandbox " + name + " is gone", {{"SANDBOX", name}});
 }
 

@@ -22,7 +22,7 @@ class Service : private Observer {
  private:
   void pass(const Json& pass) override;
   void sandbox(const Json& now, const Json& before) override;
-  void gone(const std::string& name) override;
+  void gone(const std::string& name, const Json& last) override;
   void loss(const Json& loss) override;
   void restored(const Json& restored) override;
   void trouble(const Json& error) override;

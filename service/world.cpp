@@ -27,9 +27,9 @@ Result<void> World::take(std::string_view line, Clock::time_point now) {
   if (const Json* pass = object_in(said, "pass")) {
     if (!current_)
       for (auto at = sandboxes_.begin(); at != sandboxes_.end();) {
-        const std::string name = at->first;
+        const auto [name, last] = *at;
         at = seen_.contains(name) ? std::next(at) : sandboxes_.erase(at);
-        if (!seen_.contains(name)) observer_.gone(name);
+        if (!seen_.contains(name)) observer_.gone(name, last);
       }
     current_ = true;
     passed_ = now;
@@ -48,7 +48,7 @@ Result<void> World::take(std::string_view line, Clock::time_point now) {
   }
   if (const Json* gone = object_in(said, "gone")) {
     const std::string name = text_in(*gone, "name");
-    if (sandboxes_.erase(name) > 0) observer_.gone(name);
+    if (const auto last = sandboxes_.extract(name)) observer_.gone(name, last.mapped());
     seen_.erase(name);
     return {};
   }

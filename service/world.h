@@ -24,7 +24,8 @@ class Observer {
   virtual void pass(const Json& pass) = 0;
   // `before` is null on first sight.
   virtual void sandbox(const Json& now, const Json& before) = 0;
-  virtual void gone(const std::string& name) = 0;
+  // `last`: as it was last told of.
+  virtual void gone(const std::string& name, const Json& last) = 0;
   virtual void loss(const Json& loss) = 0;
   virtual void restored(const Json& restored) = 0;
   virtual void trouble(const Json& error) = 0;

@@ -286,6 +286,26 @@ is crash/follows web "$(code $url/v1/sandboxes/box >/dev/null; field 'd["follows
 allow web 7001 >/etc/sbpf/policies/..2/web.yaml.new && mv /etc/sbpf/policies/..2/web.yaml.new /etc/sbpf/policies/..2/web.yaml
 touch -h /etc/sbpf/policies/web.yaml
 within 60 reaches "yes no"; is crash/still-follows 0 $?
+
+# ---- one is taken down and another attached by its name, before the watch looks ----
+watcher=$(pgrep -P $daemon -f 'sbpf watch')
+stopped() { kill -STOP "$watcher" && { flock -n /run/sbpf.lock true || ! kill -CONT "$watcher"; }; }
+anew() { # BODY NAME
+  within 20 stopped
+  is "$2" "200 201" "$(code -X DELETE $url/v1/sandboxes/box) $(code -d "$1" $url/v1/sandboxes)"
+  kill -CONT "$watcher"
+}
+passes() { ask $url/metrics | grep -oP '^sbpf_watch_late_seconds_count \K.*'; }
+later() { (($(passes) >= begin + 3)); }
+anew "$body" anew/same-cgroup
+begin=$(passes); within 30 later
+allow web 7002 >/etc/sbpf/policies/..2/web.yaml.new && mv /etc/sbpf/policies/..2/web.yaml.new /etc/sbpf/policies/..2/web.yaml
+touch -h /etc/sbpf/policies/web.yaml
+within 60 reaches "no yes"; is anew/follows 0 $?
+mkdir "$box.2"
+anew "$(jq -c --arg c "$box.2" '.cgroup = $c' <<<"$body")" anew/other-cgroup
+begin=$(passes); within 30 later
+is anew/list "200 ['$box.2']" "$(code $url/v1/sandboxes) $(field "[s['cgroup'] for s in d['sandboxes'] if s['name'] == 'box']")"
 is detach/code 200 "$(code -X DELETE $url/v1/sandboxes/box)"
 is detach/after "yes yes" "$(try 7001) $(try 7002)"
 is detach/again 404 "$(code -X DELETE $url/v1/sandboxes/box)"
@@ -294,7 +314,7 @@ wait $daemon; is end/code 0 $?
 has end/told STOPPING=1 "$(tr -d '\0' <"$tmp/notify")"
 is end/no-socket no "$([[ -e $socket ]] && echo yes || echo no)"
 none end/no-leftovers pgrep -f 'sbpf watch'
-rmdir "$box"
+rmdir "$box" "$box.2"
 cp "$tmp/log" /dev/stderr
 end_all
 finish

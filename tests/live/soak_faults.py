@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What soak.py does to sbpfd and its sandboxes: files of policies, killed processes, things taken away."""
+import errno
 import os
 import signal
 import subprocess
@@ -59,7 +60,10 @@ class Faults:
     # ---- faults ----
 
     def do_kill_watch(self, box):
-        os.kill(self.service.watch(), signal.SIGKILL)
+        watch = self.service.watch()
+        os.kill(watch, signal.SIGKILL)
+        if not within(120, lambda: self.service.watch() not in (None, watch)):
+            raise Broken("the watch is not started again")
         self.well()
 
     def do_stop_watch(self, box):
@@ -123,7 +127,14 @@ class Faults:
         box.thaw()
 
     def do_remove_cgroup(self, box):
-        """Behind its back: the sandbox is gone with it."""
+        """Behind its back: the sandbox is gone with it. One that is kept stays, and its cgroup with it."""
+        if box.kept and box.may != {None}:
+            try:
+                box.remove()
+            except OSError as e:
+                self.expect("removal of a kept cgroup", e.errno, errno.EBUSY)
+                return
+            raise Broken("a kept cgroup was removed")
         box.remove()
         box.may, box.follows, box.unsure = {None}, None, False
         self.listed()
@@ -143,6 +154,7 @@ class Faults:
         if box.may == {None}:
             self.change(box)
             self.settle(box)
+            self.listed()  # what the watch has not seen yet it cannot miss
         name = next(iter(box.may))
         self.expect("break-glass", sbpf("break-glass", "--reason", "soak", "--for", "30m")[0], 0)
         self.glass = True

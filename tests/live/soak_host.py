@@ -108,9 +108,9 @@ class Box:
 
     def __init__(self, name):
         self.name, self.cgroup, self.prober = name, f"{CGROUPS}/{name}", None
-        # One of these policies is in force; None: there is no sandbox. It follows the file by this name; unsure: unless what
-        # broke off has changed that.
-        self.may, self.follows, self.unsure = {None}, None, False
+        # One of these policies is in force; None: there is no sandbox. It follows the file by this name. unsure: unless what
+        # broke off has changed that. kept: its cgroup is kept, if there is a sandbox.
+        self.may, self.follows, self.unsure, self.kept = {None}, None, False, False
         os.makedirs(self.cgroup, exist_ok=True)
 
     def inside(self):

@@ -11,31 +11,36 @@ from soak_host import API, PORTS, Broken, policy_text, within
 class Requests:
     def attach_body(self, box, policy=None):
         """Of a valid request, and the policy's name that it leads to."""
+        where = {"cgroup": box.cgroup, "name": box.name, "keep": self.random.random() < 0.5}
         if policy is None and self.random.random() < 0.5:
             name = self.random.choice([n for n in self.files if n not in self.broken_files] or [None])
             if name:
-                return {"cgroup": box.cgroup, "name": box.name, "policy": name}, self.files[name], name
+                return {**where, "policy": name}, self.files[name], name
         name = policy or self.some_policy()
-        return {"cgroup": box.cgroup, "name": box.name, "policy_text": policy_text(name)}, name, None
+        return {**where, "policy_text": policy_text(name)}, name, None
 
     def change(self, box, disturbed=False):
         """Attach if it is not, else swap or take down; what it may be is known afterwards."""
         was = next(iter(box.may))
+        codes = [200, 404] if box.unsure else [200]  # the attach that broke off may be taken back only now
         box.inside()
         body, new, follows = self.attach_body(box)
         if was is None:
+            box.kept = body["keep"]
             code, _ = self.ask([201], "POST", "/v1/sandboxes", body, disturbed)
         elif self.random.random() < 0.5:
             body = {k: v for k, v in body.items() if k.startswith("policy")}
-            code, _ = self.ask([200], "PUT", f"/v1/sandboxes/{box.name}/policy", body, disturbed)
+            code, _ = self.ask(codes, "PUT", f"/v1/sandboxes/{box.name}/policy", body, disturbed)
         else:
             kill = self.random.choice(["", "?kill=false", "?kill=true"])
             new = follows = None
-            code, _ = self.ask([200], "DELETE", f"/v1/sandboxes/{box.name}{kill}", b"", disturbed)
+            code, _ = self.ask(codes, "DELETE", f"/v1/sandboxes/{box.name}{kill}", b"", disturbed)
             if code == 200 and kill == "?kill=true" and not within(20, lambda: box.prober.poll() is not None):
                 raise Broken(f"{box.name} was killed and runs")
         if code in (200, 201):
             box.may, box.follows, box.unsure = {new}, follows, False
+        elif code == 404:
+            box.may, box.follows, box.unsure = {None}, None, False
         elif disturbed:
             box.may, box.unsure = {was, new}, True
 
@@ -58,7 +63,7 @@ class Requests:
             (413, "POST", all, b"x" * 70000), (405, "PUT", all, b"{}"), (400, "GET", all + "/%00", b""),
             (400, "POST", all, {**good, "policy_text": "version: 9"}), (400, "POST", all, {**good, "policy_text": ""}),
             (400, "POST", all, {**good, "policy_text": "[" * 5000}), (400, "POST", all, {**good, "more": 1}),
-            (400, "POST", all, {**good, "cgroup": "/sys/fs/cgroup/nowhere"}),
+            (400, "POST", all, {**good, "name": "nobody", "cgroup": "/sys/fs/cgroup/nowhere", "keep": False}),
             (400, "POST", all, {**good, "name": "../x"}),
             (400, "DELETE", one + "?kill=", b""),
             (404, "PUT", all + "/nobody/policy", {"policy": "no-network"}), (404, "DELETE", all + "/nobody", b""),

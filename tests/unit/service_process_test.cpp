@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "service/child.h"
 #include "service/directory.h"
 #include "service/sbpf.h"
 #include "service/watch.h"
@@ -62,7 +63,7 @@ class Programs : public testing::Test, public Observer {
 
   void pass(const Json&) override { passes_++; }
   void sandbox(const Json&, const Json&) override {}
-  void gone(const std::string&) override {}
+  void gone(const std::string&, const Json&) override {}
   void loss(const Json&) override {}
   void restored(const Json&) override {}
   void trouble(const Json&) override {}
@@ -102,6 +103,27 @@ TEST_F(Programs, KilledOneIsAnErrorWithAReason) {
   EXPECT_EQ(error.code, "sbpf");
   EXPECT_NE(error.message.find("exit code 137"), std::string::npos) << error.message;
   EXPECT_NE(ask_it("echo half; echo why >&2; exit 1", milliseconds(10000)).error().message.find("why"), std::string::npos);
+}
+
+// A client that hangs up at once has its program ended before that has begun.
+TEST_F(Programs, SignalOfOneThatHasNotBegunDoesNotReachTheService) {
+  asio::signal_set signals(context_, SIGTERM, SIGINT, SIGHUP);
+  std::vector<int> reached, codes;
+  signals.async_wait([&](boost::system::error_code error, int number) {
+    if (!error) reached.push_back(number);
+  });
+  Command command;
+  command.arguments = {program("exec sleep 1"), "events"};
+  for (const int number : {SIGTERM, SIGINT, SIGHUP})
+    for (int i = 0; i < 50; i++) {
+      auto child = Child::start(context_, command);
+      ASSERT_TRUE(child.has_value());
+      child->signal(number);
+      codes.push_back(child->wait() - number);
+    }
+  until([&] { return !reached.empty(); }, milliseconds(200));
+  EXPECT_EQ(reached, std::vector<int>());
+  EXPECT_EQ(codes, std::vector<int>(150, 128));
 }
 
 TEST_F(Programs, WatchThatHangsIsStartedAnew) {

@@ -153,7 +153,7 @@ TEST_F(StateFile, RunsOutliveTheService) {
   ASSERT_EQ(after.runs().size(), 1u);
   EXPECT_EQ(after.runs().at("u1-a").uid, 1u);
   EXPECT_EQ(after.runs().at("u1-a").cgroup_id, 9u);
-  EXPECT_EQ(after.all().at("web").cgroup_id, 7u);
+  EXPECT_EQ(after.all().at("web").instance, 7u);
 }
 
 TEST_F(StateFile, ARunIsWrittenAtOnce) {
@@ -178,12 +178,12 @@ TEST_F(StateFile, OfAnotherVersionIsRefused) {
 TEST_F(StateFile, NamesAreNames) {
   const std::string longest(63, 'a');
   for (const std::string& name : {longest, std::string("a.b_c-d")}) {
-    write(R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": ")" + name + R"(", "cgroup_id": 7}}})");
+    write(R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": ")" + name + R"(", "instance": 7}}})");
     EXPECT_TRUE(Assignments(file).load()) << name;
   }
   for (const std::string& name : {std::string(), std::string("../a"), std::string("--all"), std::string("a/b"), std::string("a\\nb"), longest + "a"}) {
-    for (const std::string& text : {R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": "web", "cgroup_id": 7}}})",
-                                    R"({"version": 1, "sandboxes": {"web": {"policy": ")" + name + R"(", "cgroup_id": 7}}})",
+    for (const std::string& text : {R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": "web", "instance": 7}}})",
+                                    R"({"version": 1, "sandboxes": {"web": {"policy": ")" + name + R"(", "instance": 7}}})",
                                     R"({"version": 1, "sandboxes": {}, "runs": {")" + name + R"(": {"uid": 1, "cgroup_id": 7}}})"}) {
       write(text);
       Assignments state(file);
@@ -196,12 +196,12 @@ TEST_F(StateFile, NamesAreNames) {
 }
 
 TEST_F(StateFile, SaysWhatIsNotOurs) {
-  write(R"({"version": 1, "sandboxes": {"../a": {"policy": "web", "cgroup_id": 7}}})");
+  write(R"({"version": 1, "sandboxes": {"../a": {"policy": "web", "instance": 7}}})");
   EXPECT_EQ(Assignments(file).load().error().message, file + " has an entry that is not ours: \"../a\"");
 }
 
 TEST_F(StateFile, OfAServiceThatHadNoRunsIsRead) {
-  write(R"({"version": 1, "sandboxes": {"web": {"policy": "web", "cgroup_id": 7}}})");
+  write(R"({"version": 1, "sandboxes": {"web": {"policy": "web", "instance": 7}}})");
   Assignments state(file);
   EXPECT_TRUE(state.load());
   EXPECT_TRUE(state.runs().empty());
@@ -253,7 +253,9 @@ struct Recorder : Observer {
   std::vector<std::string> told;
   void pass(const Json& pass) override { metrics.pass(pass); }
   void sandbox(const Json& now, const Json& before) override { metrics.sandbox(now, before); }
-  void gone(const std::string& name) override { told.push_back("gone " + name), metrics.gone(name); }
+  void gone(const std::string& name, const Json& last) override {
+    told.push_back("gone " + name + " " + last.value("isolation", "")), metrics.gone(name);
+  }
   void loss(const Json& loss) override { metrics.loss(loss); }
   void restored(const Json&) override { metrics.restored(); }
   void trouble(const Json&) override { told.push_back("trouble"); }
@@ -279,11 +281,11 @@ TEST(World, CountsWhatWasAddedAndForgetsWhatIsGone) {
   EXPECT_EQ(world.sandboxes().size(), 1u);  // until the new watch has seen what there is
   ASSERT_TRUE(world.take(pass, now));
   EXPECT_TRUE(world.sandboxes().empty());
-  EXPECT_EQ(recorder.told, std::vector<std::string>{"gone a"});
+  EXPECT_EQ(recorder.told, std::vector<std::string>{"gone a active"});
   ASSERT_TRUE(world.take(box(1), now));
   const std::string gone = R"({"gone":{"name":"a"}})";
   for (int i = 0; i < 2; i++) ASSERT_TRUE(world.take(gone, now));  // the second time it is not there
-  EXPECT_EQ(recorder.told, (std::vector<std::string>{"gone a", "gone a"}));
+  EXPECT_EQ(recorder.told, (std::vector<std::string>{"gone a active", "gone a active"}));
   for (const char* line : {"", "nonsense", "[]", "{}", R"({"new":{}})", R"({"sandbox":{"name":"x"}})"}) EXPECT_FALSE(world.take(line, now)) << line;
 }
 
