@@ -127,8 +127,8 @@ make_states() {
   wait
 }
 
-# wait_for_room: until another guest may start. One keeps a processor busy but when it waits: then another one has it. If
-# memory lasts, of which each takes up to 4 GiB.
+# wait_for_room: until another guest may start. One keeps a processor busy but when it waits, a quarter of its time: then another
+# one has it. If memory lasts, of which each takes up to 4 GiB.
 wait_for_room() {
   while (($(jobs -rp | wc -l) >= at_once)); do wait -n || true; done
 }
@@ -156,7 +156,7 @@ guest_tests() {
   if grep -q 'build/soak' "$work/plan"; then prepare "programs with sanitizers" scripts/soak --programs || return 0; fi
   step "guests: kernels and userspace"
   wait
-  at_once=$(($(nproc) + 1))
+  at_once=$(($(nproc) + 2))
   room=$(awk '/^MemAvailable:/ { print int($2 / 4194304) }' /proc/meminfo)
   if ((room < at_once)); then at_once=$((room > 0 ? room : 1)); fi
   make_states
