@@ -127,10 +127,19 @@ make_states() {
   wait
 }
 
-# wait_for_room: until another guest may start. One keeps a processor busy but when it waits, a quarter of its time: then another
-# one has it. If memory lasts, of which each takes up to 4 GiB.
+# Hundredths of a second that the processors had nothing to do since the machine began.
+idle_time() { awk '/^cpu / { print $5 }' /proc/stat; }
+
+# wait_for_room: until another guest may start. As many as there are processors keep them busy, and one more makes each slower
+# than it makes all faster; but some wait most of the time, and then there is room for another. If memory lasts, of which each
+# takes up to 4 GiB.
 wait_for_room() {
-  while (($(jobs -rp | wc -l) >= at_once)); do wait -n || true; done
+  local running before
+  while running=$(jobs -rp | wc -l); ((running >= processors)); do
+    before=$(idle_time)
+    sleep 2
+    if ((running < at_once && $(idle_time) - before >= 100)); then return; fi
+  done
 }
 
 # guest_images: the kernels of the plan, and the userspace. One that cannot be had makes its jobs fail, each by name; the others
@@ -156,11 +165,13 @@ guest_tests() {
   if grep -q 'build/soak' "$work/plan"; then prepare "programs with sanitizers" scripts/soak --programs || return 0; fi
   step "guests: kernels and userspace"
   wait
-  at_once=$(($(nproc) + 2))
+  processors=$(nproc)
+  at_once=$((processors + 2))
   room=$(awk '/^MemAvailable:/ { print int($2 / 4194304) }' /proc/meminfo)
   if ((room < at_once)); then at_once=$((room > 0 ? room : 1)); fi
+  if ((at_once < processors)); then processors=$at_once; fi
   make_states
-  step "guests: $(wc -l <"$work/plan") jobs, $at_once at once"
+  step "guests: $(wc -l <"$work/plan") jobs, up to $at_once at once"
   while IFS='|' read -r kernel options seconds command <&3; do
     number=$((number + 1))
     job "$number" "$kernel" "$options" "$seconds" "$command" 3<&- &
