@@ -73,6 +73,16 @@ denied snapshot/default rules r $b/copy/none/f
 # The same directory again, with a verdict of the other subvolume in between.
 allowed write-again rules rw $b/a/w/f
 denied snapshot/write-again rules w $b/copy/w/f
+# A snapshot's directories have the numbers and generations of those that it was made of; what is more, they get the memory that
+# the kernel had for their names. What was found for one does not hold for the other.
+got=()
+for _ in {1..150}; do
+  echo 2 >/proc/sys/vm/drop_caches
+  got+=("$(ask rules r $b/a/r/f)")
+  echo 2 >/proc/sys/vm/drop_caches
+  got+=("$(ask rules r $b/copy/r/f)")
+done
+is snapshot/in-the-memory-of-the-original "150 0, 150 $EACCES" "$(printf '%s\n' "${got[@]}" | sort -n | uniq -c | awk '{ printf "%s%s %s", (NR > 1 ? ", " : ""), $1, $2 }')"
 
 # ---- a subvolume as a directory of a rule, and below one ----
 btrfs -q subvolume create $b/a/w/sub
