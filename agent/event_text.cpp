@@ -243,6 +243,9 @@ void explain_into(Event& event) {
       event.text = "device of the whole machine " + device_text(e.task.detail);
       event.allow = "filesystem: {dangerously_allow_all: true}";
       return;
+    case SBPF_REASON_TERMINAL:
+      event.text = "pseudo-terminal of a session outside, " + device_text(e.task.detail);
+      return;
     case SBPF_REASON_NETWORK_DEVICE:
       event.text = "network device " + device_text(e.task.detail);
       event.allow = "network: {dangerously_allow_sockets: [" + std::string(policy::to_string(SBPF_SOCKET_TUN)) + "]}";

@@ -137,6 +137,7 @@ enum sbpf_reason {
 	SBPF_REASON_NETWORK_DEVICE = 37,  /* a character device that is a network; detail: its number, as the kernel has it */
 	SBPF_REASON_MACHINE_DEVICE = 38,  /* a device that is the whole machine's; detail: likewise */
 	SBPF_REASON_SEVERAL_MESSAGES = 39, /* sendmmsg with addresses: the kernel asks of the first message alone; ENOSYS */
+	SBPF_REASON_TERMINAL = 40,        /* a pseudo-terminal of a session outside; detail: its number, as the kernel has it */
 	SBPF_REASON_MAX
 };
 SBPF_ASSERT(SBPF_REASON_MAX <= 64);

@@ -6,9 +6,10 @@
  * file_open            do_dentry_open                    writing: cgroupfs, /proc/sys, sysfs,  files opened before joining
  *                                                        tracefs and other files that drive    (`run` closes them, `attach` looks);
  *                                                        the kernel; all of /proc/PID of a     that a process is there, and whose
- *                                                        process outside, writing of a canary; (readdir, stat)
- *                                                        devices that are a network, or the
- *                                                        whole machine's
+ *                                                        process outside, writing of a canary; (readdir, stat);
+ *                                                        devices that are a network, or the    terminals of no session
+ *                                                        whole machine's; pseudo-terminals of
+ *                                                        sessions outside
  * path_unlink, _rmdir, do_unlinkat, do_rmdir,            bpffs entries, cgroup directories,    -
  * path_rename          do_renameat2                      names in other control file systems
  * sb_mount, move_mount path_mount, do_move_mount,        mounts over and unmounts of bpffs,    mounts elsewhere
@@ -32,6 +33,7 @@
 #include "fs_judge.h"
 #include "moved.h"
 #include "own.h"
+#include "terminal.h"
 
 /* Guards have no allowing policy: dangerously_allow_all opens the network, not the way out. */
 static __noinline int refuse_guard(struct sbpf_sandbox *box, __u32 hook, __u32 reason, __u32 target_pid, __u32 detail)
@@ -77,36 +79,6 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 	return 0;
 }
 
-/* 0: all its tasks have ended. */
-static __always_inline __u64 task_of_pid(__u64 pid)
-{
-	__u64 node = 0;
-
-	bpf_probe_read_kernel(&node, sizeof(node), (void *)pid + bpf_core_field_offset(struct pid, tasks));
-	return node ? node - bpf_core_field_offset(struct task_struct, pid_links) : 0;
-}
-
-/* As task_in_box, of a task by its address. Global, so that it is verified once. */
-__weak __noinline int address_in_box(__u64 task, const struct sbpf_sandbox *box)
-{
-	struct cgroup *cgrp, *ancestor = NULL;
-	__u32 level;
-
-	if (!task || !box)
-		return 0;
-	cgrp = BPF_CORE_READ((struct task_struct *)task, cgroups, dfl_cgrp);
-	if (!cgrp)
-		return 0;
-	if (BPF_CORE_READ(cgrp, kn, id) == box->cgroup_id)
-		return 1;
-	level = box->level;
-	if (BPF_CORE_READ(cgrp, level) <= (int)level || level >= SBPF_MAX_LEVELS)
-		return 0;
-	bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
-			      (void *)cgrp + bpf_core_field_offset(struct cgroup, ancestors) + level * sizeof(ancestor));
-	return ancestor && BPF_CORE_READ(ancestor, kn, id) == box->cgroup_id;
-}
-
 /* The child of a service manager that sets a unit up in its cgroup: what is inside does not reach into it. Nor into what else
  * inside runs that executable, which is nobody's loss. */
 static __noinline int is_manager_of(__u64 address, const struct sbpf_sandbox *box)
@@ -127,6 +99,9 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 
 	if (reason != SBPF_REASON_NONE) {
 		device = inode->i_rdev;
+	} else if (is_terminal_of_others(box, file)) {
+		reason = SBPF_REASON_TERMINAL;
+		device = inode->i_rdev;
 	} else if (magic == PROC_MAGIC) {
 		__u64 pid = owner_of_proc_file(inode);
 
@@ -134,7 +109,7 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 			if (writes)
 				reason = SBPF_REASON_GUARD;
 		} else {
-			__u64 task = task_of_pid(pid);
+			__u64 task = task_of_node(first_node(pid, PIDTYPE_PID), PIDTYPE_PID);
 
 			if (!address_in_box(task, box) || is_manager_of(task, box) || (writes && is_canary_of_others(task))) {
 				reason = SBPF_REASON_GUARD;

@@ -12,7 +12,9 @@ enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 #define FMODE_WRITE 0x2
 #define FMODE_PATH 0x4000
 #define O_TRUNC 01000
+#define PIDTYPE_PID 0
 #define PIDTYPE_TGID 1
+#define PIDTYPE_SID 3
 #define CLONE_INTO_CGROUP 0x200000000ULL
 
 #define EBUSY 16

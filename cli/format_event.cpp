@@ -143,6 +143,8 @@ const char* to_string(sbpf_reason reason) {
       return "interface";
     case SBPF_REASON_NETWORK_DEVICE:
       return "network_device";
+    case SBPF_REASON_TERMINAL:
+      return "terminal";
     case SBPF_REASON_SEVERAL_MESSAGES:
       return "several_messages";
     case SBPF_REASON_MACHINE_DEVICE:

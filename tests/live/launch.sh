@@ -190,6 +190,30 @@ except OSError as e: print("errno", e.errno)'
 is terminal/control typed "$(python3 "$tmp/type.py" python3 -c "$sti")"
 is terminal/allowed typed "$(python3 "$tmp/type.py" sbpf run -q --policy "$all" -- python3 -c "$sti")"
 is terminal/denied "errno 1" "$(python3 "$tmp/type.py" sbpf run -q --policy "$plain" -- python3 -c "$sti")"
+# It is opened by name, too, by what left its session (an agent that asks for passwords), as one inside is in that session; also
+# where those that came last to it are outside. With no session inside it is somebody else's.
+cat >"$tmp/by_name.py" <<'P'
+import os, sys, time
+name = os.ttyname(0)
+time.sleep(2)
+if os.fork() == 0:
+    os.setsid()
+    try:
+        os.open(name, os.O_RDWR | os.O_NOCTTY)
+        print("typed")
+    except OSError as e:
+        print("errno", e.errno)
+    os._exit(0)
+os.wait()
+P
+by_name() { # POLICY [setsid -w]: both the program and two of the session's begin after sbpf
+  python3 "$tmp/type.py" sh -c "exec 5<&0; sbpf run -q --policy '$1' -- ${2:-} python3 $tmp/by_name.py <&5 & sleep 4 & sleep 4 & wait %1"
+}
+audit=$tmp/audit.yaml
+{ echo "mode: audit"; cat "$plain"; } >"$audit"
+is terminal/by-name typed "$(by_name "$plain")"
+is terminal/by-name-of-others "errno 1" "$(by_name "$plain" "setsid -w")"
+is terminal/by-name-of-others-allowed typed "$(by_name "$audit" "setsid -w")"
 
 # ---- each built-in profile runs real programs ----
 work=$tmp/work

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -53,6 +54,7 @@ class Bystander : public Receiver {
     memory_ = static_cast<char*>(mmap(nullptr, kMemory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     if (memory_ == MAP_FAILED) throw Failure{errno, "mmap"};
     if (kind_ == Victim::bystander_memory_secret) std::memcpy(memory_, secret_.data(), secret_.size());
+    if (kind_ == Victim::bystander_terminal) make_terminal(scene.uid);
     int ready[2];
     must(pipe2(ready, O_CLOEXEC), "pipe");
     pid_ = must(fork(), "fork");
@@ -62,6 +64,10 @@ class Bystander : public Receiver {
     if (read(ready[0], &nothing, 1) != 0) throw Failure{EIO, "bystander"};  // it has closed all, the pipe as well
     close(ready[0]);
     settings_ = settings();
+    if (kind_ == Victim::bystander_terminal) {
+      const std::string typed = secret_ + "\n";
+      must(write(terminal_.get(), typed.data(), typed.size()), "write");
+    }
     if (kind_ == Victim::bystander_resume) {
       must(kill(pid_, SIGSTOP), "kill");
       siginfo_t info{};
@@ -89,6 +95,7 @@ class Bystander : public Receiver {
             {"bystander_file", std::to_string(kSecretFile)},
             {"bystander_port", std::to_string(port_of(connection_))},
             {"bystander_memory", std::to_string(reinterpret_cast<std::uintptr_t>(memory_))},
+            {"terminal", terminal_name_},
             {"inherited_fd", std::to_string(kInheritance)}};
   }
   int inheritance() const override { return kind_ == Victim::bystander_socket ? kInheritance : -1; }
@@ -114,6 +121,20 @@ class Bystander : public Receiver {
     std::ofstream(program(), std::ios::app | std::ios::binary) << secret_ << std::flush;
     for (const std::string& path : {directory_, directory_ + "/etc", program()}) must(chmod(path.c_str(), 0755), "chmod");
   }
+  // Whoever has the attacker's user id may open it, and what is typed does not come back on the screen.
+  void make_terminal(int uid) {
+    terminal_ = Fd(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK), "openpt"));
+    must(grantpt(terminal_.get()), "grantpt");
+    must(unlockpt(terminal_.get()), "unlockpt");
+    char name[64] = {};
+    if (ptsname_r(terminal_.get(), name, sizeof name) != 0) throw Failure{errno, "ptsname"};
+    terminal_name_ = name;
+    must(chown(name, static_cast<uid_t>(uid), static_cast<gid_t>(-1)), "chown");
+    termios settings{};
+    must(tcgetattr(terminal_.get(), &settings), "tcgetattr");
+    settings.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    must(tcsetattr(terminal_.get(), TCSANOW, &settings), "tcsetattr");
+  }
   std::string program() const { return directory_ + "/" + secret_; }
 
   // The end of the pipe that is closed when it is ready.
@@ -131,6 +152,7 @@ class Bystander : public Receiver {
     }
     if (uid != 0 && (setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0)) _exit(1);
     prctl(PR_SET_DUMPABLE, 1);
+    if (kind_ == Victim::bystander_terminal && (setsid() < 0 || open(terminal_name_.c_str(), O_RDWR) < 0)) _exit(1);
     if (kind_ == Victim::bystander_program_secret) run_program();
     close(ready);
     for (;;) pause();
@@ -156,6 +178,7 @@ class Bystander : public Receiver {
   bool harmed(const Outcome& outcome) const {
     if (kind_ == Victim::bystander_memory_secret || kind_ == Victim::bystander_program_secret)
       return outcome.loot.find(secret_.substr(0, kNameOfProcess)) != std::string::npos;
+    if (kind_ == Victim::bystander_terminal) return outcome.loot.find(secret_) != std::string::npos || is_on_screen();
     if (kind_ == Victim::bystander_settings) return settings() != settings_;
     if (kind_ == Victim::bystander_trace)
       return read_file("/proc/" + std::to_string(pid_) + "/status").find("TracerPid:\t0\n") == std::string::npos;
@@ -170,14 +193,20 @@ class Bystander : public Receiver {
     return got == 0 || (got < 0 && errno != EAGAIN);
   }
 
+  bool is_on_screen() const {
+    char shown[256];
+    const ssize_t got = read(terminal_.get(), shown, sizeof shown);
+    return got > 0 && std::string_view(shown, static_cast<std::size_t>(got)).find(token_) != std::string_view::npos;
+  }
+
   bool became(int state) const {
     siginfo_t info{};
     return waitid(P_PID, static_cast<id_t>(pid_), &info, state | WNOHANG | WNOWAIT) == 0 && info.si_pid == pid_;
   }
 
   Victim kind_;
-  std::string token_, secret_, directory_, settings_;
-  Fd connection_, server_side_;
+  std::string token_, secret_, directory_, settings_, terminal_name_;
+  Fd connection_, server_side_, terminal_;
   std::uint16_t port_ = 0;
   char* memory_ = nullptr;
   pid_t pid_ = -1;

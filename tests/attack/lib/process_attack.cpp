@@ -14,6 +14,7 @@ Spec spec_of(const ProcessSpec& process) {
   spec.launch = process.launch;
   spec.root = process.root;
   spec.machine_wide = process.machine_wide;
+  spec.harmless = process.harmless;
   spec.lacking = process.lacking;
   spec.process = &process;
   spec.domain = "process";

@@ -23,6 +23,7 @@ struct ProcessSpec {
   Launch launch = Launch::run;
   bool root = false;
   bool machine_wide = false;
+  bool harmless = false;  // no attack: it must get through in all three runs
   const char* unload = "";  // modules that must not be there before any of the runs
   Lacking lacking = {};
 };

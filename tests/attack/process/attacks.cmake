@@ -7,4 +7,5 @@ set(SBPF_PROCESS_ATTACKS
   interfaces_are_refused
   kernel_files_are_refused
   namespaces_are_refused
-  other_processes_are_refused)
+  other_processes_are_refused
+  terminals_of_others_are_refused)

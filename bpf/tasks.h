@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Tasks by their address: of whom a hook is not told, but finds them by what it is told of. */
+#ifndef SBPF_TASKS_H
+#define SBPF_TASKS_H
+
+#include "gate.h"
+
+/* The first in a list of the tasks that have this number as `type`; 0: there is none. */
+static __always_inline __u64 first_node(__u64 pid, __u32 type)
+{
+	__u64 node = 0;
+
+	bpf_probe_read_kernel(&node, sizeof(node),
+			      (void *)pid + bpf_core_field_offset(struct pid, tasks) + type * sizeof(struct hlist_head));
+	return node;
+}
+
+#define HLIST_NODE_SIZE 16 /* two pointers, of which kernel_types.h names one */
+
+static __always_inline __u64 task_of_node(__u64 node, __u32 type)
+{
+	return node ? node - bpf_core_field_offset(struct task_struct, pid_links) - type * HLIST_NODE_SIZE : 0;
+}
+
+/* As task_in_box, of a task by its address. Global, so that it is verified once. */
+__weak __noinline int address_in_box(__u64 task, const struct sbpf_sandbox *box)
+{
+	struct cgroup *cgrp, *ancestor = NULL;
+	__u32 level;
+
+	if (!task || !box)
+		return 0;
+	cgrp = BPF_CORE_READ((struct task_struct *)task, cgroups, dfl_cgrp);
+	if (!cgrp)
+		return 0;
+	if (BPF_CORE_READ(cgrp, kn, id) == box->cgroup_id)
+		return 1;
+	level = box->level;
+	if (BPF_CORE_READ(cgrp, level) <= (int)level || level >= SBPF_MAX_LEVELS)
+		return 0;
+	bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
+			      (void *)cgrp + bpf_core_field_offset(struct cgroup, ancestors) + level * sizeof(ancestor));
+	return ancestor && BPF_CORE_READ(ancestor, kn, id) == box->cgroup_id;
+}
+
+#endif
