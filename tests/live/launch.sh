@@ -195,7 +195,9 @@ is terminal/denied "errno 1" "$(python3 "$tmp/type.py" sbpf run -q --policy "$pl
 cat >"$tmp/by_name.py" <<'P'
 import os, sys, time
 name = os.ttyname(0)
-time.sleep(2)
+open(sys.argv[1] + "/up", "w")
+while not os.path.exists(sys.argv[1] + "/later"):
+    time.sleep(0.1)
 if os.fork() == 0:
     os.setsid()
     try:
@@ -206,8 +208,10 @@ if os.fork() == 0:
     os._exit(0)
 os.wait()
 P
-by_name() { # POLICY [setsid -w]: both the program and two of the session's begin after sbpf
-  python3 "$tmp/type.py" sh -c "exec 5<&0; sbpf run -q --policy '$1' -- ${2:-} python3 $tmp/by_name.py <&5 & sleep 4 & sleep 4 & wait %1"
+by_name() { # POLICY [setsid -w]: two processes of the session begin after the program
+  rm -f "$tmp/up" "$tmp/later"
+  python3 "$tmp/type.py" sh -c "exec 5<&0; sbpf run -q --policy '$1' -- ${2:-} python3 $tmp/by_name.py $tmp <&5 &
+    until [ -e $tmp/up ]; do sleep 0.1; done; sleep 10 & sleep 10 & touch $tmp/later; wait %1; kill %2 %3"
 }
 audit=$tmp/audit.yaml
 { echo "mode: audit"; cat "$plain"; } >"$audit"
