@@ -13,6 +13,8 @@ namespace {
 
 Json error_json(const Error& error) { return {{"code", error.code}, {"message", error.message}, {"hint", error.hint}}; }
 
+std::string sha_of(const Json& status) { return status.value("policy", Json::object()).value("sha256", ""); }
+
 double seconds(Clock::duration duration) { return std::chrono::duration<double>(duration).count(); }
 
 }  // namespace
@@ -184,7 +186,7 @@ asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {
   swap_errors_.erase(name);
   auto kept = change->policy.empty()
                   ? core_.assignments.remove(name)
-                  : core_.assignments.set(name, {change->policy, status->value("instance", std::uint64_t{0})});
+                  : core_.assignments.set(name, {change->policy, status->value("instance", std::uint64_t{0}), sha_of(*status)});
   if (!kept) log::error("sandbox " + name, kept.error(), {{"SANDBOX", name}});
   log::info((attaches ? "attached " : "swapped ") + name,
             {{"SANDBOX", name}, {"POLICY", change->policy.empty() ? "(text)" : change->policy}});
@@ -244,6 +246,14 @@ asio::awaitable<void> Api::follow_policies() {
   } while (follow_again_);
 }
 
+// That the sandbox has this policy by now.
+void Api::note(const std::string& sandbox, Assignment assignment, const std::string& sha256) {
+  const auto known = core_.assignments.all().find(sandbox);
+  if (known == core_.assignments.all().end() || known->second.instance != assignment.instance || known->second.sha256 == sha256) return;
+  assignment.sha256 = sha256;
+  if (auto kept = core_.assignments.set(sandbox, std::move(assignment)); !kept) log::error("sandbox " + sandbox, kept.error(), {{"SANDBOX", sandbox}});
+}
+
 asio::awaitable<void> Api::follow(std::string sandbox, Assignment assignment) {
   const auto file = core_.policies->all().find(assignment.policy);
   const auto known = core_.world.sandboxes().find(sandbox);
@@ -255,12 +265,21 @@ asio::awaitable<void> Api::follow(std::string sandbox, Assignment assignment) {
   if (!now) co_return;  // gone, as the watch will tell
   if (now->value("instance", std::uint64_t{0}) != assignment.instance) co_return forget(sandbox);
   swap_errors_.erase(sandbox);
-  const Json policy = now->value("policy", Json::object());
-  if (policy.value("sha256", "") == wanted) co_return;
   const log::Fields fields = {{"SANDBOX", sandbox}, {"POLICY", assignment.policy}};
+  const std::string sha256 = sha_of(*now);
+  if (sha256 == wanted) co_return note(sandbox, std::move(assignment), wanted);
+  if (sha256 != assignment.sha256) {
+    const auto current = core_.assignments.all().find(sandbox);
+    if (current == core_.assignments.all().end() || current->second.sha256 != assignment.sha256) co_return;  // a request did it meanwhile
+    log::warning("sandbox " + sandbox + " follows its policy's file no longer: `sbpf swap` gave it another policy", fields);
+    co_return forget(sandbox);
+  }
   arguments = {"swap", "--json", "--policy=" + core_.policies->reference(assignment.policy), sandbox};
   Result<Json> swapped = co_await sbpf(std::move(arguments), -1, false);
-  if (swapped) co_return log::info("sandbox " + sandbox + " follows its changed policy", fields);
+  if (swapped) {
+    log::info("sandbox " + sandbox + " follows its changed policy", fields);
+    co_return note(sandbox, std::move(assignment), wanted);
+  }
   if (swapped.error().code == "no_such_sandbox") co_return;
   log::error("sandbox " + sandbox + " keeps the policy that it had", swapped.error(), fields);
   core_.metrics.policy_error();

@@ -44,6 +44,7 @@ class Api {
   asio::awaitable<Reply> attach_or_swap(Route route, std::string body);
   asio::awaitable<Reply> detach(Route route);
   asio::awaitable<void> follow(std::string sandbox, Assignment assignment);
+  void note(const std::string& sandbox, Assignment assignment, const std::string& sha256);
   Reply sandboxes() const;
   Reply health() const;
   Json with_policy_error(Json sandbox, const std::string& name) const;

@@ -46,10 +46,11 @@ Result<void> Assignments::load() {
                 "sandboxes no longer follow their policies' files: PUT their policies again");
   std::map<std::string, Assignment> all;
   for (const auto& [name, one] : sandboxes->items()) {
-    if (!is_name(name) || !one.is_object() || !has_name(one, "policy") || !has_number(one, "instance", kMostNumber))
+    if (!is_name(name) || !one.is_object() || !has_name(one, "policy") || !has_number(one, "instance", kMostNumber) ||
+        !one.contains("sha256") || !one.at("sha256").is_string())
       return fail("state", file_ + " has an entry that is not ours: " + policy::internal::quoted(name),
                   "remove the file, and PUT the policies again");
-    all[name] = {one.at("policy").get<std::string>(), one.at("instance").get<std::uint64_t>()};
+    all[name] = {one.at("policy").get<std::string>(), one.at("instance").get<std::uint64_t>(), one.at("sha256").get<std::string>()};
   }
   std::map<std::string, Run> runs;
   const Json listed = read.contains("runs") ? read.at("runs") : Json::object();  // a service of before had none
@@ -89,7 +90,7 @@ Result<void> Assignments::remove(const std::string& sandbox) {
 
 Result<void> Assignments::save() const {
   Json sandboxes = Json::object();
-  for (const auto& [name, one] : all_) sandboxes[name] = {{"policy", one.policy}, {"instance", one.instance}};
+  for (const auto& [name, one] : all_) sandboxes[name] = {{"policy", one.policy}, {"instance", one.instance}, {"sha256", one.sha256}};
   Json runs = Json::object();
   for (const auto& [name, one] : runs_) runs[name] = {{"uid", one.uid}, {"cgroup_id", one.cgroup_id}};
   const Json whole = {{"version", 1}, {"sandboxes", sandboxes}, {"runs", runs}};

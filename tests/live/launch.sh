@@ -166,58 +166,6 @@ for abi in i386 x32; do
   is "abi/$abi/default" refused "$(run "$plain" -- "$tmp/abi" "${arg[@]}")"
   is "abi/$abi/strict" refused "$(run "$strict" -- "$tmp/abi" "${arg[@]}")"
 done
-# A terminal that is shared with the caller: nobody types into it.
-cat >"$tmp/type.py" <<'P'
-import errno, fcntl, os, pty, sys, termios
-pid, master = pty.fork()
-if pid == 0:
-    os.execvp(sys.argv[1], sys.argv[1:])
-data = b""
-while True:
-    try:
-        part = os.read(master, 4096)
-    except OSError:
-        break
-    if not part:
-        break
-    data += part
-os.waitpid(pid, 0)
-print("errno 1" if b"errno 1\r" in data else "typed" if b"typed" in data else data)
-P
-sti='import fcntl
-try: fcntl.ioctl(0, 0x5412, b"x"); print("typed")
-except OSError as e: print("errno", e.errno)'
-is terminal/control typed "$(python3 "$tmp/type.py" python3 -c "$sti")"
-is terminal/allowed typed "$(python3 "$tmp/type.py" sbpf run -q --policy "$all" -- python3 -c "$sti")"
-is terminal/denied "errno 1" "$(python3 "$tmp/type.py" sbpf run -q --policy "$plain" -- python3 -c "$sti")"
-# It is opened by name, too, by what left its session (an agent that asks for passwords), as one inside is in that session; also
-# where those that came last to it are outside. With no session inside it is somebody else's.
-cat >"$tmp/by_name.py" <<'P'
-import os, sys, time
-name = os.ttyname(0)
-open(sys.argv[1] + "/up", "w")
-while not os.path.exists(sys.argv[1] + "/later"):
-    time.sleep(0.1)
-if os.fork() == 0:
-    os.setsid()
-    try:
-        os.open(name, os.O_RDWR | os.O_NOCTTY)
-        print("typed")
-    except OSError as e:
-        print("errno", e.errno)
-    os._exit(0)
-os.wait()
-P
-by_name() { # POLICY [setsid -w]: two processes of the session begin after the program
-  rm -f "$tmp/up" "$tmp/later"
-  python3 "$tmp/type.py" sh -c "exec 5<&0; sbpf run -q --policy '$1' -- ${2:-} python3 $tmp/by_name.py $tmp <&5 &
-    until [ -e $tmp/up ]; do sleep 0.1; done; sleep 10 & sleep 10 & touch $tmp/later; wait %1; kill %2 %3"
-}
-audit=$tmp/audit.yaml
-{ echo "mode: audit"; cat "$plain"; } >"$audit"
-is terminal/by-name typed "$(by_name "$plain")"
-is terminal/by-name-of-others "errno 1" "$(by_name "$plain" "setsid -w")"
-is terminal/by-name-of-others-allowed typed "$(by_name "$audit" "setsid -w")"
 
 # ---- each built-in profile runs real programs ----
 work=$tmp/work

@@ -302,6 +302,14 @@ begin=$(passes); within 30 later
 allow web 7002 >/etc/sbpf/policies/..2/web.yaml.new && mv /etc/sbpf/policies/..2/web.yaml.new /etc/sbpf/policies/..2/web.yaml
 touch -h /etc/sbpf/policies/web.yaml
 within 60 reaches "no yes"; is anew/follows 0 $?
+# ---- another policy by `sbpf swap`: it stays, whatever becomes of the file ----
+allow own 7001 >"$tmp/own.yaml"
+sbpf swap --policy "$tmp/own.yaml" box >/dev/null; is cli-swap/code 0 $?
+allow web 7003 >/etc/sbpf/policies/..2/web.yaml.new && mv /etc/sbpf/policies/..2/web.yaml.new /etc/sbpf/policies/..2/web.yaml
+touch -h /etc/sbpf/policies/web.yaml
+within 30 grep -q "follows its policy's file no longer" "$tmp/log"; is cli-swap/told 0 $?
+is cli-swap/stays "yes no" "$(try 7001) $(try 7002)"
+is cli-swap/follows None "$(code $url/v1/sandboxes/box >/dev/null; field 'd.get("follows")')"
 mkdir "$box.2"
 anew "$(jq -c --arg c "$box.2" '.cgroup = $c' <<<"$body")" anew/other-cgroup
 begin=$(passes); within 30 later

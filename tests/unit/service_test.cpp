@@ -143,7 +143,7 @@ class StateFile : public testing::Test {
 
 TEST_F(StateFile, RunsOutliveTheService) {
   Assignments before(file);
-  ASSERT_TRUE(before.set("web", {"web", 7}));
+  ASSERT_TRUE(before.set("web", {"web", 7, "ab"}));
   ASSERT_TRUE(before.set_run("u1-a", {1, 0}));
   ASSERT_TRUE(before.set_run("u1-a", {1, 9}));
   ASSERT_TRUE(before.set_run("u2-b", {2, 0}));
@@ -154,6 +154,7 @@ TEST_F(StateFile, RunsOutliveTheService) {
   EXPECT_EQ(after.runs().at("u1-a").uid, 1u);
   EXPECT_EQ(after.runs().at("u1-a").cgroup_id, 9u);
   EXPECT_EQ(after.all().at("web").instance, 7u);
+  EXPECT_EQ(after.all().at("web").sha256, "ab");
 }
 
 TEST_F(StateFile, ARunIsWrittenAtOnce) {
@@ -178,12 +179,12 @@ TEST_F(StateFile, OfAnotherVersionIsRefused) {
 TEST_F(StateFile, NamesAreNames) {
   const std::string longest(63, 'a');
   for (const std::string& name : {longest, std::string("a.b_c-d")}) {
-    write(R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": ")" + name + R"(", "instance": 7}}})");
+    write(R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": ")" + name + R"(", "instance": 7, "sha256": "ab"}}})");
     EXPECT_TRUE(Assignments(file).load()) << name;
   }
   for (const std::string& name : {std::string(), std::string("../a"), std::string("--all"), std::string("a/b"), std::string("a\\nb"), longest + "a"}) {
-    for (const std::string& text : {R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": "web", "instance": 7}}})",
-                                    R"({"version": 1, "sandboxes": {"web": {"policy": ")" + name + R"(", "instance": 7}}})",
+    for (const std::string& text : {R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": "web", "instance": 7, "sha256": "ab"}}})",
+                                    R"({"version": 1, "sandboxes": {"web": {"policy": ")" + name + R"(", "instance": 7, "sha256": "ab"}}})",
                                     R"({"version": 1, "sandboxes": {}, "runs": {")" + name + R"(": {"uid": 1, "cgroup_id": 7}}})"}) {
       write(text);
       Assignments state(file);
@@ -196,12 +197,12 @@ TEST_F(StateFile, NamesAreNames) {
 }
 
 TEST_F(StateFile, SaysWhatIsNotOurs) {
-  write(R"({"version": 1, "sandboxes": {"../a": {"policy": "web", "instance": 7}}})");
+  write(R"({"version": 1, "sandboxes": {"../a": {"policy": "web", "instance": 7, "sha256": "ab"}}})");
   EXPECT_EQ(Assignments(file).load().error().message, file + " has an entry that is not ours: \"../a\"");
 }
 
 TEST_F(StateFile, OfAServiceThatHadNoRunsIsRead) {
-  write(R"({"version": 1, "sandboxes": {"web": {"policy": "web", "instance": 7}}})");
+  write(R"({"version": 1, "sandboxes": {"web": {"policy": "web", "instance": 7, "sha256": "ab"}}})");
   Assignments state(file);
   EXPECT_TRUE(state.load());
   EXPECT_TRUE(state.runs().empty());

@@ -54,7 +54,7 @@ class Bystander : public Receiver {
     memory_ = static_cast<char*>(mmap(nullptr, kMemory, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
     if (memory_ == MAP_FAILED) throw Failure{errno, "mmap"};
     if (kind_ == Victim::bystander_memory_secret) std::memcpy(memory_, secret_.data(), secret_.size());
-    if (kind_ == Victim::bystander_terminal) make_terminal(scene.uid);
+    if (has_terminal()) make_terminal(scene.uid);
     int ready[2];
     must(pipe2(ready, O_CLOEXEC), "pipe");
     pid_ = must(fork(), "fork");
@@ -64,7 +64,7 @@ class Bystander : public Receiver {
     if (read(ready[0], &nothing, 1) != 0) throw Failure{EIO, "bystander"};  // it has closed all, the pipe as well
     close(ready[0]);
     settings_ = settings();
-    if (kind_ == Victim::bystander_terminal) {
+    if (has_terminal()) {
       const std::string typed = secret_ + "\n";
       must(write(terminal_.get(), typed.data(), typed.size()), "write");
     }
@@ -121,6 +121,8 @@ class Bystander : public Receiver {
     std::ofstream(program(), std::ios::app | std::ios::binary) << secret_ << std::flush;
     for (const std::string& path : {directory_, directory_ + "/etc", program()}) must(chmod(path.c_str(), 0755), "chmod");
   }
+  bool has_terminal() const { return kind_ == Victim::bystander_terminal || kind_ == Victim::bystander_new_terminal; }
+
   // Whoever has the attacker's user id may open it, and what is typed does not come back on the screen.
   void make_terminal(int uid) {
     terminal_ = Fd(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK), "openpt"));
@@ -152,7 +154,9 @@ class Bystander : public Receiver {
     }
     if (uid != 0 && (setresgid(id, id, id) != 0 || setresuid(id, id, id) != 0)) _exit(1);
     prctl(PR_SET_DUMPABLE, 1);
-    if (kind_ == Victim::bystander_terminal && (setsid() < 0 || open(terminal_name_.c_str(), O_RDWR) < 0)) _exit(1);
+    if (kind_ == Victim::bystander_terminal && setsid() < 0) _exit(1);
+    // The first terminal that the leader of a session opens becomes that session's.
+    if (has_terminal() && open(terminal_name_.c_str(), O_RDWR | (kind_ == Victim::bystander_terminal ? 0 : O_NOCTTY)) < 0) _exit(1);
     if (kind_ == Victim::bystander_program_secret) run_program();
     close(ready);
     for (;;) pause();
@@ -178,7 +182,7 @@ class Bystander : public Receiver {
   bool harmed(const Outcome& outcome) const {
     if (kind_ == Victim::bystander_memory_secret || kind_ == Victim::bystander_program_secret)
       return outcome.loot.find(secret_.substr(0, kNameOfProcess)) != std::string::npos;
-    if (kind_ == Victim::bystander_terminal) return outcome.loot.find(secret_) != std::string::npos || is_on_screen();
+    if (has_terminal()) return outcome.loot.find(secret_) != std::string::npos || is_on_screen();
     if (kind_ == Victim::bystander_settings) return settings() != settings_;
     if (kind_ == Victim::bystander_trace)
       return read_file("/proc/" + std::to_string(pid_) + "/status").find("TracerPid:\t0\n") == std::string::npos;

@@ -67,6 +67,7 @@ enum class Victim {
   bystander_memory_secret,  // a secret is in its memory, and in the name and contents of its root directory
   bystander_program_secret,  // a secret is in its program, arguments, environment and open files
   bystander_terminal,  // it has a pseudo-terminal of its own, where a secret was typed, and nobody else is to write
+  bystander_new_terminal,  // the same, which no session has yet
   bystander_socket,   // an outside process's connection, to tcp4
   diag_connection,    // an outside process's connection, to be cut
   tracer,             // an outside process becomes the attacker's tracer

@@ -15,13 +15,13 @@ using namespace attack;
 namespace {
 
 // Two attacks: on the terminal of a process outside of every sandbox, and of one in another.
-#define BOTH_ATTACKS(name)                                                                                                     \
+#define BOTH_ATTACKS(name, who)                                                                                                \
   static void name##_body(Context& ctx);                                                                                       \
-  PROCESS_ATTACK(name##_of_outside_session_is_refused, {.at = "open", .expected = EPERM, .victim = Victim::bystander_terminal}) { \
+  PROCESS_ATTACK(name##_of_outside_session_is_refused, {.at = "open", .expected = EPERM, .victim = Victim::who}) {             \
     name##_body(ctx);                                                                                                          \
   }                                                                                                                            \
   PROCESS_ATTACK(name##_of_session_in_another_sandbox_is_refused,                                                              \
-                 {.at = "open", .expected = EPERM, .victim = Victim::bystander_terminal, .boxed = true}) {                     \
+                 {.at = "open", .expected = EPERM, .victim = Victim::who, .boxed = true}) {                                    \
     name##_body(ctx);                                                                                                          \
   }                                                                                                                            \
   static void name##_body(Context& ctx)
@@ -35,21 +35,25 @@ void read_keys(Context& ctx, const Fd& terminal) {
 
 }  // namespace
 
-BOTH_ATTACKS(screen) {
+BOTH_ATTACKS(screen, bystander_terminal) {
   const Fd terminal = open_terminal(ctx.text("terminal"), O_WRONLY);
   must(write(terminal.get(), ctx.token.data(), ctx.token.size()), "write");
 }
 
-BOTH_ATTACKS(keyboard) { read_keys(ctx, open_terminal(ctx.text("terminal"), O_RDONLY | O_NONBLOCK)); }
+BOTH_ATTACKS(keyboard, bystander_terminal) { read_keys(ctx, open_terminal(ctx.text("terminal"), O_RDONLY | O_NONBLOCK)); }
 
-// By a descriptor of the place alone, which is opened anew.
-BOTH_ATTACKS(keyboard_by_path_descriptor) {
+// Before there is a session: who was faster would read all that is typed later.
+BOTH_ATTACKS(keyboard_of_new_terminal, bystander_new_terminal) { read_keys(ctx, open_terminal(ctx.text("terminal"), O_RDONLY | O_NONBLOCK)); }
+
+// By a descriptor of the place alone, which is opened anew, also as the standard input.
+BOTH_ATTACKS(keyboard_by_path_descriptor, bystander_terminal) {
   const Fd place(must(open(ctx.text("terminal").c_str(), O_PATH | O_CLOEXEC), "place"));
-  read_keys(ctx, open_terminal("/proc/self/fd/" + std::to_string(place.get()), O_RDONLY | O_NONBLOCK));
+  must(dup2(place.get(), STDIN_FILENO), "place");
+  read_keys(ctx, open_terminal("/proc/self/fd/0", O_RDONLY | O_NONBLOCK));
 }
 
 // By a child that has no terminal, and would take this one as its own.
-BOTH_ATTACKS(keyboard_by_new_session) {
+BOTH_ATTACKS(keyboard_by_new_session, bystander_terminal) {
   const pid_t child = must(fork(), "fork");
   if (child == 0) {
     setsid();
