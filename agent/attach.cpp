@@ -26,7 +26,7 @@ namespace sbpf::agent {
 namespace fs = std::filesystem;
 namespace {
 
-Result<OpenBefore> scan(const Cgroup& cgroup, const policy::Image& image) {
+Result<OpenBefore> scan(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image) {
   auto pids = cgroup.processes();
   if (!pids) return tl::unexpected<Error>(pids.error());
   OpenBefore before;
@@ -37,6 +37,9 @@ Result<OpenBefore> scan(const Cgroup& cgroup, const policy::Image& image) {
       const auto files = forbidden_files(task, image);
       before.others.insert(before.others.end(), files.begin(), files.end());
     }
+  auto outside = flows_held_outside(kernel, cgroup, image, before.sockets);
+  if (!outside) return tl::unexpected<Error>(outside.error());
+  std::ranges::move(*outside, std::back_inserter(before.flows));
   return before;
 }
 
@@ -149,7 +152,7 @@ Result<Status> attach_to(Kernel& kernel, const Cgroup& cgroup, const std::string
   if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
   auto image = compile_for(kernel, cgroup, policy, 1);
   if (!image) return tl::unexpected<Error>(image.error());
-  auto open_before = scan(cgroup, *image);
+  auto open_before = scan(kernel, cgroup, *image);
   if (!open_before) return tl::unexpected<Error>(open_before.error());
   if (auto fit = refuse_open(*open_before, options); !fit) return tl::unexpected<Error>(fit.error());
   SandboxSpec spec;

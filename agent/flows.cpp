@@ -133,8 +133,9 @@ class Diag {
   Fd socket_;
 };
 
-Result<void> cut_here(const Kernel& kernel, const policy::Image& image, const std::set<std::uint64_t>& cgroups,
-                      const std::set<std::uint64_t>& inodes, std::vector<std::string>& cut) {
+// What the policy forbids of the sockets in this thread's network namespace that `concerns` picks goes to `found`.
+using Found = std::function<Result<void>(Diag&, const Listed&, const std::string&)>;
+Result<void> look_here(const Kernel& kernel, const policy::Image& image, const std::function<bool(const Listed&)>& concerns, const Found& found) {
   Diag diag;
   std::vector<Listed> all;
   for (const int family : {AF_INET, AF_INET6})
@@ -146,12 +147,11 @@ Result<void> cut_here(const Kernel& kernel, const policy::Image& image, const st
   std::map<std::uint64_t, Led> by_cookie;
   for (const Led& one : *led) by_cookie.emplace(one.cookie, one);
   for (Listed& listed : all) {
-    if (const auto found = by_cookie.find(listed.cookie()); found != by_cookie.end()) listed.flow.led = found->second;
-    if (!cgroups.contains(listed.cgroup_id) && !inodes.contains(listed.inode)) continue;
+    if (const auto at = by_cookie.find(listed.cookie()); at != by_cookie.end()) listed.flow.led = at->second;
+    if (!concerns(listed)) continue;
     const std::string part = forbidden_part(listed.flow, image);
     if (part.empty()) continue;
-    if (auto destroyed = diag.destroy(listed); !destroyed) return destroyed;
-    cut.push_back(part);
+    if (auto told = found(diag, listed, part); !told) return told;
   }
   return {};
 }
@@ -205,25 +205,57 @@ std::string forbidden_part(const Flow& flow, const policy::Image& image) {
   return std::string(flow.tcp ? "tcp" : "udp") + " connection to " + text(to, port);
 }
 
-Result<std::vector<std::string>> cut_flows(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
-                                           const std::set<std::uint64_t>& inodes) {
-  std::vector<std::string> cut;
-  if ((image.header().flags & SBPF_POLICY_AUDIT) != 0) return cut;  // it only tells
+namespace {
+
+// In each network namespace that a process of the cgroup is in, and in the host's: who holds a socket may be elsewhere.
+Result<void> look_in_networks(const Cgroup& cgroup, const std::function<Result<void>()>& work) {
   auto pids = cgroup.processes();
   if (!pids) return tl::unexpected<Error>(pids.error());
-  const std::set<std::uint64_t> cgroups = cgroups_of(cgroup);
+  pids->push_back(1);
   std::map<ino_t, Fd> networks;
   for (const pid_t pid : *pids) {
     Fd network(::open(("/proc/" + std::to_string(pid) + "/ns/net").c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info {};
     if (network && ::fstat(network.get(), &info) == 0) networks.try_emplace(info.st_ino, std::move(network));
   }
+  for (const auto& [inode, network] : networks)
+    if (auto done = in_namespace(network.get(), work); !done) return done;
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> cut_flows(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
+                                           const std::set<std::uint64_t>& inodes) {
+  std::vector<std::string> cut;
+  if ((image.header().flags & SBPF_POLICY_AUDIT) != 0) return cut;  // it only tells
+  const std::set<std::uint64_t> cgroups = cgroups_of(cgroup);
+  const auto concerns = [&](const auto& one) { return cgroups.contains(one.cgroup_id) || inodes.contains(one.inode); };
+  const Found end = [&](Diag& diag, const auto& one, const std::string& part) -> Result<void> {
+    if (auto destroyed = diag.destroy(one); !destroyed) return destroyed;
+    cut.push_back(part);
+    return {};
+  };
   // Twice: a connect that the old policy let through may become a socket that is listed only then.
   for (int pass = 0; pass < 2; pass++)
-    for (const auto& [inode, network] : networks)
-      if (auto done = in_namespace(network.get(), [&] { return cut_here(kernel, image, cgroups, inodes, cut); }); !done)
-        return tl::unexpected<Error>(done.error());
+    if (auto done = look_in_networks(cgroup, [&] { return look_here(kernel, image, concerns, end); }); !done)
+      return tl::unexpected<Error>(done.error());
   return cut;
+}
+
+Result<std::vector<std::string>> flows_held_outside(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
+                                                    const std::set<std::uint64_t>& held_inside) {
+  std::vector<std::string> found;
+  const std::set<std::uint64_t> cgroups = cgroups_of(cgroup);
+  // One without an inode is being closed, or waits to be accepted: nobody holds it.
+  const auto concerns = [&](const auto& one) { return one.inode != 0 && cgroups.contains(one.cgroup_id) && !held_inside.contains(one.inode); };
+  const Found note = [&](Diag&, const auto&, const std::string& part) -> Result<void> {
+    found.push_back(part + ", held by a process outside");
+    return {};
+  };
+  if (auto done = look_in_networks(cgroup, [&] { return look_here(kernel, image, concerns, note); }); !done)
+    return tl::unexpected<Error>(done.error());
+  return found;
 }
 
 }  // namespace sbpf::agent

@@ -27,10 +27,15 @@ struct Flow {
 std::string forbidden_part(const Flow& flow, const policy::Image& image);
 
 // Ends every TCP socket and every connected UDP socket that the policy forbids: of the cgroup and those below it, and of `inodes` (sockfs) whoever
-// made them, in each network namespace that a process of the cgroup is in. Whoever holds one gets ECONNABORTED. Returns what
+// made them, in each network namespace that a process of the cgroup is in, and in the host's. Whoever holds one gets ECONNABORTED. Returns what
 // was ended, as forbidden_part() says it; nothing under a policy that only audits.
 // Errors: "flows" with errno; EOPNOTSUPP: the kernel was built without CONFIG_INET_DIAG_DESTROY.
 Result<std::vector<std::string>> cut_flows(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
                                            const std::set<std::uint64_t>& inodes = {});
+
+// Those of them that the cgroup made and a process outside holds (a service manager's file descriptor store), in the same words.
+// `held_inside`: inodes of what its own processes hold. Errors: "flows" with errno.
+Result<std::vector<std::string>> flows_held_outside(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
+                                                    const std::set<std::uint64_t>& held_inside);
 
 }  // namespace sbpf::agent

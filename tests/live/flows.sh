@@ -152,4 +152,51 @@ wait "$pid_nest" "$pid_below" "$pid_deeper" 2>/dev/null
 within 10 rmdir "$cgroots/nest/below/deeper" "$cgroots/nest/below" "$cgroots/nest"
 sbpf kill held 2>/dev/null
 kill_all
+
+# ---- what the cgroup made and somebody outside keeps for it, as a service manager does: the cgroup itself is empty ----
+cat >"$tmp/keeper.py" <<'P'
+import os, select, socket, sys
+group, fifo = sys.argv[1:]
+mine, its = socket.socketpair()
+if os.fork() == 0:
+    open(group + "/cgroup.procs", "w").write(str(os.getpid()))
+    kept = [socket.create_connection(("127.0.0.1", 7001)), socket.socket(socket.AF_INET, socket.SOCK_DGRAM)]
+    kept[1].connect(("127.0.0.1", 7001))
+    socket.send_fds(its, [b"x"], [s.fileno() for s in kept])
+    os._exit(0)
+_, fds, _, _ = socket.recv_fds(mine, 1, 2)
+os.wait()
+tcp = socket.socket(fileno=fds[0])
+print("kept", flush=True)
+open(fifo).read()
+try:
+    tcp.sendall(b"x")
+    print("sent" if tcp.recv(1) else "closed", flush=True)
+except OSError as e:
+    print("errno", e.errno, flush=True)
+P
+mkdir "$cgroots/kept"
+mkfifo "$tmp/go"
+keep_for_it() {
+  python3 "$tmp/keeper.py" "$cgroots/kept" "$tmp/go" >"$tmp/keeper" & keeper=$!
+  servers+=($keeper)
+  within 30 grep -q kept "$tmp/keeper"
+  within 30 grep -q 'populated 0' "$cgroots/kept/cgroup.events"
+}
+said() { : >"$tmp/go"; wait $keeper; tail -1 "$tmp/keeper"; }
+attach_kept() { out=$(sbpf attach --cgroup "$cgroots/kept" --name kept "$@" 2>&1); }
+keep_for_it
+attach_kept --policy "$narrow"; is away/denied 125 $?
+has away/says-tcp "tcp connection to 127.0.0.1:7001, held by a process outside" "$out"
+has away/says-udp "udp connection to 127.0.0.1:7001, held by a process outside" "$out"
+attach_kept --policy "$wide"; is away/allowed 0 $?
+is away/allowed-works sent "$(said)"
+sbpf detach kept 2>/dev/null
+keep_for_it
+attach_kept --policy "$narrow" --evict; is away/evicted 0 $?
+has away/evicted-says "ended tcp connection to 127.0.0.1:7001" "$out"
+is away/evicted-has-ended "errno $ECONNABORTED" "$(said)"
+sbpf detach kept 2>/dev/null
+rmdir "$cgroots/kept"
+
 finish
