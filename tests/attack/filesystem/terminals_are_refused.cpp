@@ -3,11 +3,13 @@
 // whose refusal has the same errno: what sbpf says tells that the request itself was refused.
 #include <fcntl.h>
 #include <linux/tiocl.h>
-#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <utility>
 
 #include "tests/attack/lib/files.h"
 #include "tests/attack/lib/process.h"
@@ -16,42 +18,55 @@ using namespace attack;
 
 namespace {
 
-// A terminal of the outside's, whose input somebody reads; its name is workspace/terminal.
-Fd& terminal() {
-  static Fd controller;
-  return controller;
-}
-
-void open_terminal(const FileScene& s) {
-  terminal() = Fd(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "admin openpt"));
-  must(grantpt(terminal().get()), "admin grantpt");
-  must(unlockpt(terminal().get()), "admin unlockpt");
+// Both ends of a new terminal; the first is the controlling one.
+std::pair<Fd, std::string> new_terminal() {
+  Fd controller(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "openpt"));
+  must(unlockpt(controller.get()), "unlockpt");
   char name[64] = {};
-  if (ptsname_r(terminal().get(), name, sizeof(name)) != 0) throw Failure{errno, "admin ptsname"};
-  admin_symlink(name, s("workspace/terminal"));
+  if (ptsname_r(controller.get(), name, sizeof name) != 0) throw Failure{errno, "ptsname"};
+  return {std::move(controller), name};
 }
 
-bool typed_into(const FileScene& s) {
-  const Fd reader(open(s("workspace/terminal").c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  int count = 0;
-  return reader && ioctl(reader.get(), FIONREAD, &count) == 0 && count > 0;
+// One of the attacker's own, as those of others cannot even be opened (process/terminals_of_others_are_refused). It lasts until the
+// driver has looked.
+Fd own_terminal(Context& ctx, int flags) {
+  auto [controller, name] = new_terminal();
+  ctx.keep(std::move(controller));
+  return open_file(name, flags | O_NOCTTY);
+}
+
+bool is_any_terminal(const std::function<bool(int)>& so) {
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/pts")) {
+    if (entry.path().filename() == "ptmx") continue;
+    const Fd fd(open(entry.path().c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+    if (fd && so(fd.get())) return true;
+  }
+  return false;
+}
+
+bool typed_into(const FileScene&) {
+  return is_any_terminal([](int fd) {
+    int count = 0;
+    return ioctl(fd, FIONREAD, &count) == 0 && count > 0;
+  });
 }
 
 constexpr int kNullDiscipline = 27;  // N_NULL: it swallows all
 
-bool has_other_discipline(const FileScene& s) {
-  const Fd fd(open(s("workspace/terminal").c_str(), O_RDONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  int discipline = 0;
-  return fd && ioctl(fd.get(), TIOCGETD, &discipline) == 0 && discipline != 0;
+bool has_other_discipline(const FileScene&) {
+  return is_any_terminal([](int fd) {
+    int discipline = 0;
+    return ioctl(fd, TIOCGETD, &discipline) == 0 && discipline != 0;
+  });
 }
 
-// What is written to the console comes out at the terminal. Puts it back.
+// What is written to the console comes out at a terminal: another one cannot have it. Puts it back.
 bool console_is_redirected(const FileScene&) {
-  const Fd console(open("/dev/console", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
-  if (!console || write(console.get(), "sbpf attack\r\n", 13) < 0) throw Failure{errno, "console"};
-  pollfd arrived{terminal().get(), POLLIN, 0};
-  const bool redirected = poll(&arrived, 1, 100) == 1 && (arrived.revents & POLLIN) != 0;
-  if (redirected) ioctl(console.get(), TIOCCONS);
+  const auto [controller, name] = new_terminal();
+  const Fd mine(open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC)), console(open("/dev/console", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  if (!mine || !console) throw Failure{errno, "console"};
+  const bool redirected = ioctl(mine.get(), TIOCCONS) != 0 && errno == EBUSY;
+  ioctl(console.get(), TIOCCONS);
   return redirected;
 }
 
@@ -72,10 +87,10 @@ FILE_ATTACK(typing_into_readable_terminal_is_refused, {.at = "ioctl",
                                                        .expected = EPERM,
                                                        .told = "denied ioctl that drives a device",
                                                        .grant = Grant::none,
-                                                       .prepare = open_terminal,
+                                                       .write = "/dev/ptmx ",
                                                        .harmed = typed_into,
                                                        .root = true}) {
-  const Fd fd = open_file(workspace(ctx, "terminal"), O_RDONLY | O_NOCTTY);
+  const Fd fd = own_terminal(ctx, O_RDONLY);
   for (const char c : {'l', 's', '\n'}) must(ioctl(fd.get(), TIOCSTI, &c), "ioctl");
 }
 
@@ -83,10 +98,10 @@ FILE_ATTACK(line_discipline_of_readable_terminal_is_refused, {.at = "ioctl",
                                                               .expected = EPERM,
                                                               .told = "denied ioctl that drives a device",
                                                               .grant = Grant::none,
-                                                              .prepare = open_terminal,
+                                                              .write = "/dev/ptmx ",
                                                               .harmed = has_other_discipline,
                                                               .root = true}) {
-  const Fd fd = open_file(workspace(ctx, "terminal"), O_RDONLY | O_NOCTTY);
+  const Fd fd = own_terminal(ctx, O_RDONLY);
   must(ioctl(fd.get(), TIOCSETD, &kNullDiscipline), "ioctl");
 }
 
@@ -94,12 +109,11 @@ FILE_ATTACK(console_output_to_writable_terminal_is_refused, {.at = "ioctl",
                                                              .expected = EPERM,
                                                              .told = "denied ioctl that drives a device",
                                                              .grant = Grant::none,
-                                                             .write = "/dev/pts ",
-                                                             .prepare = open_terminal,
+                                                             .write = "/dev/ptmx /dev/pts ",
                                                              .harmed = console_is_redirected,
                                                              .root = true,
                                                              .machine_wide = true}) {
-  const Fd fd = open_file(workspace(ctx, "terminal"), O_RDWR | O_NOCTTY);
+  const Fd fd = own_terminal(ctx, O_RDWR);
   must(ioctl(fd.get(), TIOCCONS), "ioctl");
 }
 
