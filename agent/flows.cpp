@@ -246,6 +246,7 @@ Result<std::vector<std::string>> cut_flows(const Kernel& kernel, const Cgroup& c
 Result<std::vector<std::string>> flows_held_outside(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
                                                     const std::set<std::uint64_t>& held_inside) {
   std::vector<std::string> found;
+  if ((image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0) return found;
   const std::set<std::uint64_t> cgroups = cgroups_of(cgroup);
   // One without an inode is being closed, or waits to be accepted: nobody holds it.
   const auto concerns = [&](const auto& one) { return one.inode != 0 && cgroups.contains(one.cgroup_id) && !held_inside.contains(one.inode); };

@@ -12,6 +12,8 @@
 #define VHOST_VSOCK_MINOR 241
 #define PPP_MAJOR 108
 #define INFINIBAND_MAJOR 231
+#define FIRST_PTS_MAJOR 136
+#define LAST_PTS_MAJOR 143
 #define FIRST_DRIVERS_MAJOR 136 /* of those that are looked up by name */
 #define CHRDEV_BUCKETS 255
 #define DRIVERS_IN_BUCKET 64
@@ -101,6 +103,13 @@ static __always_inline int is_device(const struct inode *inode)
 	return type == S_IFCHR || type == S_IFBLK;
 }
 
+static __always_inline int is_pseudo_terminal(__u32 rdev)
+{
+	__u32 major = rdev >> SBPF_MINOR_BITS;
+
+	return major >= FIRST_PTS_MAJOR && major <= LAST_PTS_MAJOR;
+}
+
 /* The terminal that the current task has as its own, by its number. */
 static __noinline __u32 own_terminal(void)
 {
@@ -161,9 +170,7 @@ static __noinline int is_everyones_device(__u32 rdev, int writes)
 	case MISC_MAJOR:
 		return minor == 229 || minor == 232 || is_everyones_misc(minor); /* fuse, kvm */
 	}
-	if (major >= 136 && major <= 143)
-		return 1;
-	return rdev == own_terminal() || kind_of_device(rdev) == DEVICE_ACCELERATOR;
+	return is_pseudo_terminal(rdev) || rdev == own_terminal() || kind_of_device(rdev) == DEVICE_ACCELERATOR;
 }
 
 /* Why the policy does not let this device be opened; SBPF_REASON_NONE: it does, or it is none. With a filesystem section rules say

@@ -21,14 +21,19 @@ static __always_inline int fs_acts_for_kernel(void)
 	return task->cred != task->real_cred && !(task->flags & PF_IO_WORKER);
 }
 
-static __always_inline int is_internal_mount(const struct vfsmount *mnt)
+static __always_inline void *namespace_of_mount(const struct vfsmount *mnt)
 {
 	void *ns = NULL;
 
 	bpf_probe_read_kernel(&ns, sizeof(ns),
 			      (const void *)mnt - bpf_core_field_offset(struct mount, mnt) +
 				      bpf_core_field_offset(struct mount, mnt_ns));
-	return ns == MNT_NS_INTERNAL;
+	return ns;
+}
+
+static __always_inline int is_internal_mount(const struct vfsmount *mnt)
+{
+	return namespace_of_mount(mnt) == MNT_NS_INTERNAL;
 }
 
 /* Files of the kernel's own mounts are nobody's place: pipes, memfd, pidfds, and the files below overlayfs, which the

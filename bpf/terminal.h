@@ -4,11 +4,10 @@
 #ifndef SBPF_TERMINAL_H
 #define SBPF_TERMINAL_H
 
+#include "fs_judge.h"
 #include "own.h"
 #include "tasks.h"
 
-#define FIRST_PTS_MAJOR 136
-#define LAST_PTS_MAJOR 143
 #define SESSION_PROCESSES 256
 #define ANCESTORS 64
 #define STANDARD_STREAMS 3
@@ -107,9 +106,8 @@ static __always_inline __u64 common_mounts(struct file *controller)
 {
 	struct task_struct___mounts *current = (void *)bpf_get_current_task();
 	__u64 own = (__u64)BPF_CORE_READ(current, nsproxy, mnt_ns);
-	struct mount *mount = (void *)BPF_CORE_READ(controller, f_path.mnt) - bpf_core_field_offset(struct mount, mnt);
 
-	return (__u64)BPF_CORE_READ(mount, mnt_ns) == own ? own : 0;
+	return (__u64)namespace_of_mount(BPF_CORE_READ(controller, f_path.mnt)) == own ? own : 0;
 }
 
 /* Was it made inside: by this process, one that this one descends from, or in the namespace that a run has to itself? Global, so
@@ -155,16 +153,13 @@ static __always_inline int is_standard_stream(struct file *file)
 	return 0;
 }
 
-/* Is it a pseudo-terminal of others? */
+/* Of a pseudo-terminal: is it that of others? */
 static __noinline int is_terminal_of_others(const struct sbpf_sandbox *box, struct file *file)
 {
-	__u32 major = file->f_inode->i_rdev >> SBPF_MINOR_BITS;
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct tty_struct___pair *tty;
 	__u64 session;
 
-	if ((file->f_inode->i_mode & S_IFMT) != S_IFCHR || major < FIRST_PTS_MAJOR || major > LAST_PTS_MAJOR)
-		return 0;
 	tty = BPF_CORE_READ((struct dentry___private *)file->f_path.dentry, d_fsdata);
 	if (!tty)
 		return 0; /* its other end is closed: it cannot be opened */

@@ -137,8 +137,8 @@ wait_for_room() {
   local running before
   while running=$(jobs -rp | wc -l); ((running >= processors)); do
     before=$(idle_time)
-    sleep 2
-    if ((running < at_once && $(idle_time) - before >= 100)); then return; fi
+    sleep 1
+    if ((running < at_once && $(idle_time) - before >= 50)); then return; fi
   done
 }
 

@@ -27,9 +27,12 @@ Result<void> World::take(std::string_view line, Clock::time_point now) {
   if (const Json* pass = object_in(said, "pass")) {
     if (!current_)
       for (auto at = sandboxes_.begin(); at != sandboxes_.end();) {
-        const auto [name, last] = *at;
-        at = seen_.contains(name) ? std::next(at) : sandboxes_.erase(at);
-        if (!seen_.contains(name)) observer_.gone(name, last);
+        if (seen_.contains(at->first)) {
+          ++at;
+          continue;
+        }
+        const auto last = sandboxes_.extract(at++);
+        observer_.gone(last.key(), last.mapped());
       }
     current_ = true;
     passed_ = now;

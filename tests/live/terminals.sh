@@ -85,7 +85,7 @@ is terminal/stream-for-more "errno 1" "$(grep -v '^sbpf' "$tmp/said.${plain##*/}
 is terminal/stream-for-more-allowed typed "$(grep -v '^sbpf' "$tmp/said.audit.yaml")"
 # One that was made inside is opened by name before it has a session: by its maker, and by another program of the run.
 cat >"$tmp/make.py" <<'P'
-import os, subprocess, sys
+import os, subprocess, sys, time
 controller, terminal = os.openpty()
 name = os.ttyname(terminal)
 os.close(os.open(name, os.O_RDWR | os.O_NOCTTY))
@@ -93,7 +93,7 @@ subprocess.run(["python3", "-c", "import os, sys; os.open(sys.argv[1], os.O_RDWR
 print(name, file=open(sys.argv[1] + "/made", "w"))
 print("typed", flush=True)
 while not os.path.exists(sys.argv[1] + "/seen"):
-    pass
+    time.sleep(0.1)
 P
 is terminal/made-inside "typed typed" "$(run "$plain" -- sh -c "rm -f $tmp/made $tmp/seen; python3 $tmp/make.py $tmp & until [ -s $tmp/made ]; do sleep 0.1; done
   : <>\$(cat $tmp/made) && echo typed; touch $tmp/seen; wait" | xargs)"

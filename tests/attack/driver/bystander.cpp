@@ -16,8 +16,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 #include "tests/attack/driver/victim.h"
+#include "tests/attack/lib/process.h"
 
 namespace attack::driver {
 
@@ -125,13 +127,9 @@ class Bystander : public Receiver {
 
   // Whoever has the attacker's user id may open it, and what is typed does not come back on the screen.
   void make_terminal(int uid) {
-    terminal_ = Fd(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK), "openpt"));
-    must(grantpt(terminal_.get()), "grantpt");
-    must(unlockpt(terminal_.get()), "unlockpt");
-    char name[64] = {};
-    if (ptsname_r(terminal_.get(), name, sizeof name) != 0) throw Failure{errno, "ptsname"};
-    terminal_name_ = name;
-    must(chown(name, static_cast<uid_t>(uid), static_cast<gid_t>(-1)), "chown");
+    std::tie(terminal_, terminal_name_) = new_terminal();
+    must(fcntl(terminal_.get(), F_SETFL, O_NONBLOCK), "fcntl");
+    must(chown(terminal_name_.c_str(), static_cast<uid_t>(uid), static_cast<gid_t>(-1)), "chown");
     termios settings{};
     must(tcgetattr(terminal_.get(), &settings), "tcgetattr");
     settings.c_lflag &= ~static_cast<tcflag_t>(ECHO);

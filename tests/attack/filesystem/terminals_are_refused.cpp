@@ -18,15 +18,6 @@ using namespace attack;
 
 namespace {
 
-// Both ends of a new terminal; the first is the controlling one.
-std::pair<Fd, std::string> new_terminal() {
-  Fd controller(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "openpt"));
-  must(unlockpt(controller.get()), "unlockpt");
-  char name[64] = {};
-  if (ptsname_r(controller.get(), name, sizeof name) != 0) throw Failure{errno, "ptsname"};
-  return {std::move(controller), name};
-}
-
 // One of the attacker's own, as those of others cannot even be opened (process/terminals_of_others_are_refused). It lasts until the
 // driver has looked.
 Fd own_terminal(Context& ctx, int flags) {

@@ -168,6 +168,14 @@ Fd open_file(const std::string& path, int flags, int mode) {
 
 void write_text(const Fd& fd, const std::string& text) { must(write(fd.get(), text.data(), text.size()), "write"); }
 
+std::pair<Fd, std::string> new_terminal() {
+  Fd controller(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "openpt"));
+  must(unlockpt(controller.get()), "unlockpt");
+  char name[64] = {};
+  if (ptsname_r(controller.get(), name, sizeof name) != 0) throw Failure{errno, "ptsname"};
+  return {std::move(controller), name};
+}
+
 void private_mounts() {
   must(unshare(CLONE_NEWNS), "unshare");
   must(mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr), "make private");

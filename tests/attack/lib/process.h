@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 
 #include "tests/attack/lib/attack.h"
 
@@ -32,6 +33,9 @@ void move_to_cgroup(const std::string& directory);
 // open(2) and write(2) as steps "open" and "write".
 Fd open_file(const std::string& path, int flags, int mode = 0600);
 void write_text(const Fd& fd, const std::string& text);
+
+// The controlling end of a new pseudo-terminal, and the path of the other one. "openpt", "unlockpt", "ptsname"
+std::pair<Fd, std::string> new_terminal();
 
 // A mount namespace of one's own, so that what happens to mounts there stays there. "unshare"
 void private_mounts();

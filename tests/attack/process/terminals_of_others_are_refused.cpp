@@ -68,20 +68,16 @@ BOTH_ATTACKS(keyboard_by_new_session, bystander_terminal) {
   if (WEXITSTATUS(status) != 0) throw Failure{WEXITSTATUS(status), "open"};
 }
 
-// What expect, script, tmux and ssh do: a terminal for a session of its own, opened by name by who is not in that session.
+// A program (expect, script, tmux, ssh) makes a terminal for a session of its own, and opens it by name. It is not in that session.
 PROCESS_ATTACK(terminal_of_own_session_is_opened, {.victim = Victim::bystander_terminal, .harmless = true}) {
-  const Fd controller(must(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), "openpt"));
-  must(grantpt(controller.get()), "grantpt");
-  must(unlockpt(controller.get()), "unlockpt");
-  char name[64] = {};
-  if (ptsname_r(controller.get(), name, sizeof name) != 0) throw Failure{errno, "ptsname"};
+  const auto [controller, name] = new_terminal();
   const Fd early = open_terminal(name, O_RDWR);
   int ready[2];
   must(pipe(ready), "pipe");
   const pid_t child = must(fork(), "fork");
   if (child == 0) {
     setsid();
-    if (open(name, O_RDWR) < 0 || write(ready[1], "1", 1) != 1) _exit(1);
+    if (open(name.c_str(), O_RDWR) < 0 || write(ready[1], "1", 1) != 1) _exit(1);
     for (;;) pause();
   }
   char byte = 0;
