@@ -10,15 +10,13 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "base/fd.h"
 #include "policy/values.h"
+#include "service/json.h"
 #include "service/requests.h"
 
 namespace sbpf::service {
-
-using Json = nlohmann::ordered_json;
 
 namespace {
 

@@ -8,15 +8,6 @@
 #include <cstring>
 
 namespace sbpf::service {
-namespace {
-
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
-}  // namespace
-
 Result<Fd> text_file(const std::string& content) {
   Fd fd(::memfd_create("policy_text", MFD_CLOEXEC));
   if (fd && ::write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size())) return fd;

@@ -2,15 +2,12 @@
 // One call of `sbpf … --json`, and its answer.
 #pragma once
 
-#include <nlohmann/json.hpp>
-
 #include "base/fd.h"
 #include "service/asio.h"
 #include "service/child.h"
+#include "service/json.h"
 
 namespace sbpf::service {
-
-using Json = nlohmann::ordered_json;
 
 // The policy's text as a file that has no name: nothing is left of it, whoever dies. Errors: "spawn".
 Result<Fd> text_file(const std::string& content);

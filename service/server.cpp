@@ -31,8 +31,6 @@ using Quiet = boost::system::error_code;
 constexpr std::size_t kMostTurnedAway = 64;   // at once; beyond, without an answer
 constexpr std::uint32_t kHeaderBytes = 8192;  // of a request
 
-void ignore(std::exception_ptr) {}
-
 Error socket_error(const std::string& what) {
   return Error{
       "socket", what + ": " + std::strerror(errno), "name another place with `socket` in sbpfd.yaml", errno, "", false};
@@ -148,9 +146,9 @@ asio::awaitable<void> Server::run() {
     auto room = room_for(peer);
     Stream stream(std::move(socket));
     if (room)
-      asio::co_spawn(core_.context, serve(std::move(stream), std::move(*peer)), ignore);
+      asio::co_spawn(core_.context, serve(std::move(stream), std::move(*peer)), asio::detached);
     else if (turned_away_ < kMostTurnedAway || (peer && peer->uid == 0))
-      asio::co_spawn(core_.context, turn_away(std::move(stream), std::move(room.error())), ignore);
+      asio::co_spawn(core_.context, turn_away(std::move(stream), std::move(room.error())), asio::detached);
   }
 }
 
@@ -313,7 +311,7 @@ asio::awaitable<void> Server::stream_events(Stream& stream, std::string sandbox)
                                     asio::redirect_error(asio::use_awaitable, over));
         if (!over) child->signal(SIGTERM);
       },
-      ignore);
+      asio::detached);
   std::string buffer, message;
   for (;;) {
     const std::size_t n = co_await asio::async_read_until(child->out(), asio::dynamic_buffer(buffer, 1 << 20), '\n',

@@ -19,13 +19,6 @@
 namespace sbpf::service {
 namespace {
 
-void ignore(std::exception_ptr) {}
-
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.is_object() ? object.find(key) : object.end();
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::string count_in(const Json& object, const char* key) {
   const auto found = object.find(key);
   return found != object.end() && found->is_number() ? found->dump() : "?";
@@ -86,15 +79,15 @@ Result<void> Service::open_policies() {
   return core_.directory->open();
 }
 
-void Service::policies_changed() { asio::co_spawn(core_.context, api_.follow_policies(), ignore); }
+void Service::policies_changed() { asio::co_spawn(core_.context, api_.follow_policies(), asio::detached); }
 
 void Service::run() {
   handle_signals();
   asio::co_spawn(core_.context, watch_.run(), [this](std::exception_ptr) { core_.context.stop(); });
-  asio::co_spawn(core_.context, prove(), ignore);
-  asio::co_spawn(core_.context, api_.runs().end_lost(), ignore);
-  asio::co_spawn(core_.context, server_.run(), ignore);
-  asio::co_spawn(core_.context, core_.directory->run(), ignore);
+  asio::co_spawn(core_.context, prove(), asio::detached);
+  asio::co_spawn(core_.context, api_.runs().end_lost(), asio::detached);
+  asio::co_spawn(core_.context, server_.run(), asio::detached);
+  asio::co_spawn(core_.context, core_.directory->run(), asio::detached);
   core_.context.run();
 }
 

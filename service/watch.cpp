@@ -15,8 +15,6 @@ constexpr milliseconds kFirstPause(100), kLongestPause(5000), kCheck(250), kMerc
 // Before its first pass it may have to wait for a command that loads the programs.
 constexpr std::chrono::seconds kFirstPass(120);
 
-void ignore(std::exception_ptr) {}
-
 }  // namespace
 
 asio::awaitable<void> Watch::run() {
@@ -45,14 +43,14 @@ asio::awaitable<void> Watch::run_once() {
   why_.clear();
   const auto child = std::make_shared<Child>(std::move(*started));
   child_ = child;
-  asio::co_spawn(context_, look_after(child, Clock::now()), ignore);
+  asio::co_spawn(context_, look_after(child, Clock::now()), asio::detached);
   asio::co_spawn(
       context_,
       [child]() -> asio::awaitable<void> {
         co_await each_line(child->err(),
                            [](std::string_view line) { return log::warning("watch: " + std::string(line)), true; });
       },
-      ignore);
+      asio::detached);
   bool told = false;  // what it says wrong, it says twice a second
   co_await each_line(child->out(), [&](std::string_view line) {
     auto taken = world_.take(line, Clock::now());

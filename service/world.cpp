@@ -9,11 +9,6 @@ const Json* object_in(const Json& line, const char* key) {
   return found != line.end() && found->is_object() ? &*found : nullptr;
 }
 
-std::string text_in(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 }  // namespace
 
 void World::restarted() {

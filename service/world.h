@@ -5,16 +5,15 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "service/json.h"
 
 namespace sbpf::service {
 
-using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 // Whoever counts and logs; called while a line is taken.
