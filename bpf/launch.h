@@ -50,7 +50,7 @@ __weak __noinline int is_launching(void)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct sbpf_label *label = bpf_task_storage_get(&sbpf_labels, task, NULL, 0);
 
-	return label && label->launch == SBPF_LAUNCHING && launcher_of_task((__u64)task);
+	return label && label->launch == SBPF_LAUNCHING;
 }
 
 /* The current task runs another program: the unit's, unless the manager's child runs its helper. 1: the unit's. */

@@ -26,7 +26,7 @@ static __noinline int label_launched(struct task_struct *child, int into_cgroup)
 	if (!sbpf_guard.launchers[0].ino)
 		return 0; /* no manager is known, as where no cgroup is kept: forks outside cost nothing more */
 	own = bpf_task_storage_get(&sbpf_labels, bpf_get_current_task_btf(), NULL, 0);
-	if (own && own->launch == SBPF_LAUNCHING && launcher_of_task(bpf_get_current_task()))
+	if (own && own->launch == SBPF_LAUNCHING)
 		cgroup_id = own->cgroup_id;
 	else if (!into_cgroup || launcher_of_task(bpf_get_current_task()) != 1)
 		return 0;
