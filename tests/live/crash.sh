@@ -24,13 +24,14 @@ P
 box=$cgroots/crash
 mkdir "$box"
 inside() { bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$box" "$@"; }
+frozen() { grep -c 'frozen 1' "$box/cgroup.events"; }
 # The errnos of a datagram to each port, by whom is inside.
 seen() {
   local port all=
+  if [[ $(frozen) != 0 ]]; then echo frozen; return; fi # whoever asks would be, too
   for port in 18001 18002 18003 18004; do all+="$(inside "$probe" connect udp 127.0.0.1 $port) "; done
   echo "${all% }"
 }
-frozen() { grep -c 'frozen 1' "$box/cgroup.events"; }
 free="0 0 0 0" under_one="0 1 0 1" under_two="1 0 0 1"
 # Hooks of ours at the cgroup, and unfinished pins.
 traces() { bpftool cgroup show "$box" 2>/dev/null | grep -c hook_; ls "$pins/building"; }
@@ -115,6 +116,34 @@ done
 exec 7>&-
 within 20 grep -q other "$tmp/hammer"
 has swap/open-and-closed-all-the-time " b 0 both 0 neither 0 other 0" "$(cat "$tmp/hammer")"
+
+# Flows are recorded, or not, as the policy says that is in force: a swap puts the one after the other.
+for name in told untold; do
+  declare "$name=$(policy "$name" <<P
+version: 1
+name: $name
+network: {record_flows: $([[ $name == told ]] && echo true || echo false), connect: [{address: 127.0.0.1, ports: [18003], protocol: udp}]}
+P
+)"
+done
+sbpf detach crash
+sbpf attach --cgroup "$box" --name crash --policy "$told" >/dev/null
+flows() { sbpf events crash --flows --json | wc -l; }
+total=$(points sbpf swap crash --policy "$untold")
+between=0
+for ((at = 1; at <= total; at++)); do
+  sbpf swap crash --policy "$told" >/dev/null 2>&1
+  killed "$at" sbpf swap crash --policy "$untold"; is "swap-of-flows/$at/is-killed" 0 $?
+  settle
+  name=$(sbpf status crash --json | jq -r .policy.name)
+  before=$(flows)
+  inside "$probe" connect udp 127.0.0.1 18003 >/dev/null
+  case $name in told) want=1 ;; untold) want=0 between=$((between + 1)) ;; *) want="a policy" ;; esac
+  is "swap-of-flows/$at/$name" "$want" $(($(flows) - before))
+done
+is swap-of-flows/before-and-after yes "$( ((between > 0 && between < total)) && echo yes || echo "$between of $total")"
+sbpf detach crash
+"${attach[@]}" >/dev/null
 
 # ---- detach: still confined, or free ----
 total=$(points sbpf detach crash)

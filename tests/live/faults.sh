@@ -72,6 +72,10 @@ echo lockdown,yama >"$tmp/lsm"
 listed() { "$@" sbpf status listed --json | json 'd["isolation"] + " " + " ".join(x["what"] for x in d["degraded"])'; }
 is lsm/control "active " "$(listed env)"
 is lsm/not-in-the-list "inactive lsm" "$(listed unshare -m sh -c "mount --bind $tmp/lsm /sys/kernel/security/lsm && exec \"\$@\"" sh)"
+# And whose canary cannot run: from a pid namespace of one's own nobody could tell it apart.
+verified() { "$@" sbpf verify listed --json | json 'd["isolation"] + " " + " ".join(x["what"] for x in d["degraded"])'; }
+is canary/verify/control "active " "$(verified env)"
+is canary/verify/cannot-run "inactive canary" "$(verified unshare --pid --fork --mount-proc)"
 sbpf kill listed
 wait "$started" 2>/dev/null
 clean

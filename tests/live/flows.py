@@ -2,6 +2,7 @@
 # Holds sockets, and carries out orders on them by stdin: each is answered by 0 or an errno.
 #   tcp|tcp5|tcp6|udp NAME PORT   a connection to that port of 127.0.0.1 (tcp5: of 127.0.0.5; tcp6: by its mapped address)
 #   refused NAME PORT TIMES  so many UDP sockets, each of which is refused a port, this one and those after it, with EPERM
+#   crowded NAME PORT TIMES OTHER   the same, slowly enough for a reader to keep up, and then a connection by UDP to OTHER
 #   close NAME               gives it up
 #   sender NAME              an unconnected UDP socket
 #   listen NAME PORT         a TCP server at 127.0.0.1
@@ -11,7 +12,7 @@
 #   echo NAME                sends a word to who answers with it
 #   receive NAME             waits for what the other side says, or for what ends it
 #   send NAME PORT           the same from an unconnected socket
-import errno, socket, sys
+import errno, socket, sys, time
 held = {}
 
 def connect(kind, name, port):
@@ -31,6 +32,13 @@ def refused(name, port, times):
             raise
         raise OSError(errno.EALREADY, "let through")
 
+def crowded(name, port, times, other):
+    for i in range(0, int(times), 20):
+        refused(name, int(port) + i, 20)
+        time.sleep(0.005)
+    time.sleep(0.05)
+    connect("udp", name, other)
+
 def echo(name, port=None):
     s = held[name]
     if port:
@@ -45,6 +53,8 @@ def carry_out(what, name, *rest):
         connect(what, name, *rest)
     elif what == "refused":
         refused(name, *rest)
+    elif what == "crowded":
+        crowded(name, *rest)
     elif what == "sender":
         held[name] = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         held[name].settimeout(30)

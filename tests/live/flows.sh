@@ -183,7 +183,7 @@ keep_for_it() {
   within 30 grep -q kept "$tmp/keeper"
   within 30 grep -q 'populated 0' "$cgroots/kept/cgroup.events"
 }
-said() { : >"$tmp/go"; wait $keeper; tail -1 "$tmp/keeper"; }
+said() { : >"$tmp/go"; within 30 grep -qE 'sent|closed|errno' "$tmp/keeper"; tail -1 "$tmp/keeper"; }
 attach_kept() { out=$(sbpf attach --cgroup "$cgroots/kept" --name kept "$@" 2>&1); }
 keep_for_it
 attach_kept --policy "$narrow"; is away/denied 125 $?

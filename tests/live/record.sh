@@ -114,18 +114,15 @@ box half "$told"
 is ring/denied 0 "$(ask half refused x 8000 400)"
 read_out=$(sbpf events half --json | jq -c 'select(.verdict == "denied")' | wc -l)
 is ring/each-is-counted "400 0" "$((read_out + $(lost ring_full))) $(lost rate_limit)"
-# A reader makes room in the ring. What is left of that second's rate is for denials all the same.
+# A reader makes room in the ring. What is left of that second's rate is for denials all the same. All of it is to happen within
+# a second: one process does it, and where the machine was too slow, or the reader, again.
 sbpf events half --follow >"$tmp/half" 2>&1 & servers+=($!)
 is rate/one-more 0 "$(ask half refused x 7009 1)"
 within 30 grep -q 7009 "$tmp/half"; is rate/is-read 0 $?
-read_on() { (($(grep -c denied "$tmp/half") >= before + 150)); }
-for round in 1 2 3 4 5; do
+for round in {1..20}; do
   sleep 1.1 # a second for which nothing is counted yet
-  before=$(grep -c denied "$tmp/half")
-  is "rate/$round/denied" 0 "$(ask half refused x $((9000 + round * 400)) 400)"
-  within 10 read_on; is "rate/$round/read" 0 $?
-  is "rate/$round/connect" 0 "$(ask half udp u 7001)"
-  (($(lost rate_limit) > 0)) && break # not, where all that took longer than the second
+  is "rate/$round/crowded" 0 "$(ask half crowded x $((9000 + round * 300)) 260 7001)"
+  (($(lost rate_limit) > 0)) && break
 done
 is rate/no-record 1 "$(lost rate_limit)"
 sleep 1.1
