@@ -7,7 +7,7 @@
 #include <linux/vm_sockets.h>
 #include <net/if.h>
 
-#include <cstdlib>
+#include <cstdio>
 #include <optional>
 
 #include "tests/attack/driver/victim.h"
@@ -103,15 +103,18 @@ class WireSniffer : public Receiver {
   std::optional<ExtraAddress> address_;
 };
 
-void ip(const std::string& arguments) {
-  const std::string command = "ip " + arguments;
-  if (std::system(command.c_str()) != 0) throw Failure{EIO, command};
+// One program for all commands: its start costs more than what it does.
+void ip(std::initializer_list<std::string> commands) {
+  FILE* program = popen("ip -batch -", "w");
+  if (program == nullptr) throw Failure{errno, "popen"};
+  for (const std::string& command : commands) std::fprintf(program, "%s\n", command.c_str());
+  if (pclose(program) != 0) throw Failure{EIO, "ip " + *commands.begin()};
 }
 
 // With what is on top of it.
 void remove_interface(const char* interface) {
   try {
-    ip(std::string("link del ") + interface);
+    ip({std::string("link del ") + interface});
   } catch (const Failure&) {  // it is gone already
   }
 }
@@ -131,12 +134,9 @@ class OtherWire : public Receiver {
  public:
   explicit OtherWire(const Scene& scene) : Receiver(scene.token), token_(scene.token) {
     const std::string name = kOtherInterface;
-    ip("link add " + name + " type dummy");
-    ip("link set " + name + " addrgenmode none up");
-    ip("address add 192.0.2.83/24 dev " + name);
-    ip("address add fe80::1/64 dev " + name + " nodad");
-    ip("address add 2001:db8:1::1/64 dev " + name + " nodad");
-    ip("route add " + std::string(kBeyond6) + " dev " + name);
+    ip({"link add " + name + " type dummy", "link set " + name + " addrgenmode none up",
+        "address add 192.0.2.83/24 dev " + name, "address add fe80::1/64 dev " + name + " nodad",
+        "address add 2001:db8:1::1/64 dev " + name + " nodad", "route add " + std::string(kBeyond6) + " dev " + name});
     receive_at(frames_of(kOtherInterface));
     settle();
   }
@@ -154,11 +154,9 @@ class OtherWire : public Receiver {
 class OtherTap : public OtherWire {
  public:
   explicit OtherTap(const Scene& scene) : OtherWire(scene) {
-    ip("link add sbpfother2 type dummy");
-    ip("link set sbpfother2 addrgenmode none up");
-    ip("link add sbpfmacvtap link " + std::string(kOtherInterface) + " type macvtap");
-    ip("link add sbpfipvtap link sbpfother2 type ipvtap mode l2");
-    for (const char* tap : {"sbpfmacvtap", "sbpfipvtap"}) ip("link set " + std::string(tap) + " up");
+    ip({"link add sbpfother2 type dummy", "link set sbpfother2 addrgenmode none up",
+        "link add sbpfmacvtap link " + std::string(kOtherInterface) + " type macvtap",
+        "link add sbpfipvtap link sbpfother2 type ipvtap mode l2", "link set sbpfmacvtap up", "link set sbpfipvtap up"});
     receive_at(frames_of("sbpfother2"));
     settle();
   }
@@ -174,9 +172,8 @@ class OwnTun : public Receiver {
  public:
   explicit OwnTun(const Scene& scene) : Receiver(scene.token) {
     const std::string name = kOtherInterface;
-    ip("tuntap add dev " + name + " mode tun user " + std::to_string(scene.uid));
-    ip("address add 192.0.2.83/24 dev " + name);
-    ip("link set " + name + " up");
+    ip({"tuntap add dev " + name + " mode tun user " + std::to_string(scene.uid),
+        "address add 192.0.2.83/24 dev " + name, "link set " + name + " up"});
     Fd fd = open_socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK);
     bind_to(fd, v4("192.0.2.83", 0));
     port_ = port_of(fd);
