@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "agent/canary.h"
+#include "agent/change.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/kernel.h"
@@ -168,6 +169,8 @@ void check_by_doing(std::vector<Check>& checks) {
   names.port4 = SBPF_DNS_PORT;
   spec.names = &names;
   spec.flags |= SBPF_SANDBOX_FLOWS;  // likewise
+  // Its links are pinned nowhere: the watch takes that for no loss, and whoever comes after a killed one takes it down.
+  std::optional<Change> changing(std::in_place, *kernel, Change::set_up, cgroup->id(), spec.name);
   auto up = image ? set_up(*kernel, *cgroup, spec, *image, false, links) : Result<void>(fail(image.error(), ""));
   if (up) {
     auto report = run_canary(*kernel, *cgroup, *image, SBPF_SANDBOX_NAMES);
@@ -181,6 +184,7 @@ void check_by_doing(std::vector<Check>& checks) {
     broken(canary, "not run: the programs are not in force", programs.fix);
   }
   links.clear();
+  changing.reset();
   (void)remove_cgroup(cgroup->path());
   if (!Kernel::is_pinned()) Kernel::remove_all();
   checks.push_back(programs);

@@ -60,6 +60,24 @@ for i in {1..10}; do
 done
 sleep 2
 is own-changes/no-loss 0 "$(grep -c '"loss"' "$out")"
+# The sandbox of preflight is there for a moment, with links that are pinned nowhere.
+its_hooks() { bpftool cgroup show "$cgroots/sbpf/preflight-$preflight" 2>/dev/null | grep -c hook_; }
+for try in {1..40}; do
+  sbpf preflight >/dev/null 2>&1 & preflight=$!
+  until [[ -e $cgroots/sbpf/preflight-$preflight ]]; do [[ -e /proc/$preflight ]] || break; done
+  sleep "0.0$((try % 5))"
+  kill -STOP $preflight
+  (($(its_hooks) == 12)) && break # it is there, and the watch has time to look
+  kill -CONT $preflight
+  wait $preflight
+done 2>/dev/null
+is preflight/is-there 12 "$(its_hooks)"
+passes=$(watching)
+looked() { (($(watching) > passes + 3)); }
+within 20 looked; is preflight/is-looked-at 0 $?
+kill -CONT $preflight
+wait $preflight; is preflight/exit 0 $?
+is preflight/no-loss 0 "$(grep -c '"loss"' "$out")"
 is own-changes/generation 11 "$(jq -c 'select(.sandbox.name == "att") | .sandbox.generation' "$out" | tail -1)"
 
 # ---- a name that another sandbox has by now is left alone ----
