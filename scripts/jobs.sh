@@ -36,7 +36,7 @@ plan() {
     [[ -n $line && $line != \#* ]] || continue
     IFS='|' read -r on options seconds command <<<"$line"
     on=$(trim "$on") options=$(trim "$options") seconds=$(trim "$seconds") command=$(trim "$command")
-    [[ -n $command && $seconds =~ ^[0-9]+$ ]] || die "tests/vm/plan: KERNELS | OPTIONS | SECONDS | COMMAND, not: $line"
+    [[ -n $on && -n $command && $seconds =~ ^[0-9]+$ ]] || die "tests/vm/plan: KERNELS | OPTIONS | SECONDS | COMMAND, not: $line"
     turn=$((turn + 1))
     selected "$command" || continue
     for kernel in $(kernels_of "$on" "$turn"); do printf '%s|%s|%s|%s\n' "$kernel" "$options" "$seconds" "$command"; done
@@ -66,7 +66,7 @@ tally() {
     BEGIN { done_at = -1 }
     { sub(/\r$/, "") }
     /^ok ./ { split_case("ok", substr($0, 4)); next }
-    /^not ok ./ { split_case("not ok", substr($0, 8)); failures++; next }
+    /^[[:space:]]*not ok/ { sub(/^[[:space:]]*not ok[[:space:]]*/, ""); split_case("not ok", $0); failures++; next }
     /^skip ./ { split_case("skip", substr($0, 6)); next }
     /^done [0-9]+$/ { done_at = substr($0, 6) + 0 }
     END {
@@ -105,6 +105,9 @@ job() {
   grep WARNING "$file.vm" || true
 }
 
+# states: KERNEL|OPTIONS of those that the plan restores
+states() { awk -F '|' -v OFS='|' '$2 ~ /--state/ && !seen[$1, $2]++ { print $1, $2 }' "$work/plan" | sort -t '|' -k2,2; }
+
 # make_states: the saved guests that the plan restores. Each is a test of its own: the kernel boots, and all programs load.
 make_states() {
   local kernel options number=0
@@ -123,7 +126,7 @@ make_states() {
       step "guest $kernel $options: saved and restored ($(cut -f2 "$file.cpu") s)"
     ) &
     wait_for_room
-  done 3< <(awk -F '|' -v OFS='|' '$2 ~ /--state/ && !seen[$1, $2]++ { print $1, $2 }' "$work/plan" | sort -t '|' -k2,2)
+  done 3< <(states)
   wait
 }
 
@@ -151,8 +154,18 @@ guest_images() {
   if grep -q 'userspace trixie' "$work/plan"; then quiet "rootfs trixie" scripts/rootfs trixie || true; fi
 }
 
+# check_kernels: each that was asked for stands in some line of the plan, or nothing would run and nothing fail.
+check_kernels() {
+  local kernel known
+  known=$(awk -F '|' '!/^[[:space:]]*#/ { gsub(/one of|full|short|,/, " ", $1); print " " $1 " " }' tests/vm/plan)
+  for kernel in "${kernels[@]}"; do
+    [[ $known == *" $kernel "* ]] || die "tests/vm/plan has no kernel $kernel"
+  done
+}
+
 # fetch_images: in the background, as it waits for the network and the disk more than for a processor.
 fetch_images() {
+  check_kernels
   plan | sort -t '|' -k3,3nr >"$work/plan"
   if [[ -s $work/plan ]]; then timed "kernels and userspace" guest_images & fi
 }
@@ -178,9 +191,24 @@ guest_tests() {
     wait_for_room
   done 3<"$work/plan"
   wait
+  lost_jobs
   # Without a line that restores a state there is no file of that name.
   find "$work" \( -name 'state.*.results' -o -name 'job.*.results' \) -exec cat {} + >>"$results"
   find "$work" \( -name 'state.*.cpu' -o -name 'job.*.cpu' \) -exec cat {} + >>"$cpu_times"
+}
+
+# lost_jobs: what began and has no result, as when its shell was killed, has failed.
+lost_jobs() {
+  local number=0 kernel options seconds command
+  while IFS='|' read -r kernel options seconds command; do
+    number=$((number + 1))
+    [[ -s $work/job.$number.results ]] || record 'not ok' "guest $kernel" "${command// /_}" "no result"
+  done <"$work/plan"
+  number=0
+  while IFS='|' read -r kernel options; do
+    number=$((number + 1))
+    [[ -s $work/state.$number.results ]] || record 'not ok' "guest $kernel state" "${options// /_}" "no result"
+  done < <(states)
 }
 
 # prepare WHAT COMMAND...: what some lines of the plan take along.

@@ -118,6 +118,7 @@ class Verdicts(unittest.TestCase):
         self.assertFalse(self.killed(refused))
         self.assertTrue(self.killed(refused, refused=True))
         self.assertFalse(self.killed(outcome(["x: y"], passed=0)))
+        self.assertFalse(self.killed(outcome(["start/run: wanted '0', got '125'"])))
 
     def test_no_result_is_no_kill(self):
         self.assertFalse(self.killed(outcome(complete=False)))
@@ -131,6 +132,9 @@ class Verdicts(unittest.TestCase):
                                   " 2/2 Test #8: unit.A.c ........***Failed    0.01 sec\n"
                                   " 3/3 Test #9: unit.p/A.d  # GetParam() = 4-byte object <03-9E> ....   Passed    0.02 sec\n", 8)
         self.assertEqual((unit.failed, unit.passed), (["unit.A.c: Failed"], 2))
+        unit = running.judge_unit(" 1/2 Test #7: unit.A.b ........***Skipped   0.01 sec\n"
+                                  " 2/2 Test #8: unit.A.c ........***Not Run (Disabled)   0.00 sec\n", 8)
+        self.assertEqual(unit.failed, [])
 
 
 class Runs(unittest.TestCase):

@@ -23,7 +23,7 @@ TESTS = "/opt/sbpf/tests/"
 # A test that takes so many times longer than without a fault hangs.
 PATIENCE, LEAST_SECONDS, FIRST_SECONDS = 5, 120, 2400
 # What sbpf says when it starts nothing: then no test ran, and none has found anything.
-REFUSED = re.compile(r"isolation could not be verified|refused to load|cannot attach hook|no canary of|gave no answer|died before")
+REFUSED = re.compile(r"isolation could not be verified|refused to load|cannot attach hook|no canary of|gave no answer|died before|got '125'$")
 
 
 @dataclass
@@ -122,7 +122,8 @@ class FirstFailure:
 
 def judge_unit(output, code):
     # After the name may come the parameter, in bytes.
-    failed = re.findall(r"^\s*\d+/\d+ Test +#\d+: (\S+).*\*\*\*(.*?)(?: +[\d.]+ sec)?$", output, re.M)
+    # What was skipped, or did not run, has found nothing.
+    failed = re.findall(r"^\s*\d+/\d+ Test +#\d+: (\S+).*\*\*\*((?:Failed|Exception|Timeout).*?)(?: +[\d.]+ sec)?$", output, re.M)
     passed = len(re.findall(r"^\s*\d+/\d+ Test +#\d+: .* Passed +[\d.]+ sec", output, re.M))
     return Outcome([f"{name}: {why.strip()}" for name, why in failed], passed, code is not None, code is None, tail=output[-1500:],
                    guest=False)
@@ -194,7 +195,10 @@ class Runner:
     def verdict(self, fault):
         """(killed, text)"""
         usual = self.green(fault.by, fault.kernel, fault.load)
-        outcome = self.once(fault.by, fault.kernel, fault.number, max(LEAST_SECONDS, PATIENCE * usual), fault.load)
+        seconds = max(LEAST_SECONDS, PATIENCE * usual)
+        outcome = self.once(fault.by, fault.kernel, fault.number, seconds, fault.load)
+        if outcome.hung and not outcome.failed:  # of itself, or for another reason
+            outcome = self.once(fault.by, fault.kernel, fault.number, seconds, fault.load)
         return verdict_of(fault, outcome)
 
 
