@@ -2,6 +2,7 @@
 #include "agent/open_files.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -52,7 +53,12 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
     std::uint32_t wanted = 0;
     if (mode != O_WRONLY) wanted |= SBPF_FS_READ;
     if (mode != O_RDONLY) wanted |= SBPF_FS_WRITE;
-    judge(fs::read_symlink(entry.path(), ec).string(), wanted, " open");
+    const std::string target = fs::read_symlink(entry.path(), ec).string();
+    judge(target, wanted, " open");
+    // What lies on a disk has no place there: only a rule that names its node opens it.
+    struct stat info {};
+    if ((header.flags & SBPF_POLICY_FS) != 0 && ::stat(entry.path().c_str(), &info) == 0 && S_ISBLK(info.st_mode) && !policy::fs_names(image, target))
+      found.insert(who + target + " open, a block device that no rule names");
   }
   std::ifstream maps(proc + "/maps");
   for (std::string line; std::getline(maps, line);) {

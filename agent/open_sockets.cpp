@@ -187,6 +187,15 @@ const char* network_device(dev_t device) {
   return kind->second == "ppp" ? "/dev/ppp" : nullptr;
 }
 
+// What is the whole machine's, as bpf/device.h has it for what is opened later: of the devices that no policy without a filesystem
+// section opens, those by which anything can be read or changed; nullptr: the file is none.
+const char* machine_device(const struct statx& info, bool writes) {
+  if (S_ISBLK(info.stx_mode)) return "a block device";
+  if (!S_ISCHR(info.stx_mode) || info.stx_rdev_major != 1) return nullptr;
+  if (info.stx_rdev_minor == 11 && writes) return "the kernel's log, to write,";
+  return info.stx_rdev_minor == 1 || info.stx_rdev_minor == 2 || info.stx_rdev_minor == 4 ? "the machine's memory or its ports" : nullptr;
+}
+
 class Look {
  public:
   Look(pid_t task, const policy::Image& image, const std::set<pid_t>& inside, OpenBefore& before)
@@ -287,16 +296,19 @@ void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pi
   for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
     const std::string number = entry.path().filename(), fdinfo = proc + "/fdinfo/" + number;
     const std::string target = fs::read_symlink(entry.path(), ec).string();
-    if ((fdinfo_number(fdinfo, "flags:", 8) & O_ACCMODE) != O_RDONLY)
+    const bool writes = (fdinfo_number(fdinfo, "flags:", 8) & O_ACCMODE) != O_RDONLY;
+    const struct statx info = look_at_file(entry.path());
+    if (writes)
       if (const std::string what = control_file(target, fdinfo, proc + "/mountinfo", mounts); !what.empty())
         look.others(what + " open for writing: " + target);
+    if ((image.header().flags & SBPF_POLICY_DEVICES) == 0)
+      if (const char* device = machine_device(info, writes); device != nullptr) look.others(std::string(device) + " open: " + target);
     if (all) continue;
     if (target.starts_with("socket:[")) {
       look.at_socket(std::stoull(target.substr(8)), std::stoi(number));
       if (fdinfo_number(fdinfo, "scm_fds:") != 0) look.others("descriptors that wait in an AF_UNIX socket");
     }
     if (target == "anon_inode:[io_uring]" && fdinfo_number(fdinfo, "UserFiles:") != 0) look.others("descriptors that are registered with an io_uring");
-    const struct statx info = look_at_file(entry.path());
     if (!S_ISCHR(info.stx_mode)) continue;
     const char* device = network_device(::makedev(info.stx_rdev_major, info.stx_rdev_minor));
     if (device != nullptr && !policy::allows_socket(image, SBPF_SOCKET_TUN)) look.others(std::string(device) + " open");

@@ -131,6 +131,12 @@ __weak __noinline int refuse_place(struct sbpf_sandbox *box, const struct denial
 	return verdict == SBPF_DENY;
 }
 
+/* Does the hook give a descriptor that reads or writes the file? */
+static __always_inline int opens_file(__u32 hook)
+{
+	return hook == SBPF_HOOK_file_open || hook == SBPF_HOOK_file_receive;
+}
+
 /* May the sandbox do to this place what the hook asks? 1: no. */
 static __always_inline int judge_dentry(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
 {
@@ -169,7 +175,7 @@ static __always_inline int judge_dentry(struct sbpf_sandbox *box, const struct f
 		d.reason = place.rule == SBPF_NO_RULE ? SBPF_REASON_FS_DEFAULT : SBPF_REASON_FS_RULE;
 	else if (ask->want & FS_MOVE && place.flags & SBPF_FS_HOLDS)
 		d.reason = SBPF_REASON_FS_HOLDS;
-	else if (ask->hook == SBPF_HOOK_file_open && !(place.flags & SBPF_FS_RULE) && is_block_device(inode_of(dentry)))
+	else if (opens_file(ask->hook) && !(place.flags & SBPF_FS_RULE) && is_block_device(inode_of(dentry)))
 		d.reason = SBPF_REASON_FS_DEVICE;
 	else
 		d.reason = SBPF_REASON_NONE;

@@ -40,7 +40,10 @@ FsView empty_view(const Policy& policy) {
   return view;
 }
 
-std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
+namespace {
+
+// The last node on the way along a path's names, and what of the path is below it. Without a node the image judges no path.
+std::pair<std::optional<sbpf_fs_node>, std::string_view> walk(const Image& image, std::string_view path) {
   const auto& entries = image.entries;
   const auto node_of = [](const sbpf_rule& value) {
     sbpf_fs_node node;
@@ -52,11 +55,7 @@ std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
   for (const auto& [key, value] : entries)
     if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE && (!here || (node_of(value).flags & SBPF_FS_NAMED) != 0))
       here = node_of(value);
-  const __u32 flags = image.header().flags;
-  const __u32 files = SBPF_FS_READ | SBPF_FS_WRITE;
-  const __u32 unjudged = (flags & SBPF_POLICY_FS ? 0 : files) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);
-  if (!here) return unjudged;
-  while (!path.empty() && (here->flags & SBPF_FS_NAMED) != 0) {
+  while (here && !path.empty() && (here->flags & SBPF_FS_NAMED) != 0) {
     path.remove_prefix(path.front() == '/' ? 1 : 0);
     const std::string_view name = path.substr(0, path.find('/'));
     const auto child = entries.find(fs_name_key(here->node, name));
@@ -64,7 +63,22 @@ std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
     here = node_of(child->second);
     path.remove_prefix(name.size());
   }
-  return here->rights | unjudged;
+  return {here, path};
+}
+
+}  // namespace
+
+std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
+  const __u32 flags = image.header().flags;
+  const __u32 files = SBPF_FS_READ | SBPF_FS_WRITE;
+  const __u32 unjudged = (flags & SBPF_POLICY_FS ? 0 : files) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);
+  const auto node = walk(image, path).first;
+  return node ? node->rights | unjudged : unjudged;
+}
+
+bool fs_names(const Image& image, std::string_view path) {
+  const auto [node, below] = walk(image, path);
+  return node && below.empty() && (node->flags & SBPF_FS_RULE) != 0;
 }
 
 }  // namespace sbpf::policy

@@ -2,6 +2,8 @@
 // Files that someone else opened: left open across exec, sent over a socket, or open before the sandbox was there.
 #include <sys/mman.h>
 #include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -22,6 +24,12 @@ Fd open_outside(const FileScene& s) { return admin_open(s("outside"), O_RDONLY |
 Fd ask_for_file() {
   must(send(STDIN_FILENO, "send me a file", 14, 0), "send on stdin");
   return receive_fd(STDIN_FILENO);
+}
+
+Fd open_disk(const FileScene& s) {
+  struct stat info {};
+  must(stat(s("workspace").c_str(), &info), "admin stat");
+  return admin_open(disk_node(info.st_dev), O_RDONLY | O_DIRECT);
 }
 
 Fd inherited(const Context& ctx, const char* step) {
@@ -57,6 +65,16 @@ FILE_ATTACK(received_writable_file_is_refused,
 FILE_ATTACK(received_file_on_tmpfs_is_refused,
             {.at = "recvmsg", .expected = EPERM, .ground = Ground::memory, .handed = open_writable}) {
   write_text(ask_for_file(), "changed");
+}
+
+// Whatever rules say of the directory of its node.
+FILE_ATTACK(received_disk_is_refused,
+            {.at = "recvmsg", .expected = EPERM, .form = Form::carved, .grant = Grant::none, .handed = open_disk, .lacking = {{ENODEV}}}) {
+  const Fd disk = ask_for_file();
+  if (!ctx.arguments().contains("disk_offset")) throw Failure{ENODEV, "no disk"};
+  alignas(4096) char buffer[4096];
+  must(pread(disk.get(), buffer, sizeof(buffer), ctx.number("disk_offset")), "read");
+  ctx.loot({buffer, 64});
 }
 
 FILE_ATTACK(fallocate_of_received_file_is_refused, {.at = "recvmsg", .expected = EPERM, .handed = open_writable}) {
@@ -118,6 +136,17 @@ FILE_ATTACK(attach_with_writable_file_is_refused, {.form = Form::carved, .launch
   const Fd fd = open_file(workspace(ctx, "tests/test.py"), O_RDWR);
   ctx.join();
   write_text(fd, "changed");
+}
+
+FILE_ATTACK(attach_with_open_disk_is_refused,
+            {.form = Form::carved, .grant = Grant::none, .launch = Launch::attach_refused, .root = true, .lacking = {{ENODEV}}}) {
+  if (!ctx.arguments().contains("disk_offset")) throw Failure{ENODEV, "no disk"};
+  const dev_t below = makedev(static_cast<unsigned>(ctx.number("disk_major")), static_cast<unsigned>(ctx.number("disk_minor")));
+  const Fd disk = open_file(disk_node(below), O_RDONLY | O_DIRECT);
+  ctx.join();
+  alignas(4096) char buffer[4096];
+  must(pread(disk.get(), buffer, sizeof(buffer), ctx.number("disk_offset")), "read");
+  ctx.loot({buffer, 64});
 }
 
 FILE_ATTACK(attach_with_writable_mapping_is_refused, {.launch = Launch::attach_refused}) {

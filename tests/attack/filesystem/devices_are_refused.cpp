@@ -126,12 +126,7 @@ FILE_ATTACK(block_device_of_readable_directory_is_refused, {.at = "open device",
                                                             .root = true,
                                                             .lacking = {{ENODEV}}}) {
   const dev_t disk = disk_of(ctx);
-  std::ifstream names("/sys/dev/block/" + std::to_string(major(disk)) + ":" + std::to_string(minor(disk)) + "/uevent");
-  std::string name;
-  for (std::string line; std::getline(names, line);)
-    if (line.starts_with("DEVNAME=")) name = line.substr(8);
-  if (name.empty()) throw Failure{ENODEV, "no disk"};
-  steal_from_disk(ctx, "/dev/" + name, "open device");
+  steal_from_disk(ctx, disk_node(disk), "open device");
 }
 
 // A rule names what may come to lie below this name. The node itself no rule names, although the policy knows it.

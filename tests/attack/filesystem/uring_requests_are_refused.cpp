@@ -36,6 +36,18 @@ FILE_ATTACK(uring_sqpoll_open_is_refused, {.at = "openat"}) {
   steal_by(ring, ctx, scene(ctx, "outside/token"));
 }
 
+// Credentials of a request's own look like those that the kernel lends to overlayfs, which opens what lies below a file.
+FILE_ATTACK(uring_open_by_personality_is_refused, {.at = "openat"}) {
+  Ring ring;
+  const int personality = io_uring_register_personality(ring.get());
+  if (personality < 0) throw Failure{-personality, "register"};
+  const std::string path = workspace(ctx, "secret/token");
+  io_uring_sqe* request = ring.request();
+  io_uring_prep_openat(request, AT_FDCWD, path.c_str(), O_RDONLY | O_CLOEXEC, 0);
+  request->personality = static_cast<__u16>(personality);
+  take(ctx, Fd(ring.complete("openat")));
+}
+
 FILE_ATTACK(premade_sqpoll_ring_open_is_refused, {.at = "openat", .launch = Launch::attach}) {
   Ring ring(IORING_SETUP_SQPOLL);
   ctx.join();

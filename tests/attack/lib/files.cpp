@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -135,6 +136,13 @@ void run_fd_and_take(const Context& ctx, const Fd& program, const std::string& n
     char* argv[] = {word, stamp, nullptr};
     syscall(SYS_execveat, program.get(), name.c_str(), argv, environ, name.empty() ? AT_EMPTY_PATH : 0);
   });
+}
+
+std::string disk_node(dev_t disk) {
+  std::ifstream facts("/sys/dev/block/" + std::to_string(major(disk)) + ":" + std::to_string(minor(disk)) + "/uevent");
+  for (std::string line; std::getline(facts, line);)
+    if (line.starts_with("DEVNAME=")) return "/dev/" + line.substr(8);
+  throw Failure{ENODEV, "no disk"};
 }
 
 void admin_write(const std::string& path, const std::string& text, int mode) {

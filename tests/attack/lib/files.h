@@ -128,6 +128,9 @@ void rename_to(const std::string& from, const std::string& to, unsigned flags = 
 void run_and_take(const Context& ctx, const std::vector<std::string>& argv);
 void run_fd_and_take(const Context& ctx, const Fd& program, const std::string& name);
 
+// The node of a disk, whatever its name. ENODEV, "no disk"
+std::string disk_node(dev_t disk);
+
 // ---- for the driver's part ----
 
 void admin_write(const std::string& path, const std::string& text, int mode = 0644);  // makes or overwrites

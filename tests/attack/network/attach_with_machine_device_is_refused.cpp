@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is the whole machine's, and was opened before the policy was there. That it is read or written there, the attacker alone sees.
+#include <unistd.h>
+
+#include "tests/attack/lib/net.h"
+
+using namespace attack;
+
+// A filesystem section judges devices as files.
+static constexpr const char* kDevices = "dangerously_allow_all: true\nfilesystem: {dangerously_allow_all: true}";
+
+ATTACK(attach_with_raw_disk_is_refused, {.allow = kDevices, .launch = Launch::attach_refused, .root = true}) {
+  const Fd disk = open_file("/dev/vda", O_RDONLY);
+  ctx.join();
+  char block[512];
+  must(pread(disk.get(), block, sizeof(block), 0), "read");
+}
+
+ATTACK(attach_with_kernel_log_is_refused, {.allow = kDevices, .launch = Launch::attach_refused, .root = true}) {
+  const Fd log = open_file("/dev/kmsg", O_WRONLY);
+  ctx.join();
+  must(write(log.get(), "<7>sbpf attack\n", 15), "write");
+}
