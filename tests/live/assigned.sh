@@ -180,6 +180,9 @@ held=$(exe_of "$manager")
 within 20 test -n "$held"
 is launch/reach-control 0 "$(in_cgroup "$web" "$tests/tamper" ptrace "$(exe_of "$(readlink -f "$(command -v sleep)")")")"
 is launch/out-of-reach 1 "$(in_cgroup "$web" "$tests/tamper" ptrace "$held")"
+scored() { in_cgroup "$web" sh -c "echo 7 >/proc/$1/oom_score_adj" 2>/dev/null; cat "/proc/$1/oom_score_adj"; }
+is launch/files-control 7 "$(scored "$(exe_of "$(readlink -f "$(command -v sleep)")")")"
+is launch/files-out-of-reach 0 "$(scored "$held")"
 echo 1 >"$web/cgroup.kill"
 within 20 grep -q 'populated 0' "$web/cgroup.events"
 # Without --keep nobody is exempt.
@@ -308,4 +311,11 @@ wait $watch 2>/dev/null
 rmdir "$top"
 rm /srv/place
 end_all
+# The programs stay while an assignment is left, though it has no sandbox.
+cp "$tmp/web" $assigned/web
+chmod 600 $assigned/web
+sbpf unload >/dev/null 2>"$tmp/said"; is unload/refused 125 $?
+has unload/says "assignments are left, web among them" "$(cat "$tmp/said")"
+sbpf detach web 2>/dev/null; is unload/assignment-ends 0 $?
+sbpf unload >/dev/null 2>&1; is unload/exit 0 $?
 finish

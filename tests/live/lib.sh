@@ -151,6 +151,19 @@ value = json.load(sys.stdin)["value"]
 print(int.from_bytes(bytes(int(b, 16) for b in value), "little") if isinstance(value, list) else value)'
 }
 hex() { printf '%016x' "$1" | sed 's/../& /g' | awk '{ for (i = 8; i > 0; i--) printf "0x%s ", $i }'; }
+# forged_policy MAP_ID: a map with the policy's entries and one more, pinned at /sys/fs/bpf/more
+forged_policy() {
+  bpftool -j map show id "$1" >"$tmp/own.json"
+  bpftool -j map dump id "$1" >"$tmp/entries.json"
+  python3 -ISc '
+import json, sys
+own, entries = (json.load(open(path)) for path in sys.argv[1:3])
+print("map create /sys/fs/bpf/more type hash key", own["bytes_key"], "value", own["bytes_value"], "entries", len(entries) + 1, "name sbpf_policy flags 1")
+more = {"key": ["0xff"] * own["bytes_key"], "value": ["0"] * own["bytes_value"]}
+for entry in entries + [more]: print("map update pinned /sys/fs/bpf/more key", *entry["key"], "value", *entry["value"])
+print("map freeze pinned /sys/fs/bpf/more")' "$tmp/own.json" "$tmp/entries.json" >"$tmp/more"
+  bpftool batch file "$tmp/more" >/dev/null
+}
 json() { python3 -ISc 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
 
 # A sandbox that stays until clean(), so that the programs do: to load them anew for each run takes most of a test's time.

@@ -82,6 +82,8 @@ started donor -q --policy "$full" -- sleep infinity </dev/null >/dev/null 2>&1; 
 
 # ---- each sandbox's own hooks ----
 for manner in detached replaced pin-removed; do
+  # Pins that are unchanged for a second are trusted, and the links' programs alone are looked at.
+  [[ $manner == replaced ]] && sleep 2.5
   open_glass
   for hook in "${each[@]}"; do
     case $manner in

@@ -186,6 +186,21 @@ for how in enforce/alert/alerted enforce/freeze/frozen enforce/kill/killed audit
 done
 kill $watch
 wait $watch 2>/dev/null
+# Who was moved out before a watch began is answered by the next.
+printf 'version: 1\nname: early\non_loss: alert\n' >"$tmp/early.yaml"
+mkdir "$cgroots/runtime/early"
+sleep 1000 & pid=$!
+servers+=($pid)
+move "$pid" runtime/early
+sbpf attach --cgroup "$cgroots/runtime/early" --name early --policy "$tmp/early.yaml" >/dev/null; is watch/early/attach-exit 0 $?
+move "$pid" outside
+sbpf watch --json </dev/null >"$watched" 2>"$tmp/watch.err" & watch=$!
+within 20 is_answered early; is watch/early/told 0 $?
+is watch/early/answered '[["processes"],"alerted"]' "$(losses early)"
+kill $watch $pid
+wait $watch $pid 2>/dev/null
+sbpf detach early
+within 10 rmdir "$cgroots/runtime/early"
 
 # ---- one sandbox in another: whoever leaves the inner one is told of, though the outer one still holds it ----
 mkdir -p "$cgroots/runtime/inner"

@@ -9,7 +9,7 @@
 //   overrule bystander CGROUP HOOK     likewise, and leaves their answer as it is
 //   overrule link CGROUP HOOK          as later, by a link, until this process ends
 //   overrule bystander-link CGROUP HOOK   as bystander, likewise
-// HOOK: connect4, connect6, sendmsg4, bind4, sock_create, setsockopt.
+// HOOK: connect4, connect6, sendmsg4, sendmsg6, bind4, bind6, sock_create, setsockopt.
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -38,7 +38,9 @@ struct Kind {
 constexpr Kind kKinds[] = {{"connect4", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_CONNECT},
                            {"connect6", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET6_CONNECT},
                            {"sendmsg4", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_UDP4_SENDMSG},
+                           {"sendmsg6", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_UDP6_SENDMSG},
                            {"bind4", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_BIND},
+                           {"bind6", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET6_BIND},
                            {"sock_create", BPF_PROG_TYPE_CGROUP_SOCK, BPF_CGROUP_INET_SOCK_CREATE},
                            {"setsockopt", BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT}};
 

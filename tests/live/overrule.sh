@@ -80,7 +80,7 @@ kill $other; wait $other 2>/dev/null
 thaw
 mkdir "$box/child" "$cgroots/plain"
 for way in link later; do
-  for place in "$box connect4" "$box sendmsg4" "$box/child bind4" "$box/child sock_create" "$box setsockopt"; do
+  for place in "$box "{connect4,connect6,sendmsg4,sendmsg6,setsockopt} "$box/child "{bind4,bind6,sock_create}; do
     name=at/$way/${place##*/}
     foreign "$way" $place; is "${name// /-}" 1 "$error" # EPERM
     kill $other 2>/dev/null; wait $other 2>/dev/null

@@ -11,8 +11,10 @@
 //   tamper map-of ID N                       prints the number of the N-th map that the program uses
 //   tamper gate-off PATH                     has the pinned gate know no sandbox
 //   tamper extend ID                         loads a program for the place of the program's function highest_level
+//   tamper extend-link ID                    the same, says "loaded", waits for a line, and puts it there
 //   tamper umount|umount-lazy PATH           tamper mount PATH       tamper mount-shared PATH, umount-shared PATH: from
 //                                            a mount namespace of its own, from which mounts still spread
+//   tamper mount-new PATH                    the same by fsopen, fsmount and move_mount
 //   tamper move-mount|rename|link|symlink PATH PATH       tamper unlink|rmdir|mkdir PATH
 //   tamper pin PATH PATH                     of a map that is pinned at the first
 //   tamper ptrace|vm-write PID               tamper getfd PID FD
@@ -149,7 +151,7 @@ int map_of(const std::string& program_id, const std::string& index) {
 }
 
 // An extension whose type is one of its target's functions; EINVAL and the like are the verifier's and no refusal of ours.
-int extend(const std::string& id) {
+int extend(const std::string& id, bool link) {
   Fd target(bpf_prog_get_fd_by_id(number(id)));
   bpf_prog_info info{};
   std::uint32_t size = sizeof info;
@@ -181,7 +183,12 @@ int extend(const std::string& id) {
   options.func_info_cnt = 1;
   options.func_info_rec_size = sizeof where;
   Fd program(bpf_prog_load(BPF_PROG_TYPE_EXT, "evil", "GPL", zero, 2, &options));
-  return program ? 0 : errno;
+  if (!program || !link) return program ? 0 : errno;
+  std::puts("loaded");
+  std::fflush(stdout);
+  (void)std::getchar();
+  LIBBPF_OPTS(bpf_link_create_opts, to, .target_btf_id = static_cast<__u32>(global));
+  return result(Fd(bpf_link_create(program.get(), target.get(), BPF_CGROUP_INET_INGRESS, &to)).get());
 }
 
 // Mounts of this namespace spread to the one that it was made from, where that one's are shared.
@@ -192,6 +199,14 @@ int in_shared_namespace(const std::string& path, bool mount) {
 
 int move_mount(const std::string& from, const std::string& to) {
   return result(::syscall(SYS_move_mount, AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(), 0));
+}
+
+int mount_new(const std::string& to) {
+  const Fd made(static_cast<int>(::syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC)));
+  if (!made || ::syscall(SYS_fsconfig, made.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) return -1;
+  const Fd mount(static_cast<int>(::syscall(SYS_fsmount, made.get(), FSMOUNT_CLOEXEC, 0)));
+  if (!mount) return -1;
+  return result(::syscall(SYS_move_mount, mount.get(), "", AT_FDCWD, to.c_str(), MOVE_MOUNT_F_EMPTY_PATH));
 }
 
 int trace(pid_t pid) {
@@ -237,10 +252,11 @@ int carry_out(const Words& w) {
   if (what == "map-by-pin") return result(Fd(bpf_obj_get(one.c_str())).get());
   if (what == "map-of") return map_of(one, two);
   if (what == "gate-off") return gate_off(one);
-  if (what == "extend") return extend(one);
+  if (what == "extend" || what == "extend-link") return extend(one, what == "extend-link");
   if (what == "umount") return result(::umount2(one.c_str(), 0));
   if (what == "umount-lazy") return result(::umount2(one.c_str(), MNT_DETACH));
   if (what == "mount") return result(::mount("none", one.c_str(), "tmpfs", 0, nullptr));
+  if (what == "mount-new") return mount_new(one);
   if (what == "mount-shared") return in_shared_namespace(one, true);
   if (what == "umount-shared") return in_shared_namespace(one, false);
   if (what == "move-mount") return move_mount(one, two);

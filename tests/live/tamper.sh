@@ -145,8 +145,12 @@ after pins
 # ---- mounts ----
 control mount mount "$tmp/mount"
 control umount umount "$tmp/mount"
-refused mount/bpffs mount /sys/fs/bpf
-refused mount/pins mount "$pins"
+control mount-new mount-new "$tmp/mount"
+control mount-new/umount umount "$tmp/mount"
+for way in mount mount-new; do
+  refused $way/bpffs $way /sys/fs/bpf
+  refused $way/pins $way "$pins"
+done
 refused umount umount /sys/fs/bpf
 refused umount-lazy umount-lazy /sys/fs/bpf
 refused umount-lazy/sysfs umount-lazy /sys
@@ -196,11 +200,22 @@ sbpf run -q --policy no-network -- true 2>/dev/null; is break-glass/no-new-sandb
 is broken/map-by-pin 0 "$("$tamper" map-by-pin "$pins/maps/sandboxes")"
 extended=$("$tamper" extend "$lsm_program")
 if [[ $extended == 0 ]]; then ok broken/extend; else skip broken/extend "this kernel refuses it by itself: errno $extended"; fi
+if [[ $extended == 0 ]]; then is broken/extend-link 0 "$(echo | "$tamper" extend-link "$lsm_program" | tail -1)"; fi
+# What was loaded while the glass was broken is put in our program's place afterwards.
+mkfifo "$tmp/put"
+"$tamper" extend-link "$lsm_program" <"$tmp/put" >"$tmp/putting" & putting=$!
+exec 6>"$tmp/put"
+[[ $extended != 0 ]] || within 20 grep -q loaded "$tmp/putting"
 is broken/ptrace 0 "$("$tamper" ptrace "$supervisor")"
 kill -CONT "$supervisor"
 sbpf break-glass --close 2>/dev/null; is break-glass/closes 0 $?
 refused_again() { is "closed/$1" "$EPERM" "$("$tamper" "${@:2}")"; }
 refused_again map-by-pin map-by-pin "$pins/maps/sandboxes"
+echo >&6
+wait $putting
+if [[ $extended == 0 ]]; then is closed/extend-link "$EPERM" "$(tail -1 "$tmp/putting")"
+else skip closed/extend-link "this kernel refuses it by itself: errno $extended"; fi
+exec 6>&-
 has closed/still-told "let through" "$(sbpf status box --json | jq -c .degraded)"
 is closed/nothing-was-taken false "$(sbpf status box --json | jq .isolation_active)"
 # Nobody closes it: it does so by itself.

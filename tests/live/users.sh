@@ -44,12 +44,15 @@ has files/denied "cat: $tmp/hidden: Permission denied" "$(user sbpf run -q --pol
 is files/denied-prints-nothing "exit 1" "$(user sbpf run -q --policy "$tmp/files.yaml" -- cat "$tmp/hidden" 2>/dev/null; echo "exit $?")"
 is files/others out "$(user sbpf run -q --policy "$tmp/files.yaml" -- echo out 2>/dev/null)"
 mkdir $cgroots/few
-echo +pids >$cgroots/cgroup.subtree_control
+echo +pids +memory +cpu >$cgroots/cgroup.subtree_control
 echo 30 >$cgroots/few/pids.max
-limit() { sh -c "echo \$\$ >$cgroots/few/cgroup.procs; exec \"\$@\"" sh setpriv --reuid 4242 --regid 4242 --groups "$readers" sbpf run -q --policy "$1" -- sh -c "cat $cgroots/\$(cut -d: -f3 /proc/self/cgroup)/pids.max" 2>/dev/null; }
+echo 100M >$cgroots/few/memory.max
+echo 50000 100000 >$cgroots/few/cpu.max
+limit() { sh -c "echo \$\$ >$cgroots/few/cgroup.procs; exec \"\$@\"" sh setpriv --reuid 4242 --regid 4242 --groups "$readers" sbpf run -q --policy "$1" -- sh -c "cd $cgroots/\$(cut -d: -f3 /proc/self/cgroup) && cat pids.max memory.max cpu.max" 2>/dev/null | xargs; }
 for n in 12 64; do printf 'version: 1\nname: n\nprocess: {limits: {processes: %s}}\n' $n >"$tmp/$n.yaml"; done
-is limits/of-the-policy 12 "$(limit "$tmp/12.yaml")"
-is limits/of-its-slice "30 30" "$(limit "$tmp/64.yaml") $(limit no-network)"
+is limits/of-the-policy "12 104857600 50000 100000" "$(limit "$tmp/12.yaml")"
+is limits/of-its-slice "30 104857600 50000 100000" "$(limit "$tmp/64.yaml")"
+is limits/of-its-slice-alone "30 104857600 50000 100000" "$(limit no-network)"
 within 20 rmdir $cgroots/few
 user sbpf run -q -- /nowhere 2>/dev/null; is exec/not-found 127 $?
 user sbpf run -q --timeout 2s -- sh -c 'setsid sleep 7177 & sleep 7177' 2>/dev/null; is timeout/code 124 $?

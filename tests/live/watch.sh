@@ -130,6 +130,11 @@ for name in att box; do
   manner $name connect4 replaced replace $name connect4
   manner $name sock_create pin-removed rm "$(pin $name sock_create)"
   manner $name policy policy-deleted bpftool map delete pinned $pins/maps/policies key $key
+  # The same policy with an entry more, under the hash of the one without.
+  open_glass
+  forged_policy "$(policy_map "$(id_of $name)")"
+  manner $name policy policy-forged bpftool map update pinned $pins/maps/policies key $key value pinned /sys/fs/bpf/more
+  rm -f /sys/fs/bpf/more
   manner $name storage storage-edited bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -40)
 done
 key=$(hex "$(id_of att)")

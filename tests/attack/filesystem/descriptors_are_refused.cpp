@@ -32,6 +32,14 @@ Fd open_disk(const FileScene& s) {
   return admin_open(disk_node(info.st_dev), O_RDONLY | O_DIRECT);
 }
 
+// Where the secret lies on it.
+void read_disk(const Context& ctx, const Fd& disk) {
+  if (!ctx.arguments().contains("disk_offset")) throw Failure{ENODEV, "no disk"};
+  alignas(4096) char buffer[4096];
+  must(pread(disk.get(), buffer, sizeof(buffer), ctx.number("disk_offset")), "read");
+  ctx.loot({buffer, 64});
+}
+
 Fd inherited(const Context& ctx, const char* step) {
   return Fd(must(dup(static_cast<int>(ctx.number("inherited_fd"))), step));
 }
@@ -70,11 +78,13 @@ FILE_ATTACK(received_file_on_tmpfs_is_refused,
 // Whatever rules say of the directory of its node.
 FILE_ATTACK(received_disk_is_refused,
             {.at = "recvmsg", .expected = EPERM, .form = Form::carved, .grant = Grant::none, .handed = open_disk, .lacking = {{ENODEV}}}) {
-  const Fd disk = ask_for_file();
-  if (!ctx.arguments().contains("disk_offset")) throw Failure{ENODEV, "no disk"};
-  alignas(4096) char buffer[4096];
-  must(pread(disk.get(), buffer, sizeof(buffer), ctx.number("disk_offset")), "read");
-  ctx.loot({buffer, 64});
+  read_disk(ctx, ask_for_file());
+}
+
+// Of files, the policy says nothing.
+FILE_ATTACK(received_disk_without_rules_is_refused,
+            {.at = "recvmsg", .expected = EPERM, .programs = Programs::named, .grant = Grant::none, .handed = open_disk, .lacking = {{ENODEV}}}) {
+  read_disk(ctx, ask_for_file());
 }
 
 FILE_ATTACK(fallocate_of_received_file_is_refused, {.at = "recvmsg", .expected = EPERM, .handed = open_writable}) {
@@ -144,9 +154,7 @@ FILE_ATTACK(attach_with_open_disk_is_refused,
   const dev_t below = makedev(static_cast<unsigned>(ctx.number("disk_major")), static_cast<unsigned>(ctx.number("disk_minor")));
   const Fd disk = open_file(disk_node(below), O_RDONLY | O_DIRECT);
   ctx.join();
-  alignas(4096) char buffer[4096];
-  must(pread(disk.get(), buffer, sizeof(buffer), ctx.number("disk_offset")), "read");
-  ctx.loot({buffer, 64});
+  read_disk(ctx, disk);
 }
 
 FILE_ATTACK(attach_with_writable_mapping_is_refused, {.launch = Launch::attach_refused}) {

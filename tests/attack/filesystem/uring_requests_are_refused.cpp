@@ -37,7 +37,7 @@ FILE_ATTACK(uring_sqpoll_open_is_refused, {.at = "openat"}) {
 }
 
 // Credentials of a request's own look like those that the kernel lends to overlayfs, which opens what lies below a file.
-FILE_ATTACK(uring_open_by_personality_is_refused, {.at = "openat"}) {
+FILE_ATTACK(uring_open_by_personality_is_refused, {.at = "openat", .expected = EPERM, .grant = Grant::none}) {
   Ring ring;
   const int personality = io_uring_register_personality(ring.get());
   if (personality < 0) throw Failure{-personality, "register"};
