@@ -126,9 +126,9 @@ echo 0 >"$runtime/hang/cgroup.freeze"
 sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
 servers+=($watch)
 for i in {1..15}; do
-  sbpf swap by --policy "$freeze" >/dev/null 2>&1
-  sbpf detach hang 2>/dev/null
-  sbpf attach --cgroup "$runtime/hang" --name hang --policy "$freeze" >/dev/null 2>&1
+  for change in "swap by --policy $freeze" "detach hang" "attach --cgroup $runtime/hang --name hang --policy $freeze"; do
+    sbpf $change >/dev/null 2>&1 || echo "$change: $?" >>"$tmp/unchanged"
+  done
   sbpf verify by >/dev/null 2>&1 || echo "not verified: $?" >>"$tmp/unverified"
 done
 canary_ran() { jq -c 'select(.sandbox.canary_at > 0)' "$out" 2>/dev/null | grep -q .; }
@@ -136,6 +136,7 @@ within 60 canary_ran; is change/canaries-ran 0 $?
 kill $watch
 wait $watch 2>/dev/null
 is change/no-loss "" "$(jq -c 'select(.loss)' "$out")"
+is change/each-was-made "" "$(cat "$tmp/unchanged" 2>/dev/null)"
 is change/verified "" "$(cat "$tmp/unverified" 2>/dev/null)"
 sbpf detach hang 2>/dev/null
 sbpf detach by 2>/dev/null

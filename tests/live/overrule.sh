@@ -128,7 +128,6 @@ is trusted/active-again "active $before" "$(isolation) $(losses)"
 first=$other
 foreign bystander-link "$cgroots" connect4; is trusted/other/control 0 "$error"
 answered trusted/other degraded later "id $program"
-hasnt() { if [[ $3 != *"$2"* ]]; then ok "$1"; else not_ok "$1" "'$2' in '$3'"; fi; }
 hasnt trusted/other/alone "tag $tag" "$(why)"
 kill $other $first; wait $other $first 2>/dev/null
 thaw
