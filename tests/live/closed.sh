@@ -9,7 +9,7 @@ echo text >/srv/closed/file
 all=$(policy all <<'P'
 version: 1
 name: all
-network: {dangerously_allow_sockets: [mptcp], connect: [{address: 127.0.0.1, ports: [7001], protocol: udp}], bind: [{address: 127.0.0.1, ports: [7002], protocol: udp}]}
+network: {dangerously_allow_sockets: [mptcp, netlink], connect: [{address: 127.0.0.1, ports: [7001], protocol: udp}], bind: [{address: 127.0.0.1, ports: [7002], protocol: udp}]}
 filesystem: {default: deny, read: [/usr, /bin, /lib, /lib64, /etc, /proc, /srv/closed]}
 process:
   exec: {allow: [/usr, /bin, /lib, /lib64]}
@@ -32,6 +32,10 @@ def attempt(what):
         s.close()
     elif what == "socket":
         socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()
+    elif what == "netlink":
+        socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16).close()  # generic netlink
+    elif what == "forbidden":
+        made.pop().connect(("127.0.0.1", 7009))
     elif what == "option":
         made[0].setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 64)
     elif what == "open":
@@ -49,10 +53,13 @@ for line in sys.stdin:
         print(e.errno, flush=True)
 P
 )
-kinds=(connect bind socket option open exec capability)
+kinds=(connect bind socket netlink option open exec capability)
 each() { local kind; for kind in "${kinds[@]}"; do printf '%s ' "$kind=$(ask "$1" $kind)"; done; }
-allowed="connect=0 bind=0 socket=0 option=0 open=0 exec=0 capability=0 "
-closed="connect=1 bind=1 socket=1 option=1 open=13 exec=13 capability=13 "
+allowed="connect=0 bind=0 socket=0 netlink=0 option=0 open=0 exec=0 capability=0 "
+closed="connect=1 bind=1 socket=1 netlink=1 option=1 open=13 exec=13 capability=13 "
+
+# What the programs found of a directory is remembered until something is renamed, or sbpf itself changes the policy.
+forget() { mkdir "$tmp/before" && mv "$tmp/before" "$tmp/after" && rmdir "$tmp/after"; }
 
 hands_of free env
 is control/nothing-refuses "$allowed" "$(each free)"
@@ -63,9 +70,14 @@ key=$(hex "$(sbpf status box --json | jq .cgroup_id)")
 within 60 flock -n /run/sbpf.lock true # a stopped holder of the lock would stop the rest
 kill -STOP "$pid_box"
 sbpf break-glass --reason closed --for 30m 2>/dev/null; is glass/opens 0 $?
+is record/forbidden-before 1 "$(ask box forbidden)"
+record=$(bpftool -j map lookup pinned "$pins/maps/sandboxes" key $key | python3 -ISc 'import json, sys; print(*json.load(sys.stdin)["value"])')
+is record/goes 0 "$(bpftool map delete pinned "$pins/maps/sandboxes" key $key >/dev/null 2>&1; echo $?)"
+forget
+is record/is-closed "1 connect=1 bind=1 socket=1 netlink=1 option=1 open=1 exec=1 capability=13 " "$(ask box forbidden) $(each box)"
+is record/comes-back 0 "$(bpftool map update pinned "$pins/maps/sandboxes" key $key value $record >/dev/null 2>&1; echo $?)"
 is policy/goes 0 "$(bpftool map delete pinned "$pins/maps/policies" key $key >/dev/null 2>&1; echo $?)"
+forget
 is policy/is-closed "$closed" "$(each box)"
 is policy/says-so no_policy "$(sbpf events box --json | jq -r 'select(.hook == "connect4").reason' | tail -1)"
-is record/goes 0 "$(bpftool map delete pinned "$pins/maps/sandboxes" key $key >/dev/null 2>&1; echo $?)"
-is record/is-closed "connect=1 bind=1" "connect=$(ask box connect) bind=$(ask box bind)"
 finish
