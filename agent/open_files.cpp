@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <filesystem>
 #include <fstream>
@@ -32,6 +33,16 @@ const char* forbidden_use(std::uint32_t wanted, std::uint32_t rights) {
   return (wanted & ~rights) != 0 ? " for reading" : nullptr;
 }
 
+// What lies on a disk has no place there: only a rule that names its node opens it. The name is the process's, and may lead elsewhere
+// with it: here it must lead to that disk, too.
+bool is_unnamed_disk(const std::string& link, const std::string& target, const policy::Image& image) {
+  const struct statx info = stat_without_asking(link);
+  if (!S_ISBLK(info.stx_mode)) return false;
+  struct stat named {};
+  return !policy::fs_names(image, target) || ::lstat(target.c_str(), &named) != 0 || !S_ISBLK(named.st_mode) ||
+         named.st_rdev != ::makedev(info.stx_rdev_major, info.stx_rdev_minor);
+}
+
 }  // namespace
 
 std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) {
@@ -55,9 +66,7 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
     if (mode != O_RDONLY) wanted |= SBPF_FS_WRITE;
     const std::string target = fs::read_symlink(entry.path(), ec).string();
     judge(target, wanted, " open");
-    // What lies on a disk has no place there: only a rule that names its node opens it.
-    struct stat info {};
-    if ((header.flags & SBPF_POLICY_FS) != 0 && ::stat(entry.path().c_str(), &info) == 0 && S_ISBLK(info.st_mode) && !policy::fs_names(image, target))
+    if ((header.flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(entry.path(), target, image))
       found.insert(who + target + " open, a block device that no rule names");
   }
   std::ifstream maps(proc + "/maps");
@@ -70,6 +79,8 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
     if (permissions.size() == 4 && permissions[1] == 'w' && permissions[3] == 's') wanted |= SBPF_FS_WRITE;
     if (permissions.size() == 4 && permissions[2] == 'x') wanted |= SBPF_FS_EXEC;
     judge(path, wanted, " mapped");
+    if ((header.flags & SBPF_POLICY_FS) != 0 && path.starts_with('/') && is_unnamed_disk(proc + "/map_files/" + range, path, image))
+      found.insert(who + path + " mapped, a block device that no rule names");
   }
   return {found.begin(), found.end()};
 }

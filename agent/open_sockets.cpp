@@ -257,13 +257,6 @@ std::vector<pid_t> tasks_with_descriptors(pid_t pid) {
 
 namespace {
 
-// The descriptor's file, without asking who serves its filesystem: a server inside is frozen.
-struct statx look_at_file(const std::string& descriptor) {
-  struct statx info {};
-  (void)::statx(AT_FDCWD, descriptor.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &info);
-  return info;
-}
-
 // A file by which the kernel is driven, by any mount and under any name: "" if it is none, else what it is. bpf/control.h has how the
 // kernel's side tells them. What is written to a cgroup's moves a process, or has the kernel start a program. `mounts`: of the task,
 // read once.
@@ -296,23 +289,29 @@ void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pi
   for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
     const std::string number = entry.path().filename(), fdinfo = proc + "/fdinfo/" + number;
     const std::string target = fs::read_symlink(entry.path(), ec).string();
-    const bool writes = (fdinfo_number(fdinfo, "flags:", 8) & O_ACCMODE) != O_RDONLY;
-    const struct statx info = look_at_file(entry.path());
+    const long flags = fdinfo_number(fdinfo, "flags:", 8);
+    const bool writes = (flags & O_ACCMODE) != O_RDONLY;
+    const struct statx info = stat_without_asking(entry.path());
     if (writes)
       if (const std::string what = control_file(target, fdinfo, proc + "/mountinfo", mounts); !what.empty())
         look.others(what + " open for writing: " + target);
-    if ((image.header().flags & SBPF_POLICY_DEVICES) == 0)
+    if (target == "anon_inode:[io_uring]" && fdinfo_number(fdinfo, "UserFiles:") != 0) look.others("descriptors that are registered with an io_uring");
+    if ((image.header().flags & SBPF_POLICY_DEVICES) == 0 && (flags & O_PATH) == 0)
       if (const char* device = machine_device(info, writes); device != nullptr) look.others(std::string(device) + " open: " + target);
     if (all) continue;
     if (target.starts_with("socket:[")) {
       look.at_socket(std::stoull(target.substr(8)), std::stoi(number));
       if (fdinfo_number(fdinfo, "scm_fds:") != 0) look.others("descriptors that wait in an AF_UNIX socket");
     }
-    if (target == "anon_inode:[io_uring]" && fdinfo_number(fdinfo, "UserFiles:") != 0) look.others("descriptors that are registered with an io_uring");
     if (!S_ISCHR(info.stx_mode)) continue;
     const char* device = network_device(::makedev(info.stx_rdev_major, info.stx_rdev_minor));
     if (device != nullptr && !policy::allows_socket(image, SBPF_SOCKET_TUN)) look.others(std::string(device) + " open");
   }
+  // What is mapped needs no descriptor any more.
+  if ((image.header().flags & SBPF_POLICY_DEVICES) == 0)
+    for (const auto& entry : fs::directory_iterator(proc + "/map_files", ec))
+      if (const char* device = machine_device(stat_without_asking(entry.path()), true); device != nullptr)
+        look.others(std::string(device) + " mapped: " + fs::read_symlink(entry.path(), ec).string());
 }
 
 }  // namespace sbpf::agent

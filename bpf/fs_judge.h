@@ -137,6 +137,12 @@ static __always_inline int opens_file(__u32 hook)
 	return hook == SBPF_HOOK_file_open || hook == SBPF_HOOK_file_receive;
 }
 
+/* Does it give the file a name, which a rule may know? */
+static __always_inline int renames_file(__u32 hook)
+{
+	return hook == SBPF_HOOK_path_rename || hook == SBPF_HOOK_path_link;
+}
+
 /* May the sandbox do to this place what the hook asks? 1: no. */
 static __always_inline int judge_dentry(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
 {
@@ -175,7 +181,7 @@ static __always_inline int judge_dentry(struct sbpf_sandbox *box, const struct f
 		d.reason = place.rule == SBPF_NO_RULE ? SBPF_REASON_FS_DEFAULT : SBPF_REASON_FS_RULE;
 	else if (ask->want & FS_MOVE && place.flags & SBPF_FS_HOLDS)
 		d.reason = SBPF_REASON_FS_HOLDS;
-	else if (opens_file(ask->hook) && !(place.flags & SBPF_FS_RULE) && is_block_device(inode_of(dentry)))
+	else if (is_block_device(inode_of(dentry)) && (renames_file(ask->hook) || (opens_file(ask->hook) && !(place.flags & SBPF_FS_RULE))))
 		d.reason = SBPF_REASON_FS_DEVICE;
 	else
 		d.reason = SBPF_REASON_NONE;

@@ -156,6 +156,8 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 		}
 		return refuse(box, &d);
 	}
+	if (file->f_mode & FMODE_PATH) /* names a place; what is opened from it is judged */
+		return 0;
 	reason = refusal_of_device(box, file->f_inode, !!(file->f_mode & FMODE_WRITE));
 	if (reason != SBPF_REASON_NONE) {
 		d.reason = reason;
@@ -176,7 +178,7 @@ int BPF_PROG(hook_file_receive, struct file *file)
 {
 	LSM_GATE(file_receive, boxes);
 	LSM_ASK(EPERM, boxes, judge_receive, file);
-	if (file->f_mode & FMODE_PATH) /* names a place; what is opened from it is judged */
+	if (file->f_mode & FMODE_PATH)
 		return 0;
 	FS_JUDGE(boxes, file_receive, fs_open_wants(file), file->f_path.dentry, file->f_path.mnt);
 }

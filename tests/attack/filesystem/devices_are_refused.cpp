@@ -38,6 +38,12 @@ void make_node(const std::string& path, mode_t kind, dev_t device) {
   must(mknod(path.c_str(), kind | 0600, device), "mknod");
 }
 
+void disk_in_workspace(const FileScene& s) {
+  struct stat info {};
+  must(stat(s("workspace").c_str(), &info), "admin stat");
+  must(mknod(s("workspace/disk").c_str(), S_IFBLK | 0600, info.st_dev), "admin mknod");
+}
+
 void crash_in_child() {
   const pid_t child = must(fork(), "fork");
   if (child == 0) {
@@ -116,6 +122,29 @@ FILE_ATTACK(character_device_node_is_refused, {.at = "mknod",
     const std::string_view text(record, static_cast<std::size_t>(got));
     if (const auto at = text.find("sbpf attack: "); at != std::string_view::npos) ctx.loot(text.substr(at + 13));
   }
+}
+
+// A rule names what may come to be there: a file, not a disk that gets the name.
+FILE_ATTACK(block_device_under_a_name_of_a_rule_is_refused, {.at = "rename",
+                                                             .grant = Grant::none,
+                                                             .write = "workspace/known ",
+                                                             .prepare = disk_in_workspace,
+                                                             .root = true,
+                                                             .lacking = {{ENODEV}}}) {
+  disk_of(ctx);
+  rename_to(workspace(ctx, "disk"), workspace(ctx, "known"));
+  steal_from_disk(ctx, workspace(ctx, "known"), "open");
+}
+
+FILE_ATTACK(block_device_under_a_linked_name_of_a_rule_is_refused, {.at = "link",
+                                                                    .grant = Grant::none,
+                                                                    .write = "workspace/known ",
+                                                                    .prepare = disk_in_workspace,
+                                                                    .root = true,
+                                                                    .lacking = {{ENODEV}}}) {
+  disk_of(ctx);
+  must(link(workspace(ctx, "disk").c_str(), workspace(ctx, "known").c_str()), "link");
+  steal_from_disk(ctx, workspace(ctx, "known"), "open");
 }
 
 // The disk's own node, in a directory that the policy lets be read.

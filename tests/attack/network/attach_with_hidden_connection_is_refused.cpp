@@ -38,7 +38,8 @@ ATTACK(attach_with_connection_on_its_way_is_refused, {.victim = Victim::tcp4, .l
   send_text(receive_fd(to.get()), ctx.token);
 }
 
-ATTACK(attach_with_connection_registered_with_uring_is_refused, {.victim = Victim::tcp4, .launch = Launch::attach_refused}) {
+// What is registered cannot be told, so no policy lets it be.
+ATTACK(attach_with_connection_registered_with_uring_is_refused, {.victim = Victim::tcp4, .allow = kNever, .launch = Launch::attach_refused}) {
   Ring ring;
   {
     const Fd fd = connection(ctx);

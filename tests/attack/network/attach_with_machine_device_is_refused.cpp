@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is the whole machine's, and was opened before the policy was there. That it is read or written there, the attacker alone sees.
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "tests/attack/lib/net.h"
@@ -14,6 +15,16 @@ ATTACK(attach_with_raw_disk_is_refused, {.allow = kDevices, .launch = Launch::at
   ctx.join();
   char block[512];
   must(pread(disk.get(), block, sizeof(block), 0), "read");
+}
+
+ATTACK(attach_with_mapped_disk_is_refused, {.allow = kDevices, .launch = Launch::attach_refused, .root = true}) {
+  Fd disk = open_file("/dev/vda", O_RDONLY);
+  const void* block = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, disk.get(), 0);
+  if (block == MAP_FAILED) throw Failure{errno, "mmap"};
+  disk.reset();
+  ctx.join();
+  volatile char first = *static_cast<const char*>(block);
+  (void)first;
 }
 
 ATTACK(attach_with_kernel_log_is_refused, {.allow = kDevices, .launch = Launch::attach_refused, .root = true}) {
