@@ -32,6 +32,8 @@ def attempt(what):
         s.close()
     elif what == "socket":
         socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_MPTCP).close()
+    elif what == "plain":
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM).close()
     elif what == "netlink":
         socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 16).close()  # generic netlink
     elif what == "forbidden":
@@ -76,6 +78,12 @@ is record/goes 0 "$(bpftool map delete pinned "$pins/maps/sandboxes" key $key >/
 forget
 is record/is-closed "1 connect=1 bind=1 socket=1 netlink=1 option=1 open=1 exec=1 capability=13 " "$(ask box forbidden) $(each box)"
 is record/comes-back 0 "$(bpftool map update pinned "$pins/maps/sandboxes" key $key value $record >/dev/null 2>&1; echo $?)"
+# The cgroup's storage, by which its own hooks find the policy.
+is storage/plain-before 0 "$(ask box plain)"
+storage=$(bpftool -j map lookup pinned "$pins/maps/cgroup_refs" key $key | python3 -ISc 'import json, sys; print(*json.load(sys.stdin)["value"])')
+is storage/goes 0 "$(bpftool map update pinned "$pins/maps/cgroup_refs" key $key value $(yes 0 | head -$(wc -w <<<"$storage")) >/dev/null 2>&1; echo $?)"
+is storage/is-closed "plain=1 connect=1 bind=1" "plain=$(ask box plain) connect=$(ask box connect) bind=$(ask box bind)"
+is storage/comes-back 0 "$(bpftool map update pinned "$pins/maps/cgroup_refs" key $key value $storage >/dev/null 2>&1; echo $?)"
 is policy/goes 0 "$(bpftool map delete pinned "$pins/maps/policies" key $key >/dev/null 2>&1; echo $?)"
 forget
 is policy/is-closed "$closed" "$(each box)"

@@ -158,6 +158,14 @@ stands pin-removed/host
 put_back
 is pin-removed/pinned-again "${host[*]}" "$(ls "$pins/links" | sort | paste -sd' ')"
 
+# A pin of that name, of another hook's link.
+manner=pin-of-another
+open_glass
+another() { rm "$pins/links/file_open" && ln "$pins/links/mmap_file" "$pins/links/file_open"; }
+taken file_open another
+stands pin-of-another/file_open
+put_back
+
 kill $watch
 wait $watch 2>/dev/null
 kill $sleeper

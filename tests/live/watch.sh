@@ -202,6 +202,29 @@ is on-loss/kill/answered killed "$(last loss kill | jq -r .answered)"
 echo "# passes of $(jq -c 'select(.pass) | .pass.duration_us' "$out" | sort -n | awk '{ v[NR] = $1 } END { print "median " v[int((NR + 1) / 2)] " us, longest " v[NR] " us" }'), with $(sbpf list | wc -l) sandboxes; $(grep VmRSS /proc/$watch/status)"
 within 90 grep -q '"canary_at":"' "$out"; is canary/told 0 $?
 
+# ---- without a canary for five minutes a sandbox is degraded, though all that is read back is in place ----
+canary_of_box() { jq -rc 'select(.sandbox.name == "box") | [.sandbox.degraded[] | select(.what == "canary").effective]' "$out" | tail -1; }
+waits_for() { # waits_for STATE: looked at every ten seconds
+  for _ in {1..42}; do
+    [[ $(canary_of_box) == "$1" ]] && return 0
+    sleep 10
+  done
+  return 1
+}
+is unproven/control '[]' "$(canary_of_box)"
+lost_before=$(counted loss box)
+python3 -c 'import fcntl, time
+lock = open("/run/sbpf-canaries.lock", "a")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+open("'"$tmp"'/turn", "w")
+time.sleep(1000)' & turn=$!
+within 60 test -e "$tmp/turn"
+waits_for '["none for 5 minutes"]'; is unproven/is-degraded 0 $?
+kill $turn
+wait $turn 2>/dev/null
+waits_for '[]'; is unproven/canary-again 0 $?
+is unproven/no-loss "$lost_before" "$(counted loss box)"
+
 # ---- its end ----
 kill $watch
 wait $watch; is end/sigterm 0 $?
