@@ -2,8 +2,6 @@
 // Files that someone else opened: left open across exec, sent over a socket, or open before the sandbox was there.
 #include <sys/mman.h>
 #include <sys/sendfile.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -26,19 +24,7 @@ Fd ask_for_file() {
   return receive_fd(STDIN_FILENO);
 }
 
-Fd open_disk(const FileScene& s) {
-  struct stat info {};
-  must(stat(s("workspace").c_str(), &info), "admin stat");
-  return admin_open(disk_node(info.st_dev), O_RDONLY | O_DIRECT);
-}
-
-// Where the secret lies on it.
-void read_disk(const Context& ctx, const Fd& disk) {
-  if (!ctx.arguments().contains("disk_offset")) throw Failure{ENODEV, "no disk"};
-  alignas(4096) char buffer[4096];
-  must(pread(disk.get(), buffer, sizeof(buffer), ctx.number("disk_offset")), "read");
-  ctx.loot({buffer, 64});
-}
+Fd open_disk(const FileScene& s) { return admin_open(disk_node(admin_disk_of(s)), O_RDONLY | O_DIRECT); }
 
 Fd inherited(const Context& ctx, const char* step) {
   return Fd(must(dup(static_cast<int>(ctx.number("inherited_fd"))), step));
@@ -78,13 +64,13 @@ FILE_ATTACK(received_file_on_tmpfs_is_refused,
 // Whatever rules say of the directory of its node.
 FILE_ATTACK(received_disk_is_refused,
             {.at = "recvmsg", .expected = EPERM, .form = Form::carved, .grant = Grant::none, .handed = open_disk, .lacking = {{ENODEV}}}) {
-  read_disk(ctx, ask_for_file());
+  take_from_disk(ctx, ask_for_file());
 }
 
 // Of files, the policy says nothing.
 FILE_ATTACK(received_disk_without_rules_is_refused,
             {.at = "recvmsg", .expected = EPERM, .programs = Programs::named, .grant = Grant::none, .handed = open_disk, .lacking = {{ENODEV}}}) {
-  read_disk(ctx, ask_for_file());
+  take_from_disk(ctx, ask_for_file());
 }
 
 FILE_ATTACK(fallocate_of_received_file_is_refused, {.at = "recvmsg", .expected = EPERM, .handed = open_writable}) {
@@ -150,11 +136,9 @@ FILE_ATTACK(attach_with_writable_file_is_refused, {.form = Form::carved, .launch
 
 FILE_ATTACK(attach_with_open_disk_is_refused,
             {.form = Form::carved, .grant = Grant::none, .launch = Launch::attach_refused, .root = true, .lacking = {{ENODEV}}}) {
-  if (!ctx.arguments().contains("disk_offset")) throw Failure{ENODEV, "no disk"};
-  const dev_t below = makedev(static_cast<unsigned>(ctx.number("disk_major")), static_cast<unsigned>(ctx.number("disk_minor")));
-  const Fd disk = open_file(disk_node(below), O_RDONLY | O_DIRECT);
+  const Fd disk = open_file(disk_node(disk_of(ctx)), O_RDONLY | O_DIRECT);
   ctx.join();
-  read_disk(ctx, disk);
+  take_from_disk(ctx, disk);
 }
 
 FILE_ATTACK(attach_with_writable_mapping_is_refused, {.launch = Launch::attach_refused}) {

@@ -20,28 +20,22 @@ using namespace attack;
 
 namespace {
 
-// ENODEV, which skips the attack, where the scene is on no disk that says where its blocks are.
-dev_t disk_of(const Context& ctx) {
-  if (!ctx.arguments().contains("disk_offset")) throw Failure{ENODEV, "no disk"};
-  return makedev(static_cast<unsigned>(ctx.number("disk_major")), static_cast<unsigned>(ctx.number("disk_minor")));
-}
-
 // Past the device's own cache, which may still have what lay there before.
 void steal_from_disk(const Context& ctx, const std::string& device, const char* step) {
-  const Fd disk(must(open(device.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC), step));
-  alignas(4096) char buffer[4096];
-  const auto got = must(pread(disk.get(), buffer, sizeof(buffer), ctx.number("disk_offset")), "read");
-  ctx.loot({buffer, std::min<std::size_t>(static_cast<std::size_t>(got), 64)});
+  take_from_disk(ctx, Fd(must(open(device.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC), step)));
 }
 
 void make_node(const std::string& path, mode_t kind, dev_t device) {
   must(mknod(path.c_str(), kind | 0600, device), "mknod");
 }
 
-void disk_in_workspace(const FileScene& s) {
-  struct stat info {};
-  must(stat(s("workspace").c_str(), &info), "admin stat");
-  must(mknod(s("workspace/disk").c_str(), S_IFBLK | 0600, info.st_dev), "admin mknod");
+// A rule names what may come to be there, and the disk's node lies beside it.
+FileSpec disk_beside_a_name(const char* at) {
+  FileSpec spec{.at = at, .grant = Grant::none, .write = "workspace/known ", .root = true, .lacking = {{ENODEV}}};
+  spec.prepare = [](const FileScene& s) {
+    must(mknod(s("workspace/disk").c_str(), S_IFBLK | 0600, admin_disk_of(s)), "admin mknod");
+  };
+  return spec;
 }
 
 void crash_in_child() {
@@ -124,24 +118,14 @@ FILE_ATTACK(character_device_node_is_refused, {.at = "mknod",
   }
 }
 
-// A rule names what may come to be there: a file, not a disk that gets the name.
-FILE_ATTACK(block_device_under_a_name_of_a_rule_is_refused, {.at = "rename",
-                                                             .grant = Grant::none,
-                                                             .write = "workspace/known ",
-                                                             .prepare = disk_in_workspace,
-                                                             .root = true,
-                                                             .lacking = {{ENODEV}}}) {
+// A file may get the name, a disk may not.
+FILE_ATTACK(block_device_under_a_name_of_a_rule_is_refused, = disk_beside_a_name("rename")) {
   disk_of(ctx);
   rename_to(workspace(ctx, "disk"), workspace(ctx, "known"));
   steal_from_disk(ctx, workspace(ctx, "known"), "open");
 }
 
-FILE_ATTACK(block_device_under_a_linked_name_of_a_rule_is_refused, {.at = "link",
-                                                                    .grant = Grant::none,
-                                                                    .write = "workspace/known ",
-                                                                    .prepare = disk_in_workspace,
-                                                                    .root = true,
-                                                                    .lacking = {{ENODEV}}}) {
+FILE_ATTACK(block_device_under_a_linked_name_of_a_rule_is_refused, = disk_beside_a_name("link")) {
   disk_of(ctx);
   must(link(workspace(ctx, "disk").c_str(), workspace(ctx, "known").c_str()), "link");
   steal_from_disk(ctx, workspace(ctx, "known"), "open");

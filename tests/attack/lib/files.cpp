@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -138,11 +139,29 @@ void run_fd_and_take(const Context& ctx, const Fd& program, const std::string& n
   });
 }
 
+dev_t disk_of(const Context& ctx) {
+  if (!ctx.arguments().contains("disk_offset")) throw Failure{ENODEV, "no disk"};
+  return makedev(static_cast<unsigned>(ctx.number("disk_major")), static_cast<unsigned>(ctx.number("disk_minor")));
+}
+
+void take_from_disk(const Context& ctx, const Fd& disk) {
+  disk_of(ctx);
+  alignas(4096) char buffer[4096];
+  const auto got = must(pread(disk.get(), buffer, sizeof(buffer), ctx.number("disk_offset")), "read");
+  ctx.loot({buffer, std::min<std::size_t>(static_cast<std::size_t>(got), 64)});
+}
+
 std::string disk_node(dev_t disk) {
   std::ifstream facts("/sys/dev/block/" + std::to_string(major(disk)) + ":" + std::to_string(minor(disk)) + "/uevent");
   for (std::string line; std::getline(facts, line);)
     if (line.starts_with("DEVNAME=")) return "/dev/" + line.substr(8);
   throw Failure{ENODEV, "no disk"};
+}
+
+dev_t admin_disk_of(const FileScene& scene) {
+  struct stat info {};
+  must(stat(scene("workspace").c_str(), &info), "admin stat");
+  return info.st_dev;
 }
 
 void admin_write(const std::string& path, const std::string& text, int mode) {

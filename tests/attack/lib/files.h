@@ -128,8 +128,11 @@ void rename_to(const std::string& from, const std::string& to, unsigned flags = 
 void run_and_take(const Context& ctx, const std::vector<std::string>& argv);
 void run_fd_and_take(const Context& ctx, const Fd& program, const std::string& name);
 
-// The node of a disk, whatever its name. ENODEV, "no disk"
+// The disk below the scene, its node, whatever the name, and what lies on it where the secret does, which is loot. ENODEV, "no disk",
+// which skips the attack, where the scene is on no disk that says where its blocks are. "read"
+dev_t disk_of(const Context& ctx);
 std::string disk_node(dev_t disk);
+void take_from_disk(const Context& ctx, const Fd& disk);
 
 // ---- for the driver's part ----
 
@@ -141,6 +144,7 @@ void admin_symlink(const std::string& target, const std::string& path);
 void admin_link(const std::string& from, const std::string& to);
 void admin_bind(const std::string& from, const std::string& to);  // makes the mount point
 Fd admin_open(const std::string& path, int flags);
+dev_t admin_disk_of(const FileScene& scene);
 // A copy of the attacker that prints the secret: `PATH stamp`.
 void admin_program(const FileScene& scene, const std::string& path);
 // workspace/deep/d/d/…/token, so many directories below workspace/.
