@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// fdinfo_number(): what /proc says of a descriptor.
+// What /proc says of descriptors and mappings.
 #pragma once
 
 #include <fcntl.h>

@@ -56,6 +56,10 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
     if (header.exec_places_only && path != target && target.starts_with('/')) rights &= ~std::uint32_t{SBPF_FS_EXEC};
     if (const char* use = forbidden_use(wanted, rights)) found.insert(who + (path.empty() ? target : path) + how + use);
   };
+  const auto judge_disk = [&](const std::string& link, const std::string& target, const char* how) {
+    if ((header.flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(link, target, image))
+      found.insert(who + target + how + ", a block device that no rule names");
+  };
   std::error_code ec;
   for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
     const long flags = fdinfo_number(proc + "/fdinfo/" + entry.path().filename().string(), "flags:", 8);
@@ -66,8 +70,7 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
     if (mode != O_RDONLY) wanted |= SBPF_FS_WRITE;
     const std::string target = fs::read_symlink(entry.path(), ec).string();
     judge(target, wanted, " open");
-    if ((header.flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(entry.path(), target, image))
-      found.insert(who + target + " open, a block device that no rule names");
+    judge_disk(entry.path(), target, " open");
   }
   std::ifstream maps(proc + "/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -79,8 +82,7 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
     if (permissions.size() == 4 && permissions[1] == 'w' && permissions[3] == 's') wanted |= SBPF_FS_WRITE;
     if (permissions.size() == 4 && permissions[2] == 'x') wanted |= SBPF_FS_EXEC;
     judge(path, wanted, " mapped");
-    if ((header.flags & SBPF_POLICY_FS) != 0 && path.starts_with('/') && is_unnamed_disk(proc + "/map_files/" + range, path, image))
-      found.insert(who + path + " mapped, a block device that no rule names");
+    if (path.starts_with('/')) judge_disk(proc + "/map_files/" + range, path, " mapped");
   }
   return {found.begin(), found.end()};
 }
