@@ -63,6 +63,8 @@ closed="connect=1 bind=1 socket=1 netlink=1 option=1 open=13 exec=13 capability=
 # What the programs found of a directory is remembered until something is renamed, or sbpf itself changes the policy.
 forget() { mkdir "$tmp/before" && mv "$tmp/before" "$tmp/after" && rmdir "$tmp/after"; }
 
+value_in() { bpftool -j map lookup pinned "$pins/maps/$1" key $key | python3 -ISc 'import json, sys; print(*json.load(sys.stdin)["value"])'; }
+
 hands_of free env
 is control/nothing-refuses "$allowed" "$(each free)"
 kill "$pid_free"
@@ -73,14 +75,14 @@ within 60 flock -n /run/sbpf.lock true # a stopped holder of the lock would stop
 kill -STOP "$pid_box"
 sbpf break-glass --reason closed --for 30m 2>/dev/null; is glass/opens 0 $?
 is record/forbidden-before 1 "$(ask box forbidden)"
-record=$(bpftool -j map lookup pinned "$pins/maps/sandboxes" key $key | python3 -ISc 'import json, sys; print(*json.load(sys.stdin)["value"])')
+record=$(value_in sandboxes)
 is record/goes 0 "$(bpftool map delete pinned "$pins/maps/sandboxes" key $key >/dev/null 2>&1; echo $?)"
 forget
 is record/is-closed "1 connect=1 bind=1 socket=1 netlink=1 option=1 open=1 exec=1 capability=13 " "$(ask box forbidden) $(each box)"
 is record/comes-back 0 "$(bpftool map update pinned "$pins/maps/sandboxes" key $key value $record >/dev/null 2>&1; echo $?)"
 # The cgroup's storage, by which its own hooks find the policy.
 is storage/plain-before 0 "$(ask box plain)"
-storage=$(bpftool -j map lookup pinned "$pins/maps/cgroup_refs" key $key | python3 -ISc 'import json, sys; print(*json.load(sys.stdin)["value"])')
+storage=$(value_in cgroup_refs)
 is storage/goes 0 "$(bpftool map update pinned "$pins/maps/cgroup_refs" key $key value $(yes 0 | head -$(wc -w <<<"$storage")) >/dev/null 2>&1; echo $?)"
 is storage/is-closed "plain=1 connect=1 bind=1" "plain=$(ask box plain) connect=$(ask box connect) bind=$(ask box bind)"
 is storage/comes-back 0 "$(bpftool map update pinned "$pins/maps/cgroup_refs" key $key value $storage >/dev/null 2>&1; echo $?)"

@@ -69,13 +69,12 @@ struck publish/an-entry-less "the map read back differs from the image" short
 # What a sandbox is that began before: the list of the kernel's LSMs has no bpf.
 started listed -q --policy no-network -- sleep infinity </dev/null
 echo lockdown,yama >"$tmp/lsm"
-listed() { "$@" sbpf status listed --json | json 'd["isolation"] + " " + " ".join(x["what"] for x in d["degraded"])'; }
-is lsm/control "active " "$(listed env)"
-is lsm/not-in-the-list "inactive lsm" "$(listed unshare -m sh -c "mount --bind $tmp/lsm /sys/kernel/security/lsm && exec \"\$@\"" sh)"
+listed() { "${@:2}" sbpf "$1" listed --json | json 'd["isolation"] + " " + " ".join(x["what"] for x in d["degraded"])'; }
+is lsm/control "active " "$(listed status env)"
+is lsm/not-in-the-list "inactive lsm" "$(listed status unshare -m sh -c "mount --bind $tmp/lsm /sys/kernel/security/lsm && exec \"\$@\"" sh)"
 # And whose canary cannot run: from a pid namespace of one's own nobody could tell it apart.
-verified() { "$@" sbpf verify listed --json | json 'd["isolation"] + " " + " ".join(x["what"] for x in d["degraded"])'; }
-is canary/verify/control "active " "$(verified env)"
-is canary/verify/cannot-run "inactive canary" "$(verified unshare --pid --fork --mount-proc)"
+is canary/verify/control "active " "$(listed verify env)"
+is canary/verify/cannot-run "inactive canary" "$(listed verify unshare --pid --fork --mount-proc)"
 sbpf kill listed
 wait "$started" 2>/dev/null
 clean

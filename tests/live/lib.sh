@@ -151,6 +151,19 @@ value = json.load(sys.stdin)["value"]
 print(int.from_bytes(bytes(int(b, 16) for b in value), "little") if isinstance(value, list) else value)'
 }
 hex() { printf '%016x' "$1" | sed 's/../& /g' | awk '{ for (i = 8; i > 0; i--) printf "0x%s ", $i }'; }
+# hold_canaries: none runs until release_canaries
+hold_canaries() {
+  python3 -c 'import fcntl, time
+lock = open("/run/sbpf-canaries.lock", "a")
+fcntl.lockf(lock, fcntl.LOCK_EX)
+open("'"$tmp"'/turn", "w")
+time.sleep(1000)' & turn=$!
+  within 60 test -e "$tmp/turn"
+}
+release_canaries() {
+  kill $turn
+  wait $turn 2>/dev/null
+}
 # forged_policy MAP_ID: a map with the policy's entries and one more, pinned at /sys/fs/bpf/more
 forged_policy() {
   bpftool -j map show id "$1" >"$tmp/own.json"

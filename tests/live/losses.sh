@@ -128,16 +128,10 @@ open_glass
 taken storage bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -40)
 stands edited/storage
 # A canary fails while this is missing. That is no other loss, and not what is said once it is back.
-python3 -c 'import fcntl, time
-lock = open("/run/sbpf-canaries.lock", "a")
-fcntl.lockf(lock, fcntl.LOCK_EX)
-open("'"$tmp"'/turn", "w")
-time.sleep(600)' & turn=$!
-within 60 test -e "$tmp/turn"
+hold_canaries
 thaw
 within 90 pgrep -P $watch >/dev/null; is edited/storage/canary-waits 0 $?
-kill $turn
-wait $turn 2>/dev/null
+release_canaries
 within 30 no_canary; is edited/storage/canary-ends 0 $?
 sleep 2 # some passes
 is edited/storage/no-other-loss '["storage"]' "$(last loss box | jq -c .hooks)"

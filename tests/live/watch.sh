@@ -139,10 +139,7 @@ for name in att box; do
 done
 key=$(hex "$(id_of att)")
 open_glass
-# The inner map's id, in four bytes.
-old=$(bpftool -j map lookup pinned $pins/maps/policies key $key | python3 -ISc 'import json, sys
-value = json.load(sys.stdin)["value"]
-print(int.from_bytes(bytes(int(b, 16) for b in value), "little") if isinstance(value, list) else value)')
+old=$(policy_map "$(id_of att)")
 bpftool map pin id "$old" /sys/fs/bpf/old_policy 2>/dev/null
 close_glass
 sbpf swap att --policy "$tmp/w-alert.yaml" >/dev/null
@@ -213,15 +210,9 @@ waits_for() { # waits_for STATE: looked at every ten seconds
 }
 is unproven/control '[]' "$(canary_of_box)"
 lost_before=$(counted loss box)
-python3 -c 'import fcntl, time
-lock = open("/run/sbpf-canaries.lock", "a")
-fcntl.lockf(lock, fcntl.LOCK_EX)
-open("'"$tmp"'/turn", "w")
-time.sleep(1000)' & turn=$!
-within 60 test -e "$tmp/turn"
+hold_canaries
 waits_for '["none for 5 minutes"]'; is unproven/is-degraded 0 $?
-kill $turn
-wait $turn 2>/dev/null
+release_canaries
 waits_for '[]'; is unproven/canary-again 0 $?
 is unproven/no-loss "$lost_before" "$(counted loss box)"
 
