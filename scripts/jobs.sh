@@ -92,7 +92,8 @@ job() {
   eval "words=($options)"
   timed "$where" scripts/vm "$kernel" "${words[@]}" --timeout "$(limit_of "$budget")" -- \
     bash -c "{ $command"$'\n} 2> >(exec grep -a --line-buffered "")' >"$file.log" 2>"$file.vm" || status=$?
-  tally "$file.log" "$where" "$label" "$status" "$(last_words "$file.vm")" >"$file.results"
+  tally "$file.log" "$where" "$label" "$status" "$(last_words "$file.vm")" >"$file.tally"
+  mv "$file.tally" "$file.results"
   took=$(cut -f2 "$file.cpu")
   printf '%s\t%s\t%s\n' "$where" "$took" "$budget" >"$file.took"
   step "$where: $(awk -F '\t' '{ n[$1]++ } END { printf "%d passed, %d failed, %d skipped", n["ok"], n["not ok"], n["skip"] }' "$file.results") ($took s)"
@@ -105,19 +106,20 @@ job() {
   grep WARNING "$file.vm" || true
 }
 
-# states: KERNEL|OPTIONS of those that the plan restores
-states() { awk -F '|' -v OFS='|' '$2 ~ /--state/ && !seen[$1, $2]++ { print $1, $2 }' "$work/plan" | sort -t '|' -k2,2; }
-
 # make_states: the saved guests that the plan restores. Each is a test of its own: the kernel boots, and all programs load.
 make_states() {
   local kernel options number=0
   local -a words=()
   while IFS='|' read -r kernel options <&3; do
     number=$((number + 1))
+    results=$work/state.$number.results record 'not ok' "guest $kernel state" "${options// /_}" "no result"
     (
       eval "words=($options)"
       file=$work/state.$number cpu_times=$work/state.$number.cpu results=$work/state.$number.results
-      if timed "guest $kernel $options" scripts/vm "$kernel" "${words[@]}" -- true >"$file.log" 2>&1 3<&-; then
+      status=0
+      timed "guest $kernel $options" scripts/vm "$kernel" "${words[@]}" -- true >"$file.log" 2>&1 3<&- || status=$?
+      : >"$results"
+      if ((status == 0)); then
         record ok "guest $kernel state" "restored/${options// /_}"
       else
         record 'not ok' "guest $kernel state" "restored/${options// /_}" "see above"
@@ -126,7 +128,7 @@ make_states() {
       step "guest $kernel $options: saved and restored ($(cut -f2 "$file.cpu") s)"
     ) &
     wait_for_room
-  done 3< <(states)
+  done 3< <(awk -F '|' -v OFS='|' '$2 ~ /--state/ && !seen[$1, $2]++ { print $1, $2 }' "$work/plan" | sort -t '|' -k2,2)
   wait
 }
 
@@ -187,28 +189,15 @@ guest_tests() {
   step "guests: $(wc -l <"$work/plan") jobs, up to $at_once at once"
   while IFS='|' read -r kernel options seconds command <&3; do
     number=$((number + 1))
+    # Until it has another result, as when its shell is killed.
+    results=$work/job.$number.results record 'not ok' "guest $kernel" "${command// /_}" "no result"
     job "$number" "$kernel" "$options" "$seconds" "$command" 3<&- &
     wait_for_room
   done 3<"$work/plan"
   wait
-  lost_jobs
   # Without a line that restores a state there is no file of that name.
   find "$work" \( -name 'state.*.results' -o -name 'job.*.results' \) -exec cat {} + >>"$results"
   find "$work" \( -name 'state.*.cpu' -o -name 'job.*.cpu' \) -exec cat {} + >>"$cpu_times"
-}
-
-# lost_jobs: what began and has no result, as when its shell was killed, has failed.
-lost_jobs() {
-  local number=0 kernel options seconds command
-  while IFS='|' read -r kernel options seconds command; do
-    number=$((number + 1))
-    [[ -s $work/job.$number.results ]] || record 'not ok' "guest $kernel" "${command// /_}" "no result"
-  done <"$work/plan"
-  number=0
-  while IFS='|' read -r kernel options; do
-    number=$((number + 1))
-    [[ -s $work/state.$number.results ]] || record 'not ok' "guest $kernel state" "${options// /_}" "no result"
-  done < <(states)
 }
 
 # prepare WHAT COMMAND...: what some lines of the plan take along.
