@@ -275,7 +275,7 @@ class Files : public VictimState {
 }  // namespace
 
 std::unique_ptr<VictimState> make_file_victim(Victim kind, const Scene& scene) {
-  if (kind == Victim::files) return std::make_unique<Files>(*scene.files, scene);
+  if (kind == Victim::files) return std::make_unique<Files>(*scene.spec->files, scene);
   return nullptr;
 }
 

@@ -19,22 +19,6 @@ namespace attack::driver {
 
 namespace {
 
-// Harmed or not, nothing between.
-class Thing : public VictimState {
- public:
-  Seen look(const Outcome& outcome, milliseconds patience) override {
-    const auto deadline = std::chrono::steady_clock::now() + patience;
-    while (!harmed(outcome)) {
-      if (std::chrono::steady_clock::now() >= deadline) return Seen::nothing;
-      usleep(2000);
-    }
-    return Seen::harm;
-  }
-
- protected:
-  virtual bool harmed(const Outcome& outcome) const = 0;
-};
-
 std::string proc(pid_t pid, const char* file) { return read_file("/proc/" + std::to_string(pid) + "/" + file); }
 
 class Tracer : public Thing {

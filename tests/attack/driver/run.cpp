@@ -65,7 +65,7 @@ class Run {
 
   Result operator()() {
     const Decoy decoy;
-    const Scene scene{token_, host_.directory, host_.cgroup_root, host_.program, host_.uid, fresh_token(), spec_.files};
+    const Scene scene{token_, host_.directory, host_.cgroup_root, host_.program, host_.uid, fresh_token(), &spec_};
     auto victim = make_victim(spec_.victim, scene);
     arguments_ = victim->arguments();
     arguments_.insert({{"token", token_},
@@ -148,7 +148,7 @@ class Run {
         if (const auto line = process.line_with({"outcome"}, kLimit)) result.outcome = parse_outcome(*line);
       const bool harm_expected =
           result.outcome && result.outcome->error == 0 && phase_ != Phase::denied && !spec_.harmless;
-      if (process_ && process_->claims)
+      if (spec_.claims)
         result.seen = result.outcome && result.outcome->error == 0 ? Seen::harm : Seen::nothing;
       else
         result.seen = victim.look(result.outcome.value_or(Outcome{}), harm_expected ? kPatience : kSettling);

@@ -107,10 +107,19 @@ Seen Receiver::look(const Outcome&, milliseconds patience) {
   }
 }
 
+Seen Thing::look(const Outcome& outcome, milliseconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
+  while (!harmed(outcome)) {
+    if (std::chrono::steady_clock::now() >= deadline) return Seen::nothing;
+    poll(nullptr, 0, 2);
+  }
+  return Seen::harm;
+}
+
 std::unique_ptr<VictimState> make_victim(Victim kind, const Scene& scene) {
   if (kind == Victim::claim) return std::make_unique<Nobody>();
   for (const auto make : {make_inet_victim, make_local_victim, make_client_victim, make_bystander_victim,
-                          make_kernel_victim, make_control_victim, make_file_victim})
+                          make_kernel_victim, make_control_victim, make_machine_victim, make_attacker_victim, make_file_victim})
     if (auto victim = make(kind, scene)) return victim;
   throw std::logic_error("a victim without a maker");
 }

@@ -36,7 +36,7 @@ struct Scene {
   std::string program;      // the `attacker` binary
   int uid = 0;              // the attacker's
   std::string secret = {};  // what the attacker is never told
-  const FileSpec* files = nullptr;
+  const Spec* spec = nullptr;
 };
 
 class VictimState {
@@ -58,6 +58,15 @@ class VictimState {
   virtual Fd connection() { return Fd(); }
   // More about the harm, for the report.
   virtual std::string details() const { return {}; }
+};
+
+// Harmed or not, nothing between.
+class Thing : public VictimState {
+ public:
+  Seen look(const Outcome& outcome, milliseconds patience) override;
+
+ protected:
+  virtual bool harmed(const Outcome& outcome) const = 0;
 };
 
 // Sockets that receive: whatever arrives at any of them is searched for the token.
@@ -112,6 +121,8 @@ std::unique_ptr<VictimState> make_client_victim(Victim kind, const Scene& scene)
 std::unique_ptr<VictimState> make_bystander_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_kernel_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_control_victim(Victim kind, const Scene& scene);
+std::unique_ptr<VictimState> make_machine_victim(Victim kind, const Scene& scene);
+std::unique_ptr<VictimState> make_attacker_victim(Victim kind, const Scene& scene);
 std::unique_ptr<VictimState> make_file_victim(Victim kind, const Scene& scene);
 
 // The local port of a socket; a port that is free now.

@@ -28,7 +28,13 @@ std::uint16_t port_of(const std::map<std::string, std::string>& arguments, const
 
 }  // namespace
 
-Registration::Registration(const char* name, const Spec& spec, Body body) { registry().push_back({name, spec, body}); }
+Registration::Registration(const char* name, const Spec& spec, Body body) {
+  if (spec.victim == Victim::claim && !spec.harmless && !spec.claims) {
+    std::fprintf(stderr, "%s: a victim sees the harm, or `claims` says why none can\n", name);
+    std::abort();
+  }
+  registry().push_back({name, spec, body});
+}
 
 const std::vector<Attack>& attacks() {
   auto& all = registry();

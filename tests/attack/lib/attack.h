@@ -21,7 +21,7 @@ using sbpf::Fd;
 // Who would be hurt. The driver sets it up, tells the attacker where it is, and looks at it afterwards; except for
 // `claim`, what the attacker says about itself is never believed.
 enum class Victim {
-  claim,  // nothing outside the attacker changes: the successful system call is the harm
+  claim,  // nobody outside can see the harm, and `claims` says why: the successful system call is the harm
   tcp4,
   tcp6,  // listener on 127.0.0.1 / ::1
   udp4,
@@ -82,6 +82,13 @@ enum class Victim {
   core_pattern,  // the host's core dump program, to be run outside
   net_sysctl,    // a value under /proc/sys/net
   control_files,  // of configfs, tracefs, FUSE and sysfs, by which the kernel is driven
+  machine,        // its clock, names, console, swap space, accounting, and the module that is to stay unloaded
+  kernel_log,     // a secret is in its last line
+  attacker_file,       // the attacker holds an open file that others see as `shows`
+  attacker_socket,     // it has a socket of the family, type and protocol `shows`
+  attacker_option,     // it has a socket whose option, of the level and number, has the value: `shows`
+  attacker_namespace,  // the attacker's namespace of the kind `shows` is not the host's
+  attacker_settings,   // the attacker has a better priority, scheduling, limit or protection than the host gives anyone
   files,         // a scene of files (tests/attack/lib/files.h)
 };
 
@@ -162,6 +169,8 @@ struct Spec {
   const char* modules = "";    // to be loaded before the control, if the kernel has them as modules
   Lacking lacking = {};
   bool gap_before_6_5 = false;      // a known gap of kernels before 6.5: there, attach must refuse the open socket
+  const char* claims = nullptr;     // why nobody outside can see the harm, whoever the victim is
+  const char* shows = "";           // of the attacker, for victims that are named for it
   const char* told = "";            // what `sbpf run` must say of the refusal, where another hook gives the same errno
   int or_expected = 0;              // another errno that is just as right, where two hooks see the step
   bool harmless = false;            // no attack: it must get through in all three runs, and do no harm

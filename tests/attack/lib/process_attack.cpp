@@ -15,6 +15,8 @@ Spec spec_of(const ProcessSpec& process) {
   spec.root = process.root;
   spec.machine_wide = process.machine_wide;
   spec.harmless = process.harmless;
+  spec.claims = process.claims;
+  spec.shows = process.shows;
   spec.lacking = process.lacking;
   spec.process = &process;
   spec.domain = "process";

@@ -15,8 +15,8 @@ struct ProcessSpec {
   const char* allow = kAudit;
   const char* deny = "env: {}";
   Victim victim = Victim::claim;
-  // Why nobody outside can see the harm: then the successful system call is the harm, whoever the victim is.
-  const char* claims = nullptr;
+  const char* claims = nullptr;  // as in Spec
+  const char* shows = "";
   bool boxed = false;   // the bystander is in a sandbox of its own
   // `sbpf run` does not even show what is attacked: attached instead, but for profiles. The body calls join() first.
   bool hidden_by_run = false;

@@ -9,11 +9,11 @@
 
 using namespace attack;
 
-ATTACK(alg_socket_is_refused, {.victim = Victim::claim,
-                               .allow = "dangerously_allow_sockets: [alg]",
+ATTACK(alg_socket_is_refused, {.allow = "dangerously_allow_sockets: [alg]",
                                .at = "socket",
                                .modules = "af_alg algif_hash",
-                               .lacking = {{EAFNOSUPPORT}}}) {
+                               .lacking = {{EAFNOSUPPORT}},
+                               .claims = "the hash is told to nobody else"}) {
   const Fd fd = open_socket(AF_ALG, SOCK_SEQPACKET);
   sockaddr_alg name{};
   name.salg_family = AF_ALG;

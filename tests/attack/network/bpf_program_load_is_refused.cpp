@@ -4,6 +4,11 @@
 
 using namespace attack;
 
-ATTACK(bpf_program_load_is_refused, {.allow = kAudit, .at = "program load", .root = true, .machine_wide = true}) {
-  bpf_allow_all_program();
+ATTACK(bpf_program_load_is_refused, {.victim = Victim::attacker_file,
+                                     .allow = kAudit,
+                                     .at = "program load",
+                                     .root = true,
+                                     .machine_wide = true,
+                                     .shows = "anon_inode:bpf-prog"}) {
+  ctx.keep(bpf_allow_all_program());
 }

@@ -13,8 +13,10 @@ using namespace attack;
 namespace {
 
 constexpr const char* kBeside = "-beside";
+constexpr const char* kUndone = "what it makes is removed at once, so that each run finds the same";
 
-#define ON_PIN(step) {.victim = Victim::claim, .allow = kAudit, .at = step, .root = true, .machine_wide = true}
+#define ON_PIN(step)                                                                     \
+  {.allow = kAudit, .at = step, .root = true, .machine_wide = true, .claims = kUndone}
 
 std::string pins() { return "/sys/fs/bpf/sbpf-attack-of-" + std::to_string(getpid()); }
 

@@ -9,7 +9,7 @@
 
 using namespace attack;
 
-ATTACK(net_admin_in_user_namespace_is_refused, {.at = "netlink ack", .launch = Launch::attach}) {
+ATTACK(net_admin_in_user_namespace_is_refused, {.at = "netlink ack", .launch = Launch::attach, .claims = "the address is in a network namespace of its own"}) {
   must(unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare");
   ctx.join();
   change_lo_address(open_socket(AF_NETLINK, SOCK_RAW, NETLINK_ROUTE), true, "192.0.2.83");

@@ -8,8 +8,11 @@
 
 using namespace attack;
 
-ATTACK(netlink_generic_is_refused, {.allow = "dangerously_allow_sockets: [netlink]", .at = "socket"}) {
-  const Fd fd = open_socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
+ATTACK(netlink_generic_is_refused, {.victim = Victim::attacker_socket,
+                                    .allow = "dangerously_allow_sockets: [netlink]",
+                                    .at = "socket",
+                                    .shows = "16 3 16"}) {
+  Fd fd = open_socket(AF_NETLINK, SOCK_RAW, NETLINK_GENERIC);
   struct {
     nlmsghdr header;
     genlmsghdr generic;
@@ -21,4 +24,5 @@ ATTACK(netlink_generic_is_refused, {.allow = "dangerously_allow_sockets: [netlin
   must(send(fd.get(), &request, sizeof(request), 0), "send");
   char answer[8192];
   if (must(recv(fd.get(), answer, sizeof(answer), 0), "recv") < NLMSG_HDRLEN) throw Failure{EPROTO, "answer"};
+  ctx.keep(std::move(fd));
 }

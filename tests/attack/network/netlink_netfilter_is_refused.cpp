@@ -6,10 +6,13 @@
 
 using namespace attack;
 
-ATTACK(netlink_netfilter_is_refused, {.allow = "dangerously_allow_sockets: [netlink]",
+ATTACK(netlink_netfilter_is_refused, {.victim = Victim::attacker_socket,
+                                      .allow = "dangerously_allow_sockets: [netlink]",
                                       .at = "socket",
                                       .modules = "nfnetlink",
-                                      .lacking = {{EPROTONOSUPPORT}}}) {
-  const Fd fd = open_socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER);
+                                      .lacking = {{EPROTONOSUPPORT}},
+                                      .shows = "16 3 12"}) {
+  Fd fd = open_socket(AF_NETLINK, SOCK_RAW, NETLINK_NETFILTER);
   bind_to(fd, netlink(0));
+  ctx.keep(std::move(fd));
 }

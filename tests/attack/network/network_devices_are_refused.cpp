@@ -69,27 +69,31 @@ ATTACK(ipvtap_device_is_refused,
   write_frame(open_file(ctx.text("ipvtap"), O_RDWR), ctx);
 }
 
-// The node is the proof: what is behind it is a virtual machine's.
+// The open node is the harm: what is behind it is a virtual machine's.
 ATTACK(vhost_net_device_is_refused,
-       {.allow = kAllowTun, .at = "open", .root = true, .modules = "vhost_net", .lacking = {{ENOENT, ENODEV, ENXIO}}}) {
-  open_file("/dev/vhost-net", O_RDWR);
+       {.victim = Victim::attacker_file, .allow = kAllowTun, .at = "open", .root = true, .modules = "vhost_net",
+        .lacking = {{ENOENT, ENODEV, ENXIO}}, .shows = "/dev/vhost-net"}) {
+  ctx.keep(open_file("/dev/vhost-net", O_RDWR));
 }
 
 ATTACK(vhost_vsock_device_is_refused,
-       {.allow = kAllowTun, .at = "open", .root = true, .modules = "vhost_vsock", .lacking = {{ENOENT, ENODEV, ENXIO}}}) {
-  open_file("/dev/vhost-vsock", O_RDWR);
+       {.victim = Victim::attacker_file, .allow = kAllowTun, .at = "open", .root = true, .modules = "vhost_vsock",
+        .lacking = {{ENOENT, ENODEV, ENXIO}}, .shows = "/dev/vhost-vsock"}) {
+  ctx.keep(open_file("/dev/vhost-vsock", O_RDWR));
 }
 
 // In a directory that a rule opens, where files are found without asking again.
 ATTACK(network_device_in_writable_directory_is_refused,
-       {.allow = "dangerously_allow_sockets: [tun]\nfilesystem: {default: write}",
+       {.victim = Victim::attacker_file,
+        .allow = "dangerously_allow_sockets: [tun]\nfilesystem: {default: write}",
         .deny = "connect: [{address: 127.0.0.1, ports: [{decoy}]}]\nfilesystem: {default: write}",
         .at = "open",
         .root = true,
         .modules = "vhost_net",
-        .lacking = {{ENOENT, ENODEV, ENXIO}}}) {
+        .lacking = {{ENOENT, ENODEV, ENXIO}},
+        .shows = "/dev/vhost-net"}) {
   for (int i = 0; i < 3; i++) must(open("/dev/null", O_RDWR | O_CLOEXEC), "open null");
-  must(open("/dev/vhost-net", O_RDWR | O_CLOEXEC), "open");
+  ctx.keep(Fd(must(open("/dev/vhost-net", O_RDWR | O_CLOEXEC), "open")));
 }
 
 // Others with a number that drivers are given as they come are none of them.

@@ -6,7 +6,8 @@
 
 using namespace attack;
 
-ATTACK(udp_encapsulation_is_refused, {.at = "setsockopt"}) {
-  const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
+ATTACK(udp_encapsulation_is_refused, {.victim = Victim::attacker_option, .at = "setsockopt", .shows = "17 100 2"}) {
+  Fd fd = open_socket(AF_INET, SOCK_DGRAM);
   set_option(fd, IPPROTO_UDP, UDP_ENCAP, UDP_ENCAP_ESPINUDP);
+  ctx.keep(std::move(fd));
 }

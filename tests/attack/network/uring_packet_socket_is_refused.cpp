@@ -5,12 +5,14 @@
 
 using namespace attack;
 
-ATTACK(uring_packet_socket_is_refused, {.allow = "dangerously_allow_sockets: [packet]",
+ATTACK(uring_packet_socket_is_refused, {.victim = Victim::attacker_socket,
+                                        .allow = "dangerously_allow_sockets: [packet]",
                                         .at = "socket",
                                         .root = true,
                                         .modules = "af_packet",
-                                        .lacking = {{EAFNOSUPPORT}}}) {
+                                        .lacking = {{EAFNOSUPPORT}},
+                                        .shows = "17 3 0"}) {
   Ring ring;
   io_uring_prep_socket(ring.request(), AF_PACKET, SOCK_RAW, 0, 0);
-  const Fd fd(ring.complete("socket"));
+  ctx.keep(Fd(ring.complete("socket")));
 }

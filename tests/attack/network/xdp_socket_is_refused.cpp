@@ -4,6 +4,10 @@
 
 using namespace attack;
 
-ATTACK(xdp_socket_is_refused, {.at = "socket", .root = true, .lacking = {{EAFNOSUPPORT}}}) {
-  open_socket(AF_XDP, SOCK_RAW);
+ATTACK(xdp_socket_is_refused, {.victim = Victim::attacker_socket,
+                               .at = "socket",
+                               .root = true,
+                               .lacking = {{EAFNOSUPPORT}},
+                               .shows = "44 3 0"}) {
+  ctx.keep(open_socket(AF_XDP, SOCK_RAW));
 }

@@ -30,16 +30,17 @@ ON_CONTROL_FILES(mode_of_control_file_is_refused, "chmod") {
   must(chmod(ctx.text("setting").c_str(), 0666), "chmod");
 }
 
-PROCESS_ATTACK(mode_of_file_of_proc_is_refused, {.at = "chmod", .root = true}) {
+PROCESS_ATTACK(mode_of_file_of_proc_is_refused,
+               {.at = "chmod", .claims = "a mount of proc shows the mode that it read first", .root = true}) {
   must(chmod("/proc/sysrq-trigger", 0200), "chmod");
 }
 
 // Closing it frees the host's trace; it is opened for reading, which nobody may.
-PROCESS_ATTACK(freeing_of_the_trace_is_refused, {.at = "open", .root = true}) {
-  open_file("/sys/kernel/tracing/free_buffer", O_RDONLY);
+PROCESS_ATTACK(freeing_of_the_trace_is_refused, {.at = "open", .victim = Victim::attacker_file, .shows = "/free_buffer", .root = true}) {
+  ctx.keep(open_file("/sys/kernel/tracing/free_buffer", O_RDONLY));
 }
 
 // The priority of the whole session, also of its processes outside.
-PROCESS_ATTACK(autogroup_is_refused, {.at = "open", .lacking = {{ENOENT}}}) {
-  open_file("/proc/self/autogroup", O_WRONLY);
+PROCESS_ATTACK(autogroup_is_refused, {.at = "open", .victim = Victim::attacker_file, .shows = "/autogroup", .lacking = {{ENOENT}}}) {
+  ctx.keep(open_file("/proc/self/autogroup", O_WRONLY));
 }

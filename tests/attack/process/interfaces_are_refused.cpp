@@ -19,20 +19,22 @@ using namespace attack;
 
 namespace {
 
+constexpr const char* kPerf = "anon_inode:[perf_event]";
+constexpr const char* kKeys = "keys are seen by who holds them alone";
 constexpr const char* kKeyrings = "kernel: {allow: [keyrings]}";
 // Debian's kernels ask for a capability before any perf event is judged.
 constexpr const char* kAdminAndPerf = "kernel: {allow: [perf], dangerously_allow_capabilities: [SYS_ADMIN]}";
 constexpr const char* kAdminAndModules = "kernel: {allow: [module_requests], dangerously_allow_capabilities: [SYS_ADMIN]}";
 
-void open_perf(std::uint32_t type, std::uint64_t config, pid_t pid, int cpu) {
+Fd open_perf(std::uint32_t type, std::uint64_t config, pid_t pid, int cpu) {
   perf_event_attr attributes{};
   attributes.type = type;
   attributes.size = sizeof attributes;
   attributes.config = config;
   attributes.disabled = 1;
   attributes.exclude_kernel = 1;
-  const Fd fd(static_cast<int>(must(syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC),
-                                    "perf_event_open")));
+  return Fd(static_cast<int>(must(syscall(SYS_perf_event_open, &attributes, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC),
+                                  "perf_event_open")));
 }
 
 long add_key(const char* name, int keyring) {
@@ -53,13 +55,13 @@ Fd ring(unsigned flags) {
 }  // namespace
 
 PROCESS_ATTACK(perf_event_of_oneself_is_refused,
-               {.at = "perf_event_open", .allow = kAdminAndPerf, .deny = kAdmin, .root = true}) {
-  open_perf(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1);
+               {.at = "perf_event_open", .allow = kAdminAndPerf, .deny = kAdmin, .victim = Victim::attacker_file, .shows = kPerf, .root = true}) {
+  ctx.keep(open_perf(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, 0, -1));
 }
 
 PROCESS_ATTACK(perf_event_of_the_machine_is_refused,
-               {.at = "perf_event_open", .or_expected = EACCES, .allow = kAudit, .root = true}) {
-  open_perf(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, -1, 0);
+               {.at = "perf_event_open", .or_expected = EACCES, .allow = kAudit, .victim = Victim::attacker_file, .shows = kPerf, .root = true}) {
+  ctx.keep(open_perf(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES, -1, 0));
 }
 
 // With SYS_ADMIN over the host as well, which is the policy's to give, the kernel asks no more whose process it is.
@@ -73,26 +75,26 @@ PROCESS_ATTACK(perf_event_of_outside_process_is_refused, {.at = "perf_event_open
   open_perf(PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK, static_cast<pid_t>(ctx.number("bystander")), -1);
 }
 
-PROCESS_ATTACK(key_in_session_keyring_is_refused, {.at = "add_key", .or_expected = ENOKEY, .allow = kKeyrings}) {
+PROCESS_ATTACK(key_in_session_keyring_is_refused, {.at = "add_key", .or_expected = ENOKEY, .allow = kKeyrings, .claims = kKeys}) {
   add_key("sbpf-attack", KEY_SPEC_SESSION_KEYRING);
 }
 
-PROCESS_ATTACK(key_in_user_keyring_is_refused, {.at = "add_key", .or_expected = ENOKEY, .allow = kKeyrings}) {
+PROCESS_ATTACK(key_in_user_keyring_is_refused, {.at = "add_key", .or_expected = ENOKEY, .allow = kKeyrings, .claims = kKeys}) {
   const long key = add_key("sbpf-attack-user", KEY_SPEC_USER_KEYRING);
   syscall(SYS_keyctl, KEYCTL_UNLINK, key, KEY_SPEC_USER_KEYRING);
 }
 
-PROCESS_ATTACK(keyring_in_process_keyring_is_refused, {.at = "add_key", .allow = kKeyrings}) {
+PROCESS_ATTACK(keyring_in_process_keyring_is_refused, {.at = "add_key", .allow = kKeyrings, .claims = kKeys}) {
   must(syscall(SYS_add_key, "keyring", "sbpf-attack", nullptr, 0, KEY_SPEC_PROCESS_KEYRING), "add_key");
 }
 
-PROCESS_ATTACK(new_session_keyring_is_refused, {.at = "keyctl", .allow = kKeyrings}) {
+PROCESS_ATTACK(new_session_keyring_is_refused, {.at = "keyctl", .allow = kKeyrings, .claims = kKeys}) {
   keyctl(KEYCTL_JOIN_SESSION_KEYRING, nullptr);
 }
 
 // The user's keyring is one for all processes of the user id.
 PROCESS_ATTACK(read_of_key_made_outside_is_refused,
-               {.at = "keyctl", .or_expected = ENOKEY, .allow = kKeyrings, .launch = Launch::attach}) {
+               {.at = "keyctl", .or_expected = ENOKEY, .allow = kKeyrings, .claims = kKeys, .launch = Launch::attach}) {
   const long key = add_key("sbpf-attack-read", KEY_SPEC_USER_KEYRING);
   must(syscall(SYS_keyctl, KEYCTL_SETPERM, key, 0x3f3f0000), "setperm");
   ctx.join();
@@ -103,6 +105,7 @@ PROCESS_ATTACK(read_of_key_made_outside_is_refused,
 PROCESS_ATTACK(search_for_key_made_outside_is_refused, {.at = "keyctl",
                                                         .or_expected = ENOKEY,
                                                         .allow = kKeyrings,
+                                                        .claims = kKeys,
                                                         .launch = Launch::attach}) {
   add_key("sbpf-attack-search", KEY_SPEC_USER_KEYRING);
   ctx.join();
@@ -110,7 +113,7 @@ PROCESS_ATTACK(search_for_key_made_outside_is_refused, {.at = "keyctl",
 }
 
 PROCESS_ATTACK(change_of_key_made_outside_is_refused,
-               {.at = "keyctl", .or_expected = EACCES, .allow = kKeyrings, .launch = Launch::attach}) {
+               {.at = "keyctl", .or_expected = EACCES, .allow = kKeyrings, .claims = kKeys, .launch = Launch::attach}) {
   const long key = add_key("sbpf-attack-change", KEY_SPEC_USER_KEYRING);
   must(syscall(SYS_keyctl, KEYCTL_SETPERM, key, 0x3f3f0000), "setperm");
   ctx.join();
@@ -120,6 +123,7 @@ PROCESS_ATTACK(change_of_key_made_outside_is_refused,
 PROCESS_ATTACK(request_for_key_is_refused, {.at = "request_key",
                                             .or_expected = ENOKEY,
                                             .allow = kKeyrings,
+                                            .claims = kKeys,
                                             .launch = Launch::attach}) {
   add_key("sbpf-attack-request", KEY_SPEC_PROCESS_KEYRING);
   ctx.join();
@@ -127,39 +131,47 @@ PROCESS_ATTACK(request_for_key_is_refused, {.at = "request_key",
 }
 
 PROCESS_ATTACK(persistent_keyring_is_refused,
-               {.at = "keyctl", .allow = kKeyrings, .lacking = {{EOPNOTSUPP}}}) {
+               {.at = "keyctl", .allow = kKeyrings, .claims = kKeys, .lacking = {{EOPNOTSUPP}}}) {
   keyctl(KEYCTL_GET_PERSISTENT, -1, KEY_SPEC_PROCESS_KEYRING);
 }
 
-PROCESS_ATTACK(userfaultfd_is_refused, {.at = "userfaultfd", .allow = "kernel: {allow: [userfaultfd]}"}) {
-  const Fd fd(static_cast<int>(must(syscall(SYS_userfaultfd, UFFD_USER_MODE_ONLY | O_CLOEXEC), "userfaultfd")));
+PROCESS_ATTACK(userfaultfd_is_refused, {.at = "userfaultfd",
+                                        .allow = "kernel: {allow: [userfaultfd]}",
+                                        .victim = Victim::attacker_file,
+                                        .shows = "anon_inode:[userfaultfd]"}) {
+  ctx.keep(Fd(static_cast<int>(must(syscall(SYS_userfaultfd, UFFD_USER_MODE_ONLY | O_CLOEXEC), "userfaultfd"))));
 }
 
 PROCESS_ATTACK(userfaultfd_by_device_is_refused, {.at = "ioctl",
                                                   .allow = "kernel: {allow: [userfaultfd]}",
+                                                  .victim = Victim::attacker_file,
+                                                  .shows = "anon_inode:[userfaultfd]",
                                                   .root = true,
                                                   .lacking = {{ENOENT}}}) {
   const Fd device = open_file("/dev/userfaultfd", O_RDWR);
-  const Fd fd(must(ioctl(device.get(), USERFAULTFD_IOC_NEW, O_CLOEXEC), "ioctl"));
+  ctx.keep(Fd(must(ioctl(device.get(), USERFAULTFD_IOC_NEW, O_CLOEXEC), "ioctl")));
 }
 
-PROCESS_ATTACK(io_uring_is_refused, {.at = "io_uring_setup", .allow = "env: {}", .deny = "kernel: {deny: [io_uring]}"}) {
-  ring(0);
+#define RING                                                     \
+  {.at = "io_uring_setup", .allow = "env: {}", .deny = "kernel: {deny: [io_uring]}", .victim = Victim::attacker_file, \
+   .shows = "anon_inode:[io_uring]"}
+
+PROCESS_ATTACK(io_uring_is_refused, RING) {
+  ctx.keep(ring(0));
 }
 
-PROCESS_ATTACK(io_uring_with_kernel_thread_is_refused,
-               {.at = "io_uring_setup", .allow = "env: {}", .deny = "kernel: {deny: [io_uring]}"}) {
-  ring(IORING_SETUP_SQPOLL);
+PROCESS_ATTACK(io_uring_with_kernel_thread_is_refused, RING) {
+  ctx.keep(ring(IORING_SETUP_SQPOLL));
 }
 
-PROCESS_ATTACK(disabled_io_uring_is_refused,
-               {.at = "io_uring_setup", .allow = "env: {}", .deny = "kernel: {deny: [io_uring]}"}) {
-  ring(IORING_SETUP_R_DISABLED);
+PROCESS_ATTACK(disabled_io_uring_is_refused, RING) {
+  ctx.keep(ring(IORING_SETUP_R_DISABLED));
 }
 
 PROCESS_ATTACK(module_by_socket_family_is_refused, {.at = "socket",
                                                     .expected = EAFNOSUPPORT,
                                                     .allow = "kernel: {allow: [module_requests]}",
+                                                    .victim = Victim::machine,
                                                     .machine_wide = true,
                                                     .unload = "kcm",
                                                     .lacking = {{EAFNOSUPPORT}}}) {
@@ -170,6 +182,7 @@ PROCESS_ATTACK(module_by_filesystem_type_is_refused, {.at = "fsopen",
                                                       .expected = ENODEV,
                                                       .allow = kAdminAndModules,
                                                       .deny = kAdmin,
+                                                      .victim = Victim::machine,
                                                       .root = true,
                                                       .machine_wide = true,
                                                       .unload = "squashfs"}) {
@@ -179,6 +192,7 @@ PROCESS_ATTACK(module_by_filesystem_type_is_refused, {.at = "fsopen",
 PROCESS_ATTACK(module_by_root_socket_family_is_refused, {.at = "socket",
                                                      .expected = EAFNOSUPPORT,
                                                      .allow = "kernel: {allow: [module_requests]}",
+                                                     .victim = Victim::machine,
                                                      .root = true,
                                                      .machine_wide = true,
                                                      .unload = "af_key",
@@ -188,7 +202,8 @@ PROCESS_ATTACK(module_by_root_socket_family_is_refused, {.at = "socket",
 
 // Each command of bpf(2) by its number, and those that a newer kernel may have. No request is complete, so none changes
 // anything. The policy keeps SYS_ADMIN: no capability that is missing stands in for the refusal.
-PROCESS_ATTACK(each_bpf_command_is_refused, {.at = "bpf", .deny = kAdmin, .root = true}) {
+PROCESS_ATTACK(each_bpf_command_is_refused,
+               {.at = "bpf", .deny = kAdmin, .claims = "no request is complete, so none changes anything", .root = true}) {
   constexpr int kBeyondTheNewest = 64;
   int refused = 0;
   std::string passed;

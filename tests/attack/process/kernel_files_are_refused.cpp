@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files by which root drives the kernel, which then acts outside of every sandbox. Opening for writing is the harm: what
-// would be written is the same everywhere.
+// Files by which root drives the kernel, which then acts outside of every sandbox. Opening for writing is the harm, which
+// others see of the attacker: what would be written is the same everywhere.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,9 +9,10 @@
 
 using namespace attack;
 
-#define FILE_TO_WRITE(name, path)                                             \
-  PROCESS_ATTACK(name, {.at = "open", .root = true, .lacking = {{ENOENT}}}) { \
-    open_file(path, O_WRONLY);                                                \
+#define FILE_TO_WRITE(name, path)                                                                                       \
+  PROCESS_ATTACK(name,                                                                                                  \
+                 {.at = "open", .victim = Victim::attacker_file, .shows = path, .root = true, .lacking = {{ENOENT}}}) { \
+    ctx.keep(open_file(path, O_WRONLY));                                                                                \
   }
 
 FILE_TO_WRITE(magic_key_is_refused, "/proc/sysrq-trigger")
@@ -30,9 +31,13 @@ FILE_TO_WRITE(huge_pages_setting_is_refused, "/sys/kernel/mm/transparent_hugepag
 FILE_TO_WRITE(interrupt_affinity_is_refused, "/proc/irq/default_smp_affinity")
 
 // Devices of the whole machine, where no filesystem section says which may be used.
-#define DEVICE_TO_OPEN(name, path, flags)                                                        \
-  PROCESS_ATTACK(name, {.at = "open", .root = true, .lacking = {{ENOENT, ENODEV, ENXIO}}}) { \
-    open_file(path, flags);                                                                      \
+#define DEVICE_TO_OPEN(name, path, flags)                                   \
+  PROCESS_ATTACK(name, {.at = "open",                                       \
+                        .victim = Victim::attacker_file,                    \
+                        .shows = path,                                      \
+                        .root = true,                                       \
+                        .lacking = {{ENOENT, ENODEV, ENXIO}}}) {            \
+    ctx.keep(open_file(path, flags));                                       \
   }
 
 DEVICE_TO_OPEN(kernel_log_device_is_refused, "/dev/kmsg", O_WRONLY)
@@ -46,7 +51,8 @@ DEVICE_TO_OPEN(clock_device_is_refused, "/dev/rtc0", O_RDONLY)
 DEVICE_TO_OPEN(serial_line_is_refused, "/dev/ttyS0", O_WRONLY | O_NOCTTY)
 
 // By another node of the same number.
-PROCESS_ATTACK(raw_disk_by_another_node_is_refused, {.at = "open", .root = true}) {
+PROCESS_ATTACK(raw_disk_by_another_node_is_refused,
+               {.at = "open", .victim = Victim::attacker_file, .shows = "/tmp/sbpf-attack-disk-", .root = true}) {
   struct stat disk {};
   must(stat("/dev/vda", &disk), "stat");
   const std::string node = "/tmp/sbpf-attack-disk-" + std::to_string(getpid());
@@ -55,16 +61,19 @@ PROCESS_ATTACK(raw_disk_by_another_node_is_refused, {.at = "open", .root = true}
   const int error = errno;
   unlink(node.c_str());
   errno = error;
-  Fd(must(fd, "open"));
+  ctx.keep(Fd(must(fd, "open")));
 }
 
 // A cgroup of others: killed, frozen, joined by a thread, or its controllers changed. The control leaves it there for the
 // run under test; nothing is in it.
 #define CGROUP_FILE_TO_WRITE(name, file)                                                                          \
-  PROCESS_ATTACK(name, {.at = "open", .root = true}) {                                                            \
+  PROCESS_ATTACK(name, {.at = "open",                                                                             \
+                        .victim = Victim::attacker_file,                                                          \
+                        .shows = "/sbpf-attack-victim/" file,                                                     \
+                        .root = true}) {                                                                          \
     const std::string directory = ctx.text("cgroup_root") + "/sbpf-attack-victim";                                \
     if (!ctx.denied && mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) throw Failure{errno, "mkdir"};     \
-    open_file(directory + "/" + file, O_WRONLY);                                                                  \
+    ctx.keep(open_file(directory + "/" + file, O_WRONLY));                                                        \
   }
 
 CGROUP_FILE_TO_WRITE(kill_of_cgroup_is_refused, "cgroup.kill")
@@ -72,6 +81,7 @@ CGROUP_FILE_TO_WRITE(freeze_of_cgroup_is_refused, "cgroup.freeze")
 CGROUP_FILE_TO_WRITE(threads_of_cgroup_are_refused, "cgroup.threads")
 CGROUP_FILE_TO_WRITE(limits_of_cgroup_are_refused, "cgroup.max.descendants")
 
-PROCESS_ATTACK(controllers_of_the_machine_are_refused, {.at = "open", .root = true}) {
-  open_file(ctx.text("cgroup_root") + "/cgroup.subtree_control", O_WRONLY);
+PROCESS_ATTACK(controllers_of_the_machine_are_refused,
+               {.at = "open", .victim = Victim::attacker_file, .shows = "/cgroup.subtree_control", .root = true}) {
+  ctx.keep(open_file(ctx.text("cgroup_root") + "/cgroup.subtree_control", O_WRONLY));
 }

@@ -226,7 +226,8 @@ PROCESS_ATTACK(descriptor_signals_by_socket_ioctl_to_another_sandbox_are_refused
   send_input_signal(a, b);
 }
 
-PROCESS_ATTACK(descriptor_signals_to_a_group_are_refused, {.at = "setown"}) {
+PROCESS_ATTACK(descriptor_signals_to_a_group_are_refused,
+               {.at = "setown", .claims = "the group is its own, and no signal is sent"}) {
   Fd a, b;
   make_pair(a, b);
   must(fcntl(a.get(), F_SETOWN, -getpgrp()), "setown");
