@@ -8,10 +8,10 @@ runtime=$cgroots/other.runtime
 tamper=$tests/tamper
 counted() { grep -c "\"$1\":{\"sandbox\":\"$2\"" "$out"; } # counted loss|restored NAME
 more() { (($(counted "$1" "$2") > $3)); }
-last() { jq -c "select(.$1.sandbox == \"$2\") | .$1" "$out" | tail -1; }
+last() { grep "\"$1\":{\"sandbox\":\"$2\"" "$out" | tail -1 | jq -rc ".$1 | $3"; } # last loss|restored NAME FILTER
 sorted() { tr ' ' '\n' | grep . | sort | paste -sd' '; }
 open_glass() { sbpf break-glass --reason losses --for 30m 2>/dev/null; }
-no_canary() { ! pgrep -P $watch >/dev/null; }
+no_canary() { ! has_child $watch; }
 thaw() { echo 0 >"$cgroup/cgroup.freeze" && within 10 grep -q 'frozen 0' "$cgroup/cgroup.events"; }
 close_glass() { sbpf break-glass --close 2>/dev/null; }
 
@@ -57,7 +57,7 @@ taken() {
   within 10 grep -q 'frozen 1' "$cgroup/cgroup.events"; is "$label/frozen" 0 $?
   in_time "$label" "$out"
   within 10 more loss box "$losses"
-  is "$label/named-alone" "[\"$hook\"] frozen" "$(last loss box | jq -rc '"\(.hooks | tojson) \(.answered)"')"
+  is "$label/named-alone" "[\"$hook\"] frozen" "$(last loss box '"\(.hooks | tojson) \(.answered)"')"
   lost+=" $hook"
 }
 stands() { # stands LABEL: what `sbpf status` says now
@@ -70,7 +70,7 @@ put_back() {
   repairs=$(counted restored box)
   close_glass
   within 60 more restored box "$repairs"; is "$manner/restored" 0 $?
-  is "$manner/restored-all" "$(sorted <<<"$lost")" "$(last restored box | jq -r '.hooks | join(" ")' | sorted)"
+  is "$manner/restored-all" "$(sorted <<<"$lost")" "$(last restored box '.hooks | join(" ")' | sorted)"
   lost=''
   is "$manner/status-again" "degraded break-glass" "$(sbpf status box --json | jq -r '.isolation + " " + ([.degraded[].what] | sort | join(" "))')"
 }
@@ -130,11 +130,11 @@ stands edited/storage
 # A canary fails while this is missing. That is no other loss, and not what is said once it is back.
 hold_canaries
 thaw
-within 90 pgrep -P $watch >/dev/null; is edited/storage/canary-waits 0 $?
+within 90 has_child $watch; is edited/storage/canary-waits 0 $?
 release_canaries
 within 30 no_canary; is edited/storage/canary-ends 0 $?
 sleep 2 # some passes
-is edited/storage/no-other-loss '["storage"]' "$(last loss box | jq -c .hooks)"
+is edited/storage/no-other-loss '["storage"]' "$(last loss box .hooks)"
 echo 1 >"$cgroup/cgroup.freeze" # so that no other canary runs
 put_back
 open_glass

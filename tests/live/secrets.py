@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks for secrets where they must not be; and the program that gets them.
 
-secrets.py watch LOG NEEDLE…            polls every process's cmdline and environ until killed; appends "PLACE NEEDLE"
+secrets.py watch LOG NEEDLE…            reads, ten times a second, every process's cmdline and environ until killed; appends "PLACE NEEDLE"
 secrets.py sweep DIRECTORY NEEDLE…      prints "PLACE NEEDLE" for each found in files below, the kernel's log, BPF maps
 secrets.py memory PID NEEDLE…           prints "memory NEEDLE" for each found in what the process has mapped
 secrets.py program SHA256-OF-FILE SHA256-OF-FD   prints what it finds of its secrets, then waits for SIGTERM
@@ -63,6 +63,7 @@ def watch(log, needles):
                         seen.add((what, needle))
                         with open(log, "a") as file:
                             file.write("%s %s\n" % (what, needle))
+        time.sleep(0.1)  # a start of sbpf takes longer
 
 
 def map_bytes():
