@@ -33,7 +33,8 @@ enum class HookKind {
   names,  // of a cgroup as well, where a resolver serves the sandbox: puts addresses right, and refuses nothing
   flows,  // likewise, where the policy has flows recorded: sees, and refuses nothing
   lsm,
-  trace  // sees, and refuses nothing
+  trace,  // sees, and refuses nothing
+  root    // of the root cgroup
 };
 
 struct Hook {

@@ -57,6 +57,7 @@ std::vector<Hook> proven_of(std::uint32_t flags) { return hooks_of(flags & ~stat
 }
 
 constexpr const char* kTurnFile = "/run/sbpf-canaries.lock";
+constexpr const char* kSetting = "/proc/sys/kernel/ostype";  // any that is there
 constexpr std::uint64_t kPatience = 10'000'000'000;
 constexpr std::uint64_t kGivesWay = 1'000'000'000;  // before it does, it has had time enough where nothing is wrong
 
@@ -178,6 +179,8 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", "cannot make a pipe", "", errno);
   Fd reader(ends[0]), writer(ends[1]);
   Scene scene;
+  scene.setting = Fd(::open(kSetting, O_RDONLY | O_CLOEXEC));
+  if (!scene.setting) return fail("canary", std::string("cannot open ") + kSetting + ": " + std::strerror(errno), "run sbpf where the host's /proc/sys can be read", errno);
   scene.threads = Fd(::open((cgroup.path() + "/cgroup.threads").c_str(), O_WRONLY | O_CLOEXEC));
   if (scene.path.empty() || !scene.file) return fail("canary", "cannot make a scratch directory in /run", "", errno);
   KernelGlobals& globals = kernel.globals();

@@ -232,6 +232,7 @@ int try_hook(sbpf_hook hook, const Scene& scene) {
   const std::string file = scene.path + "/file", dir = scene.path + "/dir", none = scene.path + "/none";
   const int fd = scene.file.get();
   const pid_t parent = scene.parent;
+  char byte = 0;
   switch (hook) {
     case SBPF_HOOK_file_receive:
       return try_receive(fd);
@@ -251,6 +252,8 @@ int try_hook(sbpf_hook hook, const Scene& scene) {
       return try_map();
     case SBPF_HOOK_bpf_prog:
       return try_program();
+    case SBPF_HOOK_sysctl:
+      return result(::pread(scene.setting.get(), &byte, 1, 0));
     case SBPF_HOOK_path_unlink:
       return result(::unlink(file.c_str()));
     case SBPF_HOOK_path_rename:

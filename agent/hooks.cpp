@@ -11,6 +11,7 @@ constexpr auto NAMES = std::pair{HookKind::names, false};
 constexpr auto FLOWS = std::pair{HookKind::flows, false};
 constexpr auto LSM = std::pair{HookKind::lsm, false};
 constexpr auto TRACE = std::pair{HookKind::trace, false};
+constexpr auto ROOT = std::pair{HookKind::root, false};
 constexpr auto LSM_IF = std::pair{HookKind::lsm, true};
 
 std::vector<Hook>& present() {
@@ -68,6 +69,8 @@ int cgroup_attach_type(const Hook& hook) {
       return BPF_CGROUP_INET6_GETPEERNAME;
     case SBPF_HOOK_sock_ops:
       return BPF_CGROUP_SOCK_OPS;
+    case SBPF_HOOK_sysctl:
+      return BPF_CGROUP_SYSCTL;
     default:
       return -1;  // LSM hooks; a cgroup hook missing here fails its attach, and so every run
   }

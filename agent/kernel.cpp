@@ -96,12 +96,6 @@ Error load_error(int error) {
 
 }  // namespace
 
-namespace {
-bpf_attach_type host_attach_type(const Hook& hook) {
-  return hook.kind == HookKind::trace ? BPF_TRACE_RAW_TP : BPF_LSM_MAC;
-}
-}  // namespace
-
 struct Kernel::Object {
   sbpf_bpf* skeleton = nullptr;
   ~Object() { sbpf_bpf__destroy(skeleton); }
@@ -172,8 +166,7 @@ Result<Kernel> Kernel::load(const Kernel* old) {
   for (const Hook& hook : hooks()) {
     kernel.programs_[hook.id] = program_fd(std::string("hook_") + hook.name);
     if (hook.per_sandbox()) continue;
-    LIBBPF_OPTS(bpf_link_create_opts, options);
-    kernel.links_[hook.id] = Fd(bpf_link_create(kernel.programs_[hook.id].get(), 0, host_attach_type(hook), &options));
+    kernel.links_[hook.id] = attach_to_host(hook, kernel.programs_[hook.id].get());
     if (!kernel.links_[hook.id]) {
       const int error = errno;
       auto failure = fail("program_attach", std::string("cannot attach hook ") + hook.name + ": " + std::strerror(error),
@@ -209,7 +202,7 @@ Result<void> Kernel::record_meta() {
       auto link = link_info(links_[hook.id].get());
       if (!link) return tl::unexpected<Error>(link.error());
       meta.link_id = link->id;
-      meta.target_btf_id = link->tracing.target_btf_id;
+      meta.target = target_of(*link);
     }
     std::memcpy(meta.object_sha256, sbpf_object_sha256, sizeof meta.object_sha256);
     std::memcpy(meta.layout_sha256, sbpf_layout_sha256, sizeof meta.layout_sha256);

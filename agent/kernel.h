@@ -18,6 +18,8 @@
 
 struct sbpf_bpf;  // the skeleton that bpftool makes of the BPF object
 
+struct bpf_link_info;
+
 namespace sbpf::agent {
 
 // Shared with the programs through the mapped .bss.
@@ -104,6 +106,7 @@ class Kernel {
   Result<void> repair_pins();
 
  private:
+  std::string why_idle(const Hook* hook, int link) const;
   struct Pin {
     std::string name;  // below kPinRoot
     int fd = -1;
@@ -134,5 +137,9 @@ class Kernel {
 
 // Attach type of a cgroup hook, as BPF_LINK_CREATE takes it. Precondition: hook.kind is cgroup.
 int cgroup_attach_type(const Hook& hook);
+// A link of a program to what the whole host has of its hook. Errors: an empty descriptor, and errno.
+Fd attach_to_host(const Hook& hook, int program);
+// What such a link is attached to, as struct sbpf_meta keeps it; 0 if it is detached, or has no target but its program's.
+std::uint32_t target_of(const bpf_link_info& link);
 
 }  // namespace sbpf::agent

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pins of kernel-wide objects: are they there, how they come back, and what the links behind them run.
 #include <bpf/bpf.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -9,6 +10,7 @@
 #include <cstring>
 
 #include "agent/bpf_info.h"
+#include "agent/cgroup.h"
 #include "agent/kernel.h"
 
 namespace sbpf::agent {
@@ -60,11 +62,21 @@ std::vector<Kernel::Pin> Kernel::pins() const {
   return all;
 }
 
+// A link to a cgroup can be detached, or given another program, which LSM links cannot. Empty if nothing of that was done.
+std::string Kernel::why_idle(const Hook* hook, int link) const {
+  if (hook == nullptr || hook->kind != HookKind::root || link < 0) return "";
+  const auto info = link_info(link);
+  if (!info) return "";  // it cannot be told
+  if (target_of(*info) == 0) return "link was detached";
+  return info->prog_id == meta_[hook->id].prog_id ? "" : "another program runs at this link (id " + std::to_string(info->prog_id) + ")";
+}
+
 std::vector<Degradation> Kernel::broken_pins(std::string* why_unclear) const {
   std::vector<Degradation> broken;
   for (const Pin& pin : pins()) {
     bool unclear = false;
-    const std::string why = why_broken(std::string(kPinRoot) + "/" + pin.name, pin.fd, kind_of(pin.name), unclear);
+    std::string why = why_broken(std::string(kPinRoot) + "/" + pin.name, pin.fd, kind_of(pin.name), unclear);
+    if (why.empty()) why = why_idle(pin.hook, pin.fd);
     if (unclear && why_unclear && why_unclear->empty()) *why_unclear = "pin " + pin.name + ": " + why;
     if (unclear) continue;
     if (!why.empty()) broken.push_back({pin.hook ? pin.hook->name : "pin " + pin.name, "pinned", "missing", why});
@@ -72,18 +84,31 @@ std::vector<Degradation> Kernel::broken_pins(std::string* why_unclear) const {
   return broken;
 }
 
+Fd attach_to_host(const Hook& hook, int program) {
+  LIBBPF_OPTS(bpf_link_create_opts, options);
+  if (hook.kind != HookKind::root)
+    return Fd(bpf_link_create(program, 0, hook.kind == HookKind::trace ? BPF_TRACE_RAW_TP : BPF_LSM_MAC, &options));
+  const auto mount = cgroup2_mount();
+  const Fd root(mount ? ::open(mount->c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
+  return Fd(bpf_link_create(program, root.get(), static_cast<bpf_attach_type>(cgroup_attach_type(hook)), &options));
+}
+
+std::uint32_t target_of(const bpf_link_info& link) {
+  if (link.type == BPF_LINK_TYPE_TRACING) return link.tracing.target_btf_id;
+  return link.type == BPF_LINK_TYPE_CGROUP ? static_cast<std::uint32_t>(link.cgroup.cgroup_id) : 0;
+}
+
 Result<void> Kernel::repair_pins() {
   for (const Pin& pin : pins()) {
     const std::string path = std::string(kPinRoot) + "/" + pin.name;
     bool unclear = false;
-    if (why_broken(path, pin.fd, kind_of(pin.name), unclear).empty() || unclear) continue;
-    int fd = pin.fd;
+    const bool idle = !why_idle(pin.hook, pin.fd).empty();
+    if ((why_broken(path, pin.fd, kind_of(pin.name), unclear).empty() && !idle) || unclear) continue;
+    int fd = idle ? -1 : pin.fd;
     if (fd < 0 && pin.hook != nullptr) {
       const Fd program(bpf_obj_get((std::string(kPinRoot) + "/programs/" + pin.hook->name).c_str()));
       auto info = program ? program_info(program.get()) : Result<bpf_prog_info>(fail("bpf_info", "no program"));
-      LIBBPF_OPTS(bpf_link_create_opts, options);
-      if (info && info->id == meta_[pin.hook->id].prog_id)
-        links_[pin.hook->id] = Fd(bpf_link_create(program.get(), 0, pin.hook->kind == HookKind::trace ? BPF_TRACE_RAW_TP : BPF_LSM_MAC, &options));
+      if (info && info->id == meta_[pin.hook->id].prog_id) links_[pin.hook->id] = attach_to_host(*pin.hook, program.get());
       fd = links_[pin.hook->id].get();
     }
     if (fd < 0)
@@ -126,8 +151,8 @@ std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id, bo
       if (auto map = map_info(fd)) map_ids_.insert(map->id);
   std::size_t known = 0;
   for (std::uint32_t id : map_ids) known += map_ids_.count(id);
-  // All programs use the gate or the storage; none uses fewer than two of these maps.
-  return known >= 2 ? "" : "program does not use sbpf's maps";
+  // All programs use the gate or the storage; none but that of the root cgroup uses fewer than two of these maps.
+  return known >= (hook.kind == HookKind::root ? 1u : 2u) ? "" : "program does not use sbpf's maps";
 }
 
 HookStatus Kernel::host_status(const Hook& hook, bool program) const {
@@ -148,13 +173,15 @@ HookStatus Kernel::host_status(const Hook& hook, bool program) const {
   status.link_id = link->id;
   status.prog_id = link->prog_id;
   status.prog_tag = tag_text(meta.tag);
-  const bool lsm = hook.kind == HookKind::lsm;  // a tracepoint's link has no target but its program's
-  if (link->type != (lsm ? BPF_LINK_TYPE_TRACING : BPF_LINK_TYPE_RAW_TRACEPOINT))
+  const bool lsm = hook.kind == HookKind::lsm;
+  if (link->type != (lsm ? BPF_LINK_TYPE_TRACING : hook.kind == HookKind::root ? BPF_LINK_TYPE_CGROUP : BPF_LINK_TYPE_RAW_TRACEPOINT))
     status.reason = "pin is a link of another kind";
   else if (lsm && link->tracing.attach_type != BPF_LSM_MAC)
     status.reason = "pin is not an LSM link";
-  else if (lsm && link->tracing.target_btf_id != meta.target_btf_id)
-    status.reason = "link is attached to another kernel function";
+  else if (hook.kind == HookKind::root && link->cgroup.attach_type != static_cast<std::uint32_t>(cgroup_attach_type(hook)))
+    status.reason = "link is of another kind of hook";
+  else if (target_of(*link) != meta.target)
+    status.reason = lsm ? "link is attached to another kernel function" : target_of(*link) == 0 ? "link was detached" : "link is attached to another cgroup";
   else if (program)
     status.reason = program_mismatch(hook, link->prog_id, status.unclear);
   status.attached = status.reason.empty();

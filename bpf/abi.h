@@ -242,7 +242,7 @@ struct sbpf_announcement {
 struct sbpf_meta {
 	__u32 prog_id;
 	__u32 link_id;       /* LSM only */
-	__u32 target_btf_id; /* LSM only */
+	__u32 target; /* what its link is attached to: of the kernel's function the BTF id, or the root cgroup's id */
 	__u32 pad;
 	__u8 tag[8];
 	__u8 object_sha256[32]; /* of the BPF object; the same in every entry */

@@ -4,7 +4,7 @@
  * hook is `hook_<name>`; kind CGROUP is attached per sandbox by link, NAMES likewise to sandboxes with a resolver, where
  * it puts addresses right and refuses nothing, FLOWS likewise to those whose policy has its flows recorded, where it tells, LSM once per host, LSM_IF likewise on kernels that
  * have the hook (what it refuses, the others refuse by another, or do not have); TRACE once per host to a tracepoint, where it sees and
- * refuses nothing. */
+ * refuses nothing; ROOT once per host to the root cgroup. */
 #ifndef SBPF_HOOKS_H
 #define SBPF_HOOKS_H
 
@@ -80,7 +80,8 @@
 	X(67, recvmsg6,            NAMES,  NETWORK) \
 	X(68, getpeername4,        NAMES,  NETWORK) \
 	X(69, getpeername6,        NAMES,  NETWORK) \
-	X(70, sock_ops,            FLOWS,  NETWORK)
+	X(70, sock_ops,            FLOWS,  NETWORK) \
+	X(71, sysctl,              ROOT,   GUARD)
 /* clang-format on */
 
 #endif

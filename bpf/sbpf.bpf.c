@@ -16,3 +16,4 @@
 #include "network_unix.bpf.c"
 #include "origins.bpf.c"
 #include "process.bpf.c"
+#include "sysctl.bpf.c"

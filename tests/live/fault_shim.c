@@ -10,7 +10,7 @@
  *   SBPF_FAULT=dissolve      connect(2) to AF_UNSPEC
  * The errno is EACCES, or $SBPF_FAULT_ERRNO. (On EINVAL libbpf tries the attach of older kernels, and succeeds.) Says on
  * stderr that it struck, so that a test knows it did.
- *   SBPF_STUBS=1             every program of the host's (LSM hooks, tracepoints) is replaced by one that allows: what is loaded
+ *   SBPF_STUBS=1             every program of the host's (LSM hooks, tracepoints, sysctl) is replaced by one that allows: what is loaded
  *                            before the fault takes the kernel most of a minute to verify here, and plays no part in what
  *                            the fault shows
  *   SBPF_LIE=CALL            this call of the child that becomes the program does nothing and says that it worked: no_new_privs,
@@ -158,7 +158,7 @@ static int strikes(int command, const union bpf_attr *attr, const char *fault)
 
 static int is_of_host(const union bpf_attr *attr)
 {
-	return attr->prog_type == BPF_PROG_TYPE_LSM ||
+	return attr->prog_type == BPF_PROG_TYPE_LSM || attr->prog_type == BPF_PROG_TYPE_CGROUP_SYSCTL ||
 	       (attr->prog_type == BPF_PROG_TYPE_TRACING && attr->expected_attach_type == BPF_TRACE_RAW_TP);
 }
 
@@ -237,7 +237,8 @@ long syscall(long number, ...)
 		return -1;
 	}
 	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && getenv("SBPF_STUBS") && is_of_host((const union bpf_attr *)a[1]))
-		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 0);
+		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2],
+				 ((const union bpf_attr *)a[1])->prog_type == BPF_PROG_TYPE_CGROUP_SYSCTL);
 	if (number == SYS_bpf && a[0] == BPF_PROG_LOAD && is_listed(((const union bpf_attr *)a[1])->prog_name, getenv("SBPF_STUB")))
 		return load_stub((const union bpf_attr *)a[1], (unsigned)a[2], 1);
 	return real_syscall()(number, a[0], a[1], a[2], a[3], a[4], a[5]);

@@ -53,6 +53,16 @@ wait "${busy[@]}" 2>/dev/null
 sleep 1
 
 # ---- the switch of all trampolines ----
+# Nobody may turn it off…
+off() { (printf %s "$1" >$switch) 2>/dev/null; echo "$? $(cat $switch)"; }
+for value in 0 00 ' 0' -0 +0 0x0; do is "switch/refused/${value// /_}" "1 1" "$(off "$value")"; done
+is switch/refused/by-sysctl "1 1" "$(sysctl -qw kernel.ftrace_enabled=0 2>/dev/null; echo "$? $(cat $switch)")"
+is switch/refused/kept-open "1 1" "$(exec 9>$switch; (echo 0 >&9) 2>/dev/null; echo "$? $(cat $switch)")"
+is switch/on-is-free "0 1" "$(off 1)"
+is switch/others-are-free 0 "$(echo 0 >/proc/sys/kernel/ftrace_dump_on_oops; echo $?)"
+is switch/refused/nothing-lost "active active 0 0" "$(isolation box) $(isolation by) $(losses box) $(losses by)"
+# …but one whose program answers after ours.
+read -r error _ < <("$tests/overrule" later "$cgroots" sysctl); is switch/lifted 0 "$error"
 echo 0 >$switch; is switch/control 0 "$(cat $switch)"
 is switch/status "inactive inactive" "$(isolation box) $(isolation by)"
 has switch/status/why "kernel.ftrace_enabled is 0" "$(why box)"

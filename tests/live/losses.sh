@@ -160,6 +160,19 @@ taken file_open another
 stands pin-of-another/file_open
 put_back
 
+# That of the root cgroup can be detached, and is attached anew.
+manner=detached
+open_glass
+taken sysctl bpftool link detach id "$(bpftool -j link show pinned "$pins/links/sysctl" | jq .id)"
+stands detached/sysctl
+put_back
+manner=replaced
+open_glass
+taken sysctl at_link link-update "$(bpftool -j link show pinned "$pins/links/sysctl" | jq .id)"
+stands replaced/sysctl
+put_back
+is replaced/in-force-again 1 "$( (echo 0 >/proc/sys/kernel/ftrace_enabled) 2>/dev/null; echo $?)"
+
 kill $watch
 wait $watch 2>/dev/null
 kill $sleeper

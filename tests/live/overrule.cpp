@@ -9,7 +9,7 @@
 //   overrule bystander CGROUP HOOK     likewise, and leaves their answer as it is
 //   overrule link CGROUP HOOK          as later, by a link, until this process ends
 //   overrule bystander-link CGROUP HOOK   as bystander, likewise
-// HOOK: connect4, connect6, sendmsg4, sendmsg6, bind4, bind6, sock_create, setsockopt.
+// HOOK: connect4, connect6, sendmsg4, sendmsg6, bind4, bind6, sock_create, setsockopt; sysctl, of what is written.
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -42,7 +42,8 @@ constexpr Kind kKinds[] = {{"connect4", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGRO
                            {"bind4", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET4_BIND},
                            {"bind6", BPF_PROG_TYPE_CGROUP_SOCK_ADDR, BPF_CGROUP_INET6_BIND},
                            {"sock_create", BPF_PROG_TYPE_CGROUP_SOCK, BPF_CGROUP_INET_SOCK_CREATE},
-                           {"setsockopt", BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT}};
+                           {"setsockopt", BPF_PROG_TYPE_CGROUP_SOCKOPT, BPF_CGROUP_SETSOCKOPT},
+                           {"sysctl", BPF_PROG_TYPE_CGROUP_SYSCTL, BPF_CGROUP_SYSCTL}};
 
 // Prints the answer; true if it succeeded.
 bool told(bool done, const Fd& program) {
@@ -74,8 +75,10 @@ int attach(const std::string& how, const char* cgroup, const std::string& hook) 
   for (const Kind& kind : kKinds) {
     if (hook != kind.name) continue;
     std::vector<bpf_insn> insns;
+    if (kind.attach == BPF_CGROUP_SYSCTL && !how.starts_with("bystander"))  // past the next two when it is read
+      insns = {{BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1, 0, 0}, {BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_2, 0, 2, 0}};
     if (!how.starts_with("bystander"))
-      insns = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0}, {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_set_retval}};
+      insns.insert(insns.end(), {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0}, {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_set_retval}});
     insns.push_back({BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1});
     insns.push_back({BPF_JMP | BPF_EXIT, 0, 0, 0, 0});
     LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = kind.attach);

@@ -99,7 +99,7 @@ TEST_F(AbiLayout, sandbox) {
           OFFSET(sbpf_guard, let_through), OFFSET(sbpf_guard, refused), OFFSET(sbpf_guard, reason)});
   expect("sbpf_change", sizeof(sbpf_change), {OFFSET(sbpf_change, cgroup_id), OFFSET(sbpf_change, what), OFFSET(sbpf_change, name)});
   expect("sbpf_meta", sizeof(sbpf_meta),
-         {OFFSET(sbpf_meta, prog_id), OFFSET(sbpf_meta, link_id), OFFSET(sbpf_meta, target_btf_id),
+         {OFFSET(sbpf_meta, prog_id), OFFSET(sbpf_meta, link_id), OFFSET(sbpf_meta, target),
           OFFSET(sbpf_meta, tag), OFFSET(sbpf_meta, object_sha256), OFFSET(sbpf_meta, layout_sha256)});
 }
 

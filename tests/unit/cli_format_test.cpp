@@ -29,8 +29,9 @@ agent::Status active_status() {
 agent::Status status_without(sbpf_hook hook) {
   agent::Status status = active_status();
   status.isolation = agent::Isolation::inactive;
-  status.hooks.at(hook).attached = false;
-  status.hooks.at(hook).reason = "link was detached";
+  const auto one = std::ranges::find_if(status.hooks, [&](const auto& each) { return each.hook->id == hook; });
+  one->attached = false;
+  one->reason = "link was detached";
   return status;
 }
 
