@@ -128,14 +128,14 @@ class Kernel {
   Fd sandboxes_, policies_, rings_, told_, names_, cgroup_refs_, bss_, meta_map_, origins_;
   std::array<Fd, kAsked.size()> asked_;
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
-  std::array<Fd, SBPF_HOOK_COUNT> links_;  // LSM only
+  std::array<Fd, SBPF_HOOK_COUNT> links_;  // of those that the host has once
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};
   mutable std::set<std::uint32_t> map_ids_;  // of the maps above, read once
   KernelGlobals* globals_ = nullptr;
   std::uint32_t loaded_ = 0;  // number of these programs: of the directory that they are pinned in
 };
 
-// Attach type of a cgroup hook, as BPF_LINK_CREATE takes it. Precondition: hook.kind is cgroup.
+// Attach type of a hook of cgroups, that of the root cgroup too, as BPF_LINK_CREATE takes it; -1 for any other hook.
 int cgroup_attach_type(const Hook& hook);
 // A link of a program to what the whole host has of its hook. Errors: an empty descriptor, and errno.
 Fd attach_to_host(const Hook& hook, int program);

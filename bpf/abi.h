@@ -241,8 +241,8 @@ struct sbpf_announcement {
 /* What the agent recorded when it loaded the programs: map `meta`, one entry a hook, frozen. */
 struct sbpf_meta {
 	__u32 prog_id;
-	__u32 link_id;       /* LSM only */
-	__u32 target; /* what its link is attached to: of the kernel's function the BTF id, or the root cgroup's id */
+	__u32 link_id; /* of a hook that the host has once */
+	__u32 target;  /* what its link is attached to: the BTF id of the kernel's function, or the id of the root cgroup */
 	__u32 pad;
 	__u8 tag[8];
 	__u8 object_sha256[32]; /* of the BPF object; the same in every entry */

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Settings that stop sbpf's programs while all links stay as they are.
  *
- * hook     kernel                  refuses                                             does not see
- * sysctl   proc_sys_call_handler   writing anything but 1 to 9 to kernel.ftrace_enabled   who is not below the cgroup2 root that sbpf sees
+ * hook     kernel                  refuses                             does not see
+ * sysctl   proc_sys_call_handler   a write to kernel.ftrace_enabled,   tasks outside of the cgroup2 hierarchy whose root was
+ *                                  unless it begins with 1 to 9        mounted where sbpf was started
  *
  * Outside of sandboxes everyone is kept off, as from what is sbpf's own (own.h); inside, file_open refuses all of /proc/sys, and
  * this sees who writes to what was open before. */
 #include "own.h"
 
-/* The whole name, as one comparison: what is behind the end is 0. */
+/* Compares the whole name: behind its end both are 0. */
 static __always_inline int is_trace_switch(struct bpf_sysctl *ctx)
 {
 	static const char wanted[24] = "kernel/ftrace_enabled";

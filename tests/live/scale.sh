@@ -4,8 +4,7 @@
 # found among them, and that nothing is left of them.
 . "$(dirname "$0")/lib.sh"
 n=${1:?how many sandboxes}
-most_kernel_kb=64 # a sandbox; what the kernel charges nobody comes to some more
-most_with_uncharged_kb=72
+most_kernel_kb=64 # a sandbox
 most_rss_kb=20480 # sbpf watch; sbpfd with its watch
 out=$tmp/watch.json
 crowd=$cgroots/crowd.runtime
@@ -85,7 +84,7 @@ all=$((($(used_kb) - used) / (n - n / 2)))
 echo "# kernel memory of each: $each KB charged, $all KB with all slabs of the host"
 at_most kernel-memory $most_kernel_kb "$each"
 # Of few the second is lost among what else the host does.
-if ((n >= 1000)); then at_most kernel-memory/all $most_with_uncharged_kb "$all"; fi
+if ((n >= 1000)); then at_most kernel-memory/all $most_kernel_kb "$all"; fi
 is listed $((n + 2)) "$(sbpf list | wc -l)" # with the first and the keeper
 for i in 1 $((n / 2)) "$n"; do
   is "status/c$i" "active p$((i % 4))" "$(sbpf status "c$i" --json | jq -r '.isolation + " " + .policy.name')"
