@@ -106,7 +106,7 @@ class Kernel {
   Result<void> repair_pins();
 
  private:
-  std::string why_idle(const Hook* hook, int link) const;
+  std::string why_idle(const Hook* hook) const;
   struct Pin {
     std::string name;  // below kPinRoot
     int fd = -1;

@@ -63,12 +63,13 @@ std::vector<Kernel::Pin> Kernel::pins() const {
 }
 
 // A link to a cgroup can be detached, or given another program, which LSM links cannot. Empty if nothing of that was done.
-std::string Kernel::why_idle(const Hook* hook, int link) const {
-  if (hook == nullptr || hook->kind != HookKind::root || link < 0) return "";
-  const auto info = link_info(link);
-  if (!info) return "";  // it cannot be told
-  if (target_of(*info) == 0) return "link was detached";
-  return info->prog_id == meta_[hook->id].prog_id ? "" : "another program runs at this link (id " + std::to_string(info->prog_id) + ")";
+std::string Kernel::why_idle(const Hook* hook) const {
+  if (hook == nullptr || hook->kind != HookKind::root || !links_[hook->id]) return "";
+  const HookStatus now = host_status(*hook, false);
+  if (now.unclear) return "";
+  bool unclear = false;
+  if (!now.attached || now.prog_id == meta_[hook->id].prog_id) return now.reason;
+  return program_mismatch(*hook, now.prog_id, unclear);
 }
 
 std::vector<Degradation> Kernel::broken_pins(std::string* why_unclear) const {
@@ -76,7 +77,7 @@ std::vector<Degradation> Kernel::broken_pins(std::string* why_unclear) const {
   for (const Pin& pin : pins()) {
     bool unclear = false;
     std::string why = why_broken(std::string(kPinRoot) + "/" + pin.name, pin.fd, kind_of(pin.name), unclear);
-    if (why.empty()) why = why_idle(pin.hook, pin.fd);
+    if (why.empty()) why = why_idle(pin.hook);
     if (unclear && why_unclear && why_unclear->empty()) *why_unclear = "pin " + pin.name + ": " + why;
     if (unclear) continue;
     if (!why.empty()) broken.push_back({pin.hook ? pin.hook->name : "pin " + pin.name, "pinned", "missing", why});
@@ -102,7 +103,7 @@ Result<void> Kernel::repair_pins() {
   for (const Pin& pin : pins()) {
     const std::string path = std::string(kPinRoot) + "/" + pin.name;
     bool unclear = false;
-    const bool idle = !why_idle(pin.hook, pin.fd).empty();
+    const bool idle = !why_idle(pin.hook).empty();
     if ((why_broken(path, pin.fd, kind_of(pin.name), unclear).empty() && !idle) || unclear) continue;
     int fd = idle ? -1 : pin.fd;
     if (fd < 0 && pin.hook != nullptr) {
