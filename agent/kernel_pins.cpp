@@ -107,10 +107,13 @@ Result<void> Kernel::repair_pins() {
     if ((why_broken(path, pin.fd, kind_of(pin.name), unclear).empty() && !idle) || unclear) continue;
     int fd = idle ? -1 : pin.fd;
     if (fd < 0 && pin.hook != nullptr) {
-      const Fd program(bpf_obj_get((std::string(kPinRoot) + "/programs/" + pin.hook->name).c_str()));
-      auto info = program ? program_info(program.get()) : Result<bpf_prog_info>(fail("bpf_info", "no program"));
-      if (info && info->id == meta_[pin.hook->id].prog_id) links_[pin.hook->id] = attach_to_host(*pin.hook, program.get());
-      fd = links_[pin.hook->id].get();
+      // By its number: another one may lie under its name.
+      const Fd program(bpf_prog_get_fd_by_id(meta_[pin.hook->id].prog_id));
+      // Where that fails, the link of before goes on to say that it is not in force.
+      if (Fd link = program ? attach_to_host(*pin.hook, program.get()) : Fd(); link) {
+        fd = link.get();
+        links_[pin.hook->id] = std::move(link);
+      }
     }
     if (fd < 0)
       return fail("program_attach", "hook " + pin.name + " cannot be attached again: " + std::strerror(errno),

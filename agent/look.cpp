@@ -35,19 +35,19 @@ std::optional<Sound::Pins> pins_of(const sbpf_sandbox& record) {
   return Sound::Pins{directory.st_ino, nanoseconds(directory.st_ctim), 0};
 }
 
-bool links_stand(const Kernel& kernel, const CgroupLinks& links, const sbpf_sandbox& record, const Sound& sound,
+bool links_stand(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox& record, const Sound& sound,
                  const Sound::Pins& pins) {
   if (sound.pins.opened_ns == 0 || pins.directory != sound.pins.directory || pins.changed_ns != sound.pins.changed_ns ||
       static_cast<std::int64_t>(boottime_ns()) - sound.pins.opened_ns > kTrustPins)
     return false;
   return std::ranges::all_of(hooks(), [&](const Hook& hook) {
-    return !hook.per_sandbox() || !hook.used_with(record.flags) || links.has({record.cgroup_id, sound.links[hook.id], kernel.meta(hook.id).prog_id});
+    return !hook.per_sandbox() || !hook.used_with(record.flags) || all.has({record.cgroup_id, sound.links[hook.id], kernel.meta(hook.id).prog_id});
   });
 }
 
-void look_at_links(const Kernel& kernel, const CgroupLinks& links, const sbpf_sandbox& record, Sound& sound, std::vector<Lost>& lost) {
+void look_at_links(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox& record, Sound& sound, std::vector<Lost>& lost) {
   auto pins = pins_of(record);
-  if (pins && links_stand(kernel, links, record, sound, *pins)) return;
+  if (pins && links_stand(kernel, all, record, sound, *pins)) return;
   timespec time{};
   ::clock_gettime(CLOCK_REALTIME, &time);
   const auto opened_ns = static_cast<std::int64_t>(boottime_ns());
@@ -59,7 +59,7 @@ void look_at_links(const Kernel& kernel, const CgroupLinks& links, const sbpf_sa
     // A pin that cannot be opened hides nothing of a link that is known.
     if (status.attached)
       sound.links[hook.id] = status.link_id;
-    else if (!status.unclear || !links.has({record.cgroup_id, sound.links[hook.id], kernel.meta(hook.id).prog_id}))
+    else if (!status.unclear || !all.has({record.cgroup_id, sound.links[hook.id], kernel.meta(hook.id).prog_id}))
       lost.push_back({hook.name, std::move(status.reason), status.unclear});
   }
   sound.pins = {};
@@ -70,18 +70,21 @@ void look_at_links(const Kernel& kernel, const CgroupLinks& links, const sbpf_sa
 }
 
 // `ref`: the cgroup's storage, read before the policy in force is looked up.
-void look_at_policy(const Kernel& kernel, std::uint64_t cgroup_id, const std::optional<sbpf_cgroup_ref>& ref, Sound& sound,
-                    std::vector<Lost>& lost) {
+void look_at_policy(const Kernel& kernel, const Snapshot& all, std::uint64_t cgroup_id, const std::optional<sbpf_cgroup_ref>& ref,
+                    Sound& sound, std::vector<Lost>& lost) {
   const std::uint32_t published = ref ? ref->generation : 0;
-  std::uint32_t id = 0;
-  if (bpf_map_lookup_elem(kernel.policies(), &cgroup_id, &id) != 0) {
+  // Its map is frozen, and held open here: what has the same number has the same contents.
+  const auto is_known = [&](std::uint32_t id) { return id == sound.policy_id && !sound.policy_gone && sound.generation >= published; };
+  std::uint32_t id = all.policy_of(cgroup_id);
+  if (id != 0 && is_known(id)) return;
+  id = policy_map_id(kernel, cgroup_id);
+  if (id == 0) {
     if (errno != ENOENT) return lost.push_back({"policy", std::string("the policy cannot be looked up: ") + std::strerror(errno), true});
     sound.policy_gone = true;
     lost.push_back({"policy", "the sandbox has no policy in the kernel: everything is denied"});
     return;
   }
-  // Its map is frozen, and held open here: what has the same number has the same contents.
-  if (id == sound.policy_id && !sound.policy_gone && sound.generation >= published) return;
+  if (is_known(id)) return;
   Fd map(bpf_map_get_fd_by_id(id));
   auto image = map ? read_policy_map(map.get()) : Result<policy::Image>(fail("no_policy", std::strerror(errno), "", errno));
   if (!image) {
@@ -183,20 +186,23 @@ std::vector<Lost> look_at_host(const Kernel& kernel) {
   return lost;
 }
 
-CgroupLinks::CgroupLinks(const Kernel& kernel) {
+Snapshot::Snapshot(const Kernel& kernel) {
   auto links = read_records<sbpf_cgroup_link>(kernel.asked(Asked::cgroup_links), nullptr, "links", "the links of cgroups");
   if (links) links_ = std::move(*links);
   std::ranges::sort(links_, {}, &sbpf_cgroup_link::id);
+  if (auto policies = inner_maps(kernel.policies())) policies_ = std::move(*policies);
 }
 
-bool CgroupLinks::has(const sbpf_cgroup_link& link) const {
+bool Snapshot::has(const sbpf_cgroup_link& link) const {
   const auto found = std::ranges::lower_bound(links_, link.id, {}, &sbpf_cgroup_link::id);
   return found != links_.end() && found->id == link.id && found->cgroup_id == link.cgroup_id && found->prog_id == link.prog_id;
 }
 
-std::vector<Lost> look_at(const Kernel& kernel, const CgroupLinks& links, const sbpf_sandbox& record, Sound& sound) {
+std::uint32_t Snapshot::policy_of(std::uint64_t cgroup_id) const { return inner_map_id(policies_, cgroup_id); }
+
+std::vector<Lost> look_at(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox& record, Sound& sound) {
   std::vector<Lost> lost;
-  look_at_links(kernel, links, record, sound, lost);
+  look_at_links(kernel, all, record, sound, lost);
   if ((record.flags & SBPF_SANDBOX_ATTACHED) != 0 && (kernel.globals().gate.other_levels >> record.level & 1) == 0)
     lost.push_back({"gate", "tasks of the sandbox are not recognised"});
   const auto ref = read_ref(kernel, record.cgroup_id);
@@ -204,7 +210,7 @@ std::vector<Lost> look_at(const Kernel& kernel, const CgroupLinks& links, const 
     sound.ref = *ref;
   else
     lost.push_back({"storage", "the cgroup programs do not know their sandbox", seen_by_error(errno) == Seen::unknown});
-  look_at_policy(kernel, record.cgroup_id, ref, sound, lost);
+  look_at_policy(kernel, all, record.cgroup_id, ref, sound, lost);
   sound.record = record;
   return lost;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "agent/cgroup.h"
+#include "agent/inner_maps.h"
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
 
@@ -38,17 +39,21 @@ struct Sound {
   } pins;
 };
 
-// The links of all cgroups of the host at one moment, read in one go.
-class CgroupLinks {
+// What a pass over all sandboxes compares with, read in one go at one moment: the links of all cgroups of the host, and which
+// map is whose policy.
+class Snapshot {
  public:
-  CgroupLinks() = default;  // none is known
-  // Where the kernel cannot be asked, none is known.
-  explicit CgroupLinks(const Kernel& kernel);
+  Snapshot() = default;  // nothing is known
+  // Where the kernel cannot be asked, nothing is known.
+  explicit Snapshot(const Kernel& kernel);
   // Is this link attached to this cgroup, and runs this program?
   bool has(const sbpf_cgroup_link& link) const;
+  // The number of the map that is the policy of the cgroup of this id; 0: not known.
+  std::uint32_t policy_of(std::uint64_t cgroup_id) const;
 
  private:
   std::vector<sbpf_cgroup_link> links_;  // by id
+  InnerMaps policies_;                   // by cgroup id
 };
 
 inline constexpr char kOtherPolicy[] = "the policy in force was published for this sandbox by none of sbpf's commands";
@@ -65,9 +70,9 @@ bool knows_root(const Kernel& kernel);
 std::vector<Lost> look_at_host(const Kernel& kernel);
 
 // What this one lacks of its own. Remembers in `sound` what is in order: links, storage, a newer policy. Pins whose directory
-// did not change are not opened again for a minute: their links are looked up in `links`. What is not in order there is read
+// did not change are not opened again for a minute: their links are looked up in `all`. What is not in order there is read
 // by itself. Needs no lock; sees what is being changed as it is (is_changing()).
-std::vector<Lost> look_at(const Kernel& kernel, const CgroupLinks& links, const sbpf_sandbox& record, Sound& sound);
+std::vector<Lost> look_at(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox& record, Sound& sound);
 
 // Puts back what look_at() names. The caller holds the host lock. Errors: "repair" for the first that cannot be put back.
 Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const std::vector<Lost>& lost);

@@ -17,6 +17,7 @@
 #include "agent/change.h"
 #include "agent/ended.h"
 #include "agent/event_log.h"
+#include "agent/inner_maps.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -208,9 +209,8 @@ void forget_verdicts(const Kernel& kernel) {
 }
 
 Fd inner_map(int outer, std::uint64_t key) {
-  std::uint32_t id = 0;
-  if (bpf_map_lookup_elem(outer, &key, &id) != 0) return Fd();
-  return Fd(bpf_map_get_fd_by_id(id));
+  const std::uint32_t id = inner_map_id(outer, key);
+  return id == 0 ? Fd() : Fd(bpf_map_get_fd_by_id(id));
 }
 
 }  // namespace
@@ -222,9 +222,8 @@ std::uint64_t digest_of(const sbpf_policy_header& header) {
 }
 
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
-  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
   Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_policy", sizeof(sbpf_rule_key), sizeof(sbpf_rule),
-                        static_cast<std::uint32_t>(image.entries.size()), &options));
+                        static_cast<std::uint32_t>(image.entries.size()), nullptr));
   if (!map) return publish_error("map", errno);
   if (auto written = write_entries(map.get(), image); !written) return written;
   if (bpf_map_freeze(map.get()) != 0) return publish_error("freeze", errno);
@@ -274,10 +273,7 @@ bool is_published(const Kernel& kernel, std::uint64_t cgroup_id, const sbpf_cgro
   return now && std::memcmp(&*now, &before, sizeof before) != 0;
 }
 
-std::uint32_t policy_map_id(const Kernel& kernel, std::uint64_t cgroup_id) {
-  std::uint32_t id = 0;
-  return bpf_map_lookup_elem(kernel.policies(), &cgroup_id, &id) == 0 ? id : 0;
-}
+std::uint32_t policy_map_id(const Kernel& kernel, std::uint64_t cgroup_id) { return inner_map_id(kernel.policies(), cgroup_id); }
 
 Result<policy::Image> read_policy(const Kernel& kernel, std::uint64_t cgroup_id) {
   Fd map = inner_map(kernel.policies(), cgroup_id);

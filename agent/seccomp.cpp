@@ -7,18 +7,17 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
 
 #include "base/fd.h"
+#include "base/kernel_version.h"
 #include "policy/seccomp.h"
 
 namespace sbpf::agent {
@@ -69,13 +68,6 @@ const Machine& machine() {
 #error "which architecture is this?"
 #endif
   return kMachine;
-}
-
-bool kernel_at_least(std::pair<unsigned, unsigned> wanted) {
-  utsname name{};
-  unsigned major = 0, minor = 0;
-  if (::uname(&name) != 0 || std::sscanf(name.release, "%u.%u", &major, &minor) != 2) return false;
-  return std::pair(major, minor) >= wanted;
 }
 
 bool is_kept(unsigned capability, const policy::Capabilities& keep) {

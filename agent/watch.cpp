@@ -88,7 +88,7 @@ std::optional<std::vector<Lost>> Watch::confirmed(const sbpf_sandbox& record, En
     if (is_changing(*kernel_, id)) return std::nullopt;
     const auto now = find_record(*kernel_, id);
     if (!now || now->created_ns != record.created_ns) return std::nullopt;
-    lost = look_at(*kernel_, CgroupLinks(), *now, entry.sound);
+    lost = look_at(*kernel_, Snapshot(), *now, entry.sound);
     if (lost.empty() && host_.empty()) return lost;
     if (is_changing(*kernel_, id) || kernel_->outdated()) return std::nullopt;
   }
@@ -120,7 +120,7 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const bool frozen = events ? events->find("frozen 1") != std::string::npos : entry.status.frozen;
   if (frozen || entry.first) entry.proven_at = now;  // nothing runs in it, and no canary either
 
-  std::vector<Lost> lost = look_at(*kernel_, links_, record, entry.sound);
+  std::vector<Lost> lost = look_at(*kernel_, snapshot_, record, entry.sound);
   std::vector<Lost> not_told = take_unclear(lost);
   if (!lost.empty() || !host_.empty()) {
     auto sure = confirmed(record, entry);
@@ -234,7 +234,7 @@ Result<void> Watch::pass(std::int64_t late) {
     const auto all = records(*kernel_, &whole);
     if (!whole)
       complain({"cannot_tell", std::string("the records of the sandboxes cannot all be read: ") + std::strerror(errno), hint_for(errno), errno, "", true});
-    links_ = all.empty() ? CgroupLinks() : CgroupLinks(*kernel_);
+    snapshot_ = all.empty() ? Snapshot() : Snapshot(*kernel_);
     look_at_all(all.empty() && entries_.empty());
     host_unclear_ = take_unclear(host_);
     std::set<std::uint64_t> present;

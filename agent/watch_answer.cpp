@@ -188,7 +188,7 @@ void Watch::repair() {
     // Judged anew under the lock: what was seen may have been changed by who held it.
     const bool recorded = find_record(*kernel_, id).has_value();
     if (!recorded && !names(entry.lost, "record")) continue;
-    std::vector<Lost> now = recorded ? look_at(*kernel_, CgroupLinks(), entry.sound.record, entry.sound) : entry.lost;
+    std::vector<Lost> now = recorded ? look_at(*kernel_, Snapshot(), entry.sound.record, entry.sound) : entry.lost;
     if (names(host_, "gate")) now.push_back({"gate", ""});
     if (auto repaired = repair_sandbox(*kernel_, *entry.cgroup, entry.sound, now); !repaired) complain(repaired.error());
   }

@@ -93,7 +93,7 @@ std::optional<CanaryAnswer> CanaryChild::answer() {
 // What is missing besides what a canary found. The programs may have stopped since the last pass, which would have told it; and
 // what that pass found may have been put back since the canary, and not told yet.
 std::vector<Lost> Watch::missing_now(Entry& entry) {
-  std::vector<Lost> missing = look_at(*kernel_, CgroupLinks(), entry.sound.record, entry.sound);
+  std::vector<Lost> missing = look_at(*kernel_, Snapshot(), entry.sound.record, entry.sound);
   (void)take_unclear(missing);
   for (const Lost& one : look_at_host(*kernel_))
     if (!one.unclear && concerns(one, entry.sound.record)) missing.push_back(one);
@@ -133,8 +133,7 @@ void Watch::read_canary() {
                 "it is tried again in a minute; the hooks are read back meanwhile", 0, "", true});
     return;
   }
-  // It began when not all was back yet: that was answered, and this is not how things are now.
-  if (static_cast<std::int64_t>(answer->started_ns) < entry.restored_at) {
+  if (answer->is_of_before(entry.restored_at)) {
     entry.canary_due = now_ns();
     return;
   }

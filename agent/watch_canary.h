@@ -18,6 +18,10 @@ struct CanaryAnswer {
   enum class Kind : unsigned char { denied, lost, not_run } kind = Kind::not_run;
   std::vector<Lost> lost;  // of `lost`: what did not deny, twice in a row
   std::string why;         // of `not_run`; empty: the sandbox ended or is frozen
+
+  // Did it begin when not all was back that a repair at `restored_at` (CLOCK_BOOTTIME, in ns) put back? It is not how things
+  // are now.
+  bool is_of_before(std::int64_t restored_at) const { return static_cast<std::int64_t>(started_ns) < restored_at; }
 };
 
 // One canary at a time.

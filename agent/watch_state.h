@@ -117,7 +117,7 @@ class Watch {
   std::vector<Lost> host_, host_unclear_;
   Sentinel sentinel_;
   HostProbe probe_;  // of this pass; what it found lost is in host_, too
-  CgroupLinks links_;
+  Snapshot snapshot_;
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;
   WatchChild attaching_;

@@ -11,11 +11,11 @@
 #define SBPF_MAP extern
 #endif
 
-/* Templates of the inner maps, by size and not by type: 6.1 takes no inner map whose BTF is not the template's. */
+/* Templates of the inner maps, by size and not by type: 6.1 takes no inner map whose BTF is not the template's. A policy's
+ * map has all its entries from the start: one that takes them as they come keeps some 50 more for each processor. */
 #define POLICY_MAP \
 	struct { \
 		__uint(type, BPF_MAP_TYPE_HASH); \
-		__uint(map_flags, BPF_F_NO_PREALLOC); \
 		__uint(max_entries, 8); \
 		__uint(key_size, sizeof(struct sbpf_rule_key)); \
 		__uint(value_size, sizeof(struct sbpf_rule)); \

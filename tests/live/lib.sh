@@ -164,14 +164,16 @@ release_canaries() {
   kill $turn
   wait $turn 2>/dev/null
 }
-# forged_policy MAP_ID: a map with the policy's entries and one more, pinned at /sys/fs/bpf/more
+# forged_policy MAP_ID: a map with the policy's entries and one more, as the next generation, pinned at /sys/fs/bpf/more
 forged_policy() {
   bpftool -j map show id "$1" >"$tmp/own.json"
   bpftool -j map dump id "$1" >"$tmp/entries.json"
   python3 -ISc '
 import json, sys
 own, entries = (json.load(open(path)) for path in sys.argv[1:3])
-print("map create /sys/fs/bpf/more type hash key", own["bytes_key"], "value", own["bytes_value"], "entries", len(entries) + 1, "name sbpf_policy flags 1")
+print("map create /sys/fs/bpf/more type hash key", own["bytes_key"], "value", own["bytes_value"], "entries", len(entries) + 1, "name sbpf_policy")
+for entry in entries:
+    if not any(int(byte, 16) for byte in entry["key"]): entry["value"][12] = hex(int(entry["value"][12], 16) + 1)
 more = {"key": ["0xff"] * own["bytes_key"], "value": ["0"] * own["bytes_value"]}
 for entry in entries + [more]: print("map update pinned /sys/fs/bpf/more key", *entry["key"], "value", *entry["value"])
 print("map freeze pinned /sys/fs/bpf/more")' "$tmp/own.json" "$tmp/entries.json" >"$tmp/more"

@@ -166,6 +166,37 @@ open_glass
 taken sysctl bpftool link detach id "$(bpftool -j link show pinned "$pins/links/sysctl" | jq .id)"
 stands detached/sysctl
 put_back
+# A program of others under the name of ours is not attached in its place.
+manner=impostor
+open_glass
+mkdir "$cgroots/impostor"
+read -r error impostor < <("$tests/overrule" later "$cgroots/impostor" sysctl)
+put_impostor() {
+  mv "$pins/programs/sysctl" /sys/fs/bpf/kept && bpftool prog pin id "$impostor" "$pins/programs/sysctl" &&
+    bpftool link detach id "$(bpftool -j link show pinned "$pins/links/sysctl" | jq .id)"
+}
+taken sysctl put_impostor
+put_back
+is impostor/not-attached "0 0" "$error $(bpftool cgroup show "$cgroots" | grep -c "^$impostor ")"
+open_glass
+rm "$pins/programs/sysctl"
+mv /sys/fs/bpf/kept "$pins/programs/sysctl"
+# One that lets no other beside it: it is said that ours cannot be put back, not that it was, and it is when it can.
+manner=shut-out
+shut_out() {
+  bpftool link detach id "$(bpftool -j link show pinned "$pins/links/sysctl" | jq .id)" && bpftool cgroup attach "$cgroots" sysctl id "$impostor"
+}
+taken sysctl shut_out
+close_glass
+within 30 grep -q "sysctl cannot be attached again" "$tmp/watch.err"; is shut-out/said 0 $?
+repairs=$(counted restored box)
+sleep 2
+is shut-out/not-restored "$repairs" "$(counted restored box)"
+stands shut-out/sysctl
+is shut-out/control 0 "$(bpftool cgroup detach "$cgroots" sysctl id "$impostor" >&2; echo $?)"
+within 60 more restored box "$repairs"; is shut-out/restored 0 $?
+lost=''
+rmdir "$cgroots/impostor"
 manner=replaced
 open_glass
 taken sysctl at_link link-update "$(bpftool -j link show pinned "$pins/links/sysctl" | jq .id)"
