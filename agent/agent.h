@@ -257,8 +257,8 @@ Result<Listed> list();
 // How all of them stand, without canaries. Errors: those of list().
 Result<std::vector<Status>> statuses();
 
-// Removes programs, maps and pins when no sandbox is left. The number of LSM programs that the kernel has attached nevertheless, two
-// seconds later: a process holds them, or another pin. Errors: "busy", "not_the_agent".
+// Removes programs, maps and pins when no sandbox is left. The number of programs that the kernel has nevertheless, ten seconds
+// later: a process holds them, another pin, or they were attached elsewhere by others. Errors: "busy", "not_the_agent".
 Result<std::size_t> unload();
 
 // For so long, everyone outside of the sandboxes may touch what is sbpf's own: the way to take it down by hand, or to hand

@@ -229,18 +229,19 @@ Result<std::vector<Status>> statuses() {
 
 namespace {
 
-std::vector<std::uint32_t> lsm_links(const Kernel& kernel) {
+std::vector<std::uint32_t> programs_of(const Kernel& kernel) {
   std::vector<std::uint32_t> ids;
   for (const Hook& hook : hooks())
-    if (const std::uint32_t id = kernel.meta(hook.id).link_id; id != 0) ids.push_back(id);
+    if (const std::uint32_t id = kernel.meta(hook.id).prog_id; id != 0) ids.push_back(id);
   return ids;
 }
 
-// How many of them are still there when they had time to go: the kernel lets go of what nobody holds a little later.
-std::size_t links_left(std::vector<std::uint32_t> ids) {
+// How many of them are still there when they had time to go: the kernel lets go of what nobody holds a little later. Not of links:
+// whoever may see a program can attach it without one.
+std::size_t programs_left(std::vector<std::uint32_t> ids) {
   using namespace std::chrono_literals;
-  for (auto left = 2s / 20ms; !ids.empty(); left--) {
-    std::erase_if(ids, [](std::uint32_t id) { return !Fd(bpf_link_get_fd_by_id(id)) && errno == ENOENT; });
+  for (auto left = 10s / 20ms; !ids.empty(); left--) {
+    std::erase_if(ids, [](std::uint32_t id) { return !Fd(bpf_prog_get_fd_by_id(id)) && errno == ENOENT; });
     if (left == 0 || ids.empty()) break;
     std::this_thread::sleep_for(20ms);
   }
@@ -252,9 +253,9 @@ std::size_t links_left(std::vector<std::uint32_t> ids) {
 Result<std::size_t> unload() {
   auto lock = lock_host();
   if (!lock) return tl::unexpected<Error>(lock.error());
-  std::vector<std::uint32_t> links;
+  std::vector<std::uint32_t> programs;
   if (auto kernel = Kernel::open(); kernel) {
-    links = lsm_links(*kernel);
+    programs = programs_of(*kernel);
     collect_garbage(*kernel);
     bool whole = true;
     const auto left = records(*kernel, &whole);
@@ -278,7 +279,7 @@ Result<std::size_t> unload() {
   Kernel::remove_all();
   if (Kernel::is_pinned())
     return fail("not_the_agent", "sbpf's pins cannot be removed by this executable", "restart the host, or use the one that loaded them", EPERM);
-  return links_left(std::move(links));
+  return programs_left(std::move(programs));
 }
 
 }  // namespace sbpf::agent

@@ -29,6 +29,16 @@ sentinel::Counts counts(const Kernel& kernel) {
   return now;
 }
 
+// Somebody may have stopped what is in the cgroup of sentinels, or let nothing in: it is nobody's but ours.
+void release_sentinels() {
+  auto mount = cgroup2_mount();
+  if (!mount) return;
+  auto cgroup = Cgroup::open(*mount + "/" + std::string(kRootCgroupName) + kSentinelName);
+  if (!cgroup) return;
+  (void)cgroup->write("cgroup.freeze", "0");
+  (void)cgroup->write("pids.max", "max");
+}
+
 // The cgroup of sentinels, which goes with the next collection of what has no record; and tells the programs which it is.
 Result<Cgroup> sentinel_cgroup(const Kernel& kernel) {
   auto mount = cgroup2_mount();
@@ -132,11 +142,13 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
   if (pid_ <= 0)
     if (auto started = start(kernel); !started) {
       end();
+      release_sentinels();
       return cannot_tell(started.error().message);
     }
   pollfd waiting{pipe_.get(), POLLIN, 0};
   const bool over = ::poll(&waiting, 1, static_cast<int>(patience.count())) == 1;
   if (!over) {
+    release_sentinels();
     if (boottime_ns() - started_ns_ > kSentinelPatienceNs) end();
     return cannot_tell("the sentinel did not answer in time: the host is busy, or its cgroup is frozen or at a limit");
   }
@@ -160,8 +172,9 @@ Liveness Sentinel::look(const Kernel& kernel, std::chrono::milliseconds patience
   // Its cgroup may have been made anew by another one meanwhile, so that it was taken for a stranger; and a loss is seen twice.
   if (pid_ <= 0 && (found.proof == Proof::stopped || (found.proof == Proof::unknown && !found.untold.empty())))
     found = look_once(kernel, patience);
-  if (found.proof == Proof::stopped)
-    if (const std::string why = why_not_run(); !why.empty()) found.reason = why + " (" + found.reason + ")";
+  // Who keeps the sentinel from its answer hides nothing by that.
+  if (found.proof != Proof::runs)
+    if (const std::string why = why_not_run(); !why.empty()) found = {Proof::stopped, why + " (" + found.reason + ")", found.stopped, found.untold};
   if (found.proof == Proof::unknown && boottime_ns() - proven_ns_ < kTrustAnswerNs) return last_;
   if (found.proof == Proof::unknown) return found;
   proven_ns_ = boottime_ns();

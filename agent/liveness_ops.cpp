@@ -130,9 +130,11 @@ int same_limit(const Hands&) {
   return result(::setrlimit(RLIMIT_CORE, &limit));
 }
 
+// Another one than the watch's would keep it waiting on a busy host.
 int same_scheduler(const Hands&) {
   sched_param parameter{};
-  return result(::sched_setscheduler(0, SCHED_OTHER, &parameter));
+  (void)::sched_getparam(0, &parameter);
+  return result(::sched_setscheduler(0, ::sched_getscheduler(0), &parameter));
 }
 
 int truncate_path(const Hands& hands) {

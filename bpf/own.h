@@ -104,24 +104,28 @@ static __noinline int runs_agent(struct task_struct *task)
 	return 0;
 }
 
+/* Is everyone kept off, the agent, too? For what it has no business with: whoever starts it says what its output goes to. */
+static __always_inline int keep_all_off(int inside)
+{
+	if (!sbpf_guard.agents[0].ino)
+		return 0; /* still being loaded */
+	if (!inside && bpf_ktime_get_boot_ns() < sbpf_guard.open_until) {
+		__sync_fetch_and_add(&sbpf_guard.let_through, 1);
+		return 0;
+	}
+	__sync_fetch_and_add(&sbpf_guard.refused, 1);
+	return 1;
+}
+
 /* May the current task not touch what is ours? Whoever traces the agent could make it do anything, so a traced one is
  * none. */
 static __noinline int keep_off(int inside)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	if (!sbpf_guard.agents[0].ino)
-		return 0; /* still being loaded */
-	if (!inside) {
-		if (!task->ptrace && runs_agent(task))
-			return 0;
-		if (bpf_ktime_get_boot_ns() < sbpf_guard.open_until) {
-			__sync_fetch_and_add(&sbpf_guard.let_through, 1);
-			return 0;
-		}
-	}
-	__sync_fetch_and_add(&sbpf_guard.refused, 1);
-	return 1;
+	if (!inside && !task->ptrace && runs_agent(task))
+		return 0;
+	return keep_all_off(inside);
 }
 
 /* An entry of bpffs that is ours, or a directory of ours; by the inode of sbpf's own directory above. */

@@ -69,7 +69,7 @@ Result<int> unload() {
     tell("unloaded");
   else
     tell("unloaded, but " + std::to_string(*unloaded) +
-         " programs stay attached: a process holds them (`sbpf run`, `sbpf events --follow`, sbpfd), or another pin");
+         " programs stay attached: a process holds them (`sbpf run`, `sbpf events --follow`, sbpfd), or another pin or link");
   return kExitOk;
 }
 

@@ -31,6 +31,17 @@ version: 1
 name: guarded
 on_loss: freeze
 P
+# ---- sbpf does not switch its programs off either: its output may be a name that somebody chose, and go where somebody says ----
+started 0 -q --policy "$tmp/guarded.yaml" -- sleep infinity </dev/null >/dev/null 2>&1; named_0=$started
+is by-the-agent/list 0 "$(sbpf list)"
+sbpf list >$switch 2>/dev/null; is by-the-agent/refused 1 "$(cat $switch)"
+read -r error lifted < <("$overrule" later "$cgroots" sysctl)
+sbpf list >$switch; is by-the-agent/control "0 0" "$error $(cat $switch)"
+echo 1 >$switch
+bpftool cgroup detach "$cgroots" sysctl id "$lifted"
+sbpf kill 0 2>/dev/null
+wait $named_0 2>/dev/null
+
 started box --policy "$tmp/guarded.yaml" -- sleep infinity </dev/null >/dev/null 2>"$tmp/box.err"; is start/run 0 $?
 echo +cpu >"$cgroots/cgroup.subtree_control"
 mkdir -p "$runtime/by"
@@ -38,7 +49,7 @@ echo +cpu >"$runtime/cgroup.subtree_control"
 sh -c "echo \$\$ >$runtime/by/cgroup.procs; exec sleep infinity" & sleeper=$!
 within 20 grep -q 'populated 1' "$runtime/by/cgroup.events"
 sbpf attach --cgroup "$runtime/by" --name by --policy "$tmp/guarded.yaml" >/dev/null; is start/attach 0 $?
-box=$cgroots/sbpf/box by=$runtime/by
+box=$cgroots/sbpf/box by=$runtime/by alive=$cgroots/sbpf/.alive
 sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
 servers+=($watch)
 within 60 grep -q '"sandbox":{"name":"by".*"isolation":"active"' "$out"; is start/watched 0 $?
@@ -81,6 +92,24 @@ within 10 grep -q '"restored":{"sandbox":"by"' "$out"; is switch/restored 0 $?
 is switch/on/status "active active" "$(isolation box) $(isolation by)"
 is switch/on/stays-frozen "0 0" "$(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
 
+# ---- off while the sentinel, which calls the hooks, cannot answer ----
+thaw "$by"
+mkdir -p "$alive"
+echo 1 >"$alive/cgroup.freeze"
+before=$(losses by)
+sleep 1
+mark "$out"
+echo 0 >$switch
+within 10 frozen "$by"; is unanswered/frozen 0 $?
+in_time unanswered "$out"
+within 10 more by "$before"
+has unanswered/why "kernel.ftrace_enabled is 0" "$(last loss by)"
+is unanswered/status inactive "$(isolation by)"
+echo 1 >$switch
+# It is not left so: nothing but sentinels is in there.
+answers_again() { ! frozen "$alive" && [[ $(isolation by) == active ]]; }
+within 20 answers_again; is unanswered/answers-again 0 $?
+
 # ---- off again while the canary runs that follows on `restored`: the switch is the reason, not each hook that it finds open ----
 thaw "$by"
 before=$(losses by)
@@ -121,22 +150,33 @@ is moment/frozen "0 0" "$(within 5 frozen "$box"; echo $?) $(within 5 frozen "$b
 # ---- cannot tell is no loss: where no sentinel can start ----
 thaw "$box"
 thaw "$by"
+all_active() { tail -n 3 "$out" | grep -q '"pass".*"active":2'; }
+within 20 all_active; is unknown/begins-sound 0 $?
 before=$(losses by)
-mkdir -p "$cgroots/sbpf/.alive"
-echo 0 >"$cgroots/sbpf/.alive/pids.max"; is unknown/control 0 $?
+echo 0 >"$cgroots/sbpf/pids.max"; is unknown/control 0 $?
 is unknown/status degraded "$(isolation box)"
 has unknown/status/why "not proven that the programs run" "$(why box)"
 sleep 2
 is unknown/no-loss "$before 1 1" "$(losses by) $(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
-echo max >"$cgroots/sbpf/.alive/pids.max"
-is unknown/over active "$(isolation box)"
-# The same where a sentinel starts and is stopped.
-mkdir -p "$cgroots/sbpf/.alive"
-echo 1 >"$cgroots/sbpf/.alive/cgroup.freeze"
-is stopped/status degraded "$(isolation box)"
-is stopped/no-loss "$before 1 1" "$(losses by) $(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
-echo 0 >"$cgroots/sbpf/.alive/cgroup.freeze"
-is stopped/over active "$(isolation box)"
+# The switch itself tells: no sentinel is needed for that.
+mark "$out"
+echo 0 >$switch
+within 10 frozen "$by"; is unknown/switch/frozen 0 $?
+in_time unknown/switch "$out"
+is unknown/switch/status inactive "$(isolation by)"
+echo 1 >$switch
+echo max >"$cgroots/sbpf/pids.max"
+within 20 eval '[[ $(isolation by) == active ]]'; is unknown/over active "$(isolation box)"
+thaw "$by"
+within 10 frozen "$box"; thaw "$box"
+before=$(losses by)
+# Its own cgroup is not left so.
+for file in pids.max cgroup.freeze; do
+  mkdir -p "$alive"
+  [[ $file == pids.max ]] && echo 0 >"$alive/$file" || echo 1 >"$alive/$file"; is "released/$file/control" 0 $?
+  within 20 answers_again; is "released/$file" 0 $?
+  is "released/$file/no-loss" "$before 1 1" "$(losses by) $(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
+done
 
 kill $watch $sleeper
 wait $watch $sleeper 2>/dev/null

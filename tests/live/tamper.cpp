@@ -9,7 +9,8 @@
 //   tamper prog-detach CGROUP ID             of the program from the cgroup
 //   tamper map-by-id ID | map-read-by-id ID | map-by-pin PATH    opens the map (for writing; for reading)
 //   tamper map-of ID N                       prints the number of the N-th map that the program uses
-//   tamper gate-off PATH                     has the pinned gate know no sandbox
+//   tamper gate-off PATH                     has the pinned gate know no sandbox of `sbpf run`
+//   tamper levels-off PATH                   … none that was attached
 //   tamper extend ID                         loads a program for the place of the program's function highest_level
 //   tamper extend-link ID                    the same, says "loaded", waits for a line, and puts it there
 //   tamper umount|umount-lazy PATH           tamper mount PATH       tamper mount-shared PATH, umount-shared PATH: from
@@ -134,12 +135,13 @@ int link_update(const std::string& id) {
   return program ? result(bpf_link_update(link.get(), program.get(), nullptr)) : -1;
 }
 
-int gate_off(const std::string& pin) {
+template <typename Part>
+int gate_off(const std::string& pin, Part sbpf_gate::* part) {
   const Fd map(bpf_obj_get(pin.c_str()));
   if (!map) return errno;
   void* memory = ::mmap(nullptr, sizeof(sbpf_gate), PROT_READ | PROT_WRITE, MAP_SHARED, map.get(), 0);
   if (memory == MAP_FAILED) return errno;
-  __atomic_store_n(&static_cast<sbpf_gate*>(memory)->root_id, 0, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&(static_cast<sbpf_gate*>(memory)->*part), Part{0}, __ATOMIC_SEQ_CST);
   return 0;
 }
 
@@ -251,7 +253,8 @@ int carry_out(const Words& w) {
   }
   if (what == "map-by-pin") return result(Fd(bpf_obj_get(one.c_str())).get());
   if (what == "map-of") return map_of(one, two);
-  if (what == "gate-off") return gate_off(one);
+  if (what == "gate-off") return gate_off(one, &sbpf_gate::root_id);
+  if (what == "levels-off") return gate_off(one, &sbpf_gate::other_levels);
   if (what == "extend" || what == "extend-link") return extend(one, what == "extend-link");
   if (what == "umount") return result(::umount2(one.c_str(), 0));
   if (what == "umount-lazy") return result(::umount2(one.c_str(), MNT_DETACH));

@@ -188,6 +188,9 @@ is copy/still-active 0 "$(active box; echo $?)"
 
 # ---- break-glass: told, seen, then everything goes ----
 hear_log "$tmp/log"
+mkfifo "$tmp/broken"
+started inside -q --policy "$audit" -- sh -c "read -r go <$tmp/broken
+  mkdir /sys/fs/bpf/other/broken; echo control \$?; mkdir $pins/broken; echo ours \$?" </dev/null >"$tmp/inside" 2>/dev/null
 sbpf break-glass --reason '' 2>/dev/null; is break-glass/needs-a-reason 2 $?
 sbpf break-glass --reason x --for 2h 2>/dev/null; is break-glass/at-most-an-hour 2 $?
 sbpf break-glass --reason "disk is full" --for 30m 2>/dev/null; is break-glass/opens 0 $?
@@ -198,6 +201,12 @@ has break-glass/log "disk is full" "$(cat "$tmp/log")"
 has break-glass/event break_glass "$(sbpf events box --json | jq -r .reason)"
 sbpf run -q --policy no-network -- true 2>/dev/null; is break-glass/no-new-sandbox 125 $?
 is broken/map-by-pin 0 "$("$tamper" map-by-pin "$pins/maps/sandboxes")"
+# It is open to the host, and to nobody inside.
+is broken/mkdir 0 "$("$tamper" mkdir "$pins/broken")"
+rmdir "$pins/broken"
+echo go >"$tmp/broken"
+within 10 grep -q ours "$tmp/inside"
+is broken/inside "control 0 ours 1" "$(paste -sd ' ' "$tmp/inside")"
 extended=$("$tamper" extend "$lsm_program")
 if [[ $extended == 0 ]]; then ok broken/extend; else skip broken/extend "this kernel refuses it by itself: errno $extended"; fi
 if [[ $extended == 0 ]]; then is broken/extend-link 0 "$(echo | "$tamper" extend-link "$lsm_program" | tail -1)"; fi
@@ -240,16 +249,27 @@ rm -f /sys/fs/bpf/other/taken /sys/fs/bpf/other/link
 sbpf break-glass --close 2>/dev/null
 sbpf kill box 2>/dev/null
 kill_all
-has broken/unload-says-what-stays "1 programs stay attached" "$(sbpf unload 2>&1)"
+# So does a program of ours that somebody attached elsewhere.
+is stranger/attaches 0 "$(bpftool cgroup attach "$cgroots/other" connect4 id "$program" multi >&2; echo $?)"
+has broken/unload-says-what-stays "2 programs stay attached" "$(sbpf unload 2>&1)"
+bpftool cgroup detach "$cgroots/other" connect4 id "$program"
 rm -f /sys/fs/bpf/other/kept
 freed
 is broken/unload-leaves-nothing "" "$(left_behind)"
 
 # ---- the executable was removed or replaced: that of a running supervisor is the agent still ----
-mkdir "$tmp/bin"
-cp "$(command -v sbpf)" "$tmp/bin/sbpf"
+# It lies on a disk that has a copy, where another file has its inode's number and generation.
+modprobe loop # without udev nothing asks for it
+mkdir "$tmp/bin" "$tmp/twin"
+truncate -s 40M "$tmp/disk"
+mkfs.ext4 -q "$tmp/disk" && mount -o loop "$tmp/disk" "$tmp/bin" && cp "$(command -v sbpf)" "$tmp/bin/sbpf" && umount "$tmp/bin"
+cp "$tmp/disk" "$tmp/copy"
+mount -o loop "$tmp/disk" "$tmp/bin" && mount -o loop "$tmp/copy" "$tmp/twin"; is twin/mounted 0 $?
 started_by=$tmp/bin/sbpf started old -q --policy no-network -- sleep infinity </dev/null >/dev/null 2>&1
 supervisor=$started
+is twin/same-number "$(stat -c %i "$tmp/bin/sbpf")" "$(stat -c %i "$tmp/twin/sbpf")"
+is twin/agent 0 "$("$tmp/bin/sbpf" break-glass --close >/dev/null 2>&1; echo $?)"
+"$tmp/twin/sbpf" break-glass --reason no 2>/dev/null; is twin/refused 125 $?
 rm "$tmp/bin/sbpf"
 sbpf status old >/dev/null 2>&1; is removed/another-binary-is-refused 125 $?
 is removed/exe-of-the-supervisor 0 "$("/proc/$supervisor/exe" status old >/dev/null; echo $?)"
@@ -274,6 +294,7 @@ if [[ $(uname -r) == 6.12.* ]]; then
   sbpf run -q --policy no-network -- true 2>/dev/null; is held/waited-for 0 $?
   sbpf unload 2>/dev/null; is held/the-next-unloads 0 $?
 fi
+umount "$tmp/bin" "$tmp/twin"
 rm -rf /sys/fs/bpf/other
 rmdir "$cgroots/other"
 is left-behind "" "$(freed; left_behind)"
