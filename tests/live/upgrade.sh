@@ -39,11 +39,13 @@ filesystem:
 P
 box=$cgroots/upgraded
 mkdir "$box"
-inside() { bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$box" "$@"; }
+into=(bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$box")
+inside() { "${into[@]}" "$@"; }
+soon() { timeout -s KILL 20 "${into[@]}" "$@"; } # or never, where the sandbox is frozen
 # What a datagram to an allowed and to a denied port says inside, and reading what is denied and what is not.
 seen() {
-  echo "$(inside "$probe" connect udp 127.0.0.1 18001) $(inside "$probe" connect udp 127.0.0.1 18004)" \
-    "$(inside cat /etc/hostname 2>&1 >/dev/null | grep -c 'Permission denied') $(inside cat /etc/hosts 2>&1 >/dev/null | wc -l)"
+  echo "$(soon "$probe" connect udp 127.0.0.1 18001) $(soon "$probe" connect udp 127.0.0.1 18004)" \
+    "$(soon cat /etc/hostname 2>&1 >/dev/null | grep -c 'Permission denied') $(soon cat /etc/hosts 2>&1 >/dev/null | wc -l)"
 }
 host_programs() { bpftool -j link show | jq -c '[.[] | select(.type == "tracing" or .type == "raw_tracepoint") | .prog_id] | sort'; }
 box_programs() { bpftool -j cgroup show "$box" | jq -c '[.[] | select(.name | startswith("hook_")) | .id] | sort'; }
@@ -142,7 +144,8 @@ is fails/stubs 125 "$(LD_PRELOAD=$shim code "$new" upgrade)"
 has fails/stubs/says "does not use sbpf's maps" "$(said)"
 is fails/stubs/state "$sound" "$(state)"
 unset SBPF_STUBS
-((turn == 2)) && fails link-update command:29
+# The fifth: those that took the new programs get the old ones again.
+((turn == 1)) && fails link-update command:29@5
 
 # ---- killed: the one or the other, whole ----
 # Of the points of a whole run the last are the updates of the sandboxes' links, the rename that puts the others in force, and

@@ -43,6 +43,9 @@ def child(then=None, nnp=True):
             threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
         if then == "descriptor":
             os.open("/etc/passwd", os.O_RDONLY)
+        if then == "user-namespace":  # and without the capabilities that it has there
+            if libc.unshare(0x10000000) or libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()):
+                os._exit(9)
         told = os.getpid()
         if then == "grandchild" and (told := os.fork()) == 0:
             time.sleep(100)
@@ -93,7 +96,7 @@ for case in sys.argv[2:]:
         refused(path, "stranger", pid=int(case[4:]))
     elif case == "no-new-privs":
         refused(path, case, nnp=False)
-    elif case in ("threads", "grandchild", "descriptor"):
+    elif case in ("threads", "grandchild", "descriptor", "user-namespace"):
         refused(path, case, then=case)
     elif case == "itself":
         refused(path, case, pid=os.getpid())

@@ -78,7 +78,7 @@ out=$(user sbpf run --policy "$tmp/root.yaml" -- true 2>&1); is refuse/needs-roo
 has refuse/needs-root-why process.capabilities "$out"
 is refuse/user 2 "$(user sbpf run --user 0:0 -- true 2>/dev/null; echo $?)"
 cp "$here/users.py" "$tmp"
-user python3 -IS "$tmp/users.py" $socket pid=1 pid=$daemon no-new-privs threads grandchild descriptor itself gone dead policies body inside limit >"$tmp/said" 2>&1
+user python3 -IS "$tmp/users.py" $socket pid=1 pid=$daemon no-new-privs threads grandchild descriptor user-namespace itself gone dead policies body inside limit >"$tmp/said" 2>&1
 while read -r name wanted; do
   is "refuse/$name" "$wanted" "$(sed -n "s|^$name: ||p" "$tmp/said" | sort -u)"
 done <<'W'
@@ -87,6 +87,7 @@ no-new-privs 400 process_unfit
 threads 400 process_unfit
 grandchild 403 not_your_process
 descriptor 400 process_unfit
+user-namespace 400 process_unfit
 itself 403 not_your_process
 gone 400 process_gone
 dead 400 process_gone

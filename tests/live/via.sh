@@ -95,6 +95,10 @@ is swap/same-goes-on 0 "$(ask held echo a)"
 out=$(sbpf swap held --policy "$other" 2>&1); has swap/says-so "ended tcp connection to 127.0.0.1:7001" "$out"
 for name in a m; do is "swap/$name-has-ended" $ECONNABORTED "$(ask held receive "$name")"; done
 is swap/b-goes-on 0 "$(ask held echo b)"
+# Nor when it is over.
+out=$(sbpf events held --json | jq -r 'select(.reason == "flow_ended") | "\(.address):\(.port)"' | paste -sd' ')
+has swap/recorded-end 127.0.0.1:7001 "$out"
+hasnt swap/recorded-end-no-proxy :7000 "$out"
 is swap/led-to-the-other 0 "$(ask held tcp c 7001)"
 is swap/other-proxy 0 "$(within 30 eval '[ "$(led 7009 .origin.port)" = 7001 ]'; echo $?)"
 out=$(sbpf swap held --policy "$plain" 2>&1); has swap/direct-now "ended tcp connection to 127.0.0.1:7001" "$out"

@@ -18,7 +18,7 @@ pin() { echo "$pins/sandboxes/$1/$2"; }
 sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
 servers+=($watch)
 within 20 grep -q '"sandboxes":0' "$out"; is idle/passes 0 $?
-said=$(sbpf watch --json </dev/null 2>/dev/null); is second/refused 125 $?
+said=$(timeout 20 sbpf watch --json </dev/null 2>/dev/null); is second/refused 125 $?
 has second/says-why watch_exists "$said"
 
 keep_loaded
@@ -36,14 +36,14 @@ mkfifo "$tmp/ask" "$tmp/answer" "$tmp/ask2" "$tmp/answer2"
 sh -c "echo \$\$ >$runtime/att/cgroup.procs; while read -r port; do $probe connect tcp 127.0.0.1 \$port >$tmp/answer; done <>$tmp/ask" & servers+=($!)
 within 20 test -s "$runtime/att/cgroup.procs"
 sleep 0.5
-asked() { if [[ $1 == att ]]; then echo "$2" >"$tmp/ask"; cat "$tmp/answer"; else echo "$2" >"$tmp/ask2"; cat "$tmp/answer2"; fi; }
+asked() { if [[ $1 == att ]]; then echo "$2" >"$tmp/ask"; timeout 20 cat "$tmp/answer"; else echo "$2" >"$tmp/ask2"; cat "$tmp/answer2"; fi; }
 is attack/control 111 "$(asked att 7002)" # nobody listens: not refused by us
 sbpf attach --cgroup "$runtime/att" --name att --policy "$tmp/w-alert.yaml" >/dev/null; is attach/exit 0 $?
 exec 8<>"$tmp/ask2" 9<>"$tmp/answer2"
 sbpf run -q --name box --policy "$tmp/w-alert.yaml" -- sh -c "while read -r port; do $probe connect tcp 127.0.0.1 \$port; done" <"$tmp/ask2" >"$tmp/answer2" 2>/dev/null &
 servers+=($!)
 asked_box() { echo "$1" >&8; read -r -t 20 -u 9 got; echo "$got"; }
-asked() { if [[ $1 == att ]]; then echo "$2" >"$tmp/ask"; cat "$tmp/answer"; else asked_box "$2"; fi; }
+asked() { if [[ $1 == att ]]; then echo "$2" >"$tmp/ask"; timeout 20 cat "$tmp/answer"; else asked_box "$2"; fi; }
 for name in att box; do
   within 60 grep -q "\"sandbox\":{\"name\":\"$name\".*\"isolation\":\"active\"" "$out"; is "seen/$name" 0 $?
   is "$name/denied" 1 "$(asked $name 7002)"
@@ -137,6 +137,19 @@ for name in att box; do
   rm -f /sys/fs/bpf/more
   manner $name storage storage-edited bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -40)
 done
+levels_off() { [[ $("$tests/tamper" levels-off "$pins/maps/globals") == 0 ]] && said=$(sbpf status att --json | jq -c '[.degraded[].what]'); }
+manner att gate levels-off levels_off
+has att/levels-off/status '"gate"' "$said"
+# What is missing still at the next passes was told.
+losses=$(counted loss att) repairs=$(counted restored att)
+open_glass
+detach att connect4 >/dev/null
+within 10 more loss att "$losses"; is told-once/seen 0 $?
+sleep 2
+is told-once $((losses + 1)) "$(counted loss att)"
+is told-once/nothing-put-back "$repairs" "$(counted restored att)"
+close_glass
+within 20 more restored att "$repairs"; is told-once/restored 0 $?
 key=$(hex "$(id_of att)")
 open_glass
 old=$(policy_map "$(id_of att)")
@@ -148,6 +161,7 @@ if [[ -e /sys/fs/bpf/old_policy ]]; then
   newest() { [[ $(jq -c 'select(.sandbox.name == "att") | .sandbox.generation' "$out" | tail -1) == "$generation" ]]; }
   within 20 newest; is generation-stale/newest-seen 0 $? # by the watch: else it could not put it back
   manner att policy generation-stale bpftool map update pinned $pins/maps/policies key $key value pinned /sys/fs/bpf/old_policy
+  has att/generation-stale/reason "is in force, after generation $generation" "$(last loss att | jq -c .reasons)"
   # What is published and replaced between two passes was never seen: it cannot be put back, and all is denied until a swap.
   kill -STOP $watch
   within 60 flock -n /run/sbpf.lock true # a stopped holder of the lock would stop the rest

@@ -128,6 +128,8 @@ class Verdicts(unittest.TestCase):
         guest = running.judge_guest("ok a\nnot ok b: c\nskip d: e\ndone 3\n", 1)
         self.assertEqual((guest.failed, guest.passed, guest.complete), (["b: c"], 1, True))
         self.assertFalse(running.judge_guest("ok a\n", 99).complete)
+        self.assertFalse(running.judge_guest("ok a\n", 99).hung)
+        self.assertTrue(running.judge_guest("ok a\nvm: error: no result from the guest (6.12) within 642 s\n", 99).hung)
         unit = running.judge_unit(" 1/2 Test #7: unit.A.b ........   Passed    0.01 sec\n"
                                   " 2/2 Test #8: unit.A.c ........***Failed    0.01 sec\n"
                                   " 3/3 Test #9: unit.p/A.d  # GetParam() = 4-byte object <03-9E> ....   Passed    0.02 sec\n", 8)
@@ -215,6 +217,16 @@ class ExitCode(unittest.TestCase):
         code, said = self.run_with((True, "killed by x"))
         self.assertEqual(code, 0)
         self.assertIn("ok a/b: killed by x\n", said)
+
+    def test_a_sample_takes_few_of_each_test(self):
+        module = script()
+        faults = [one("- g(a);", id=f"a/{n}", by=f"guest {n % 10}") for n in range(100)]
+        some = module.sample(faults, 20, 1)
+        tests = [fault.by for fault in some]
+        self.assertEqual(len({fault.id for fault in some}), 20)
+        self.assertEqual({tests.count(test) for test in tests}, {module.MOST_OF_ONE_TEST})
+        self.assertEqual([f.id for f in some], [f.id for f in module.sample(faults, 20, 1)])
+        self.assertNotEqual({f.id for f in some}, {f.id for f in module.sample(faults, 20, 2)})
 
     def test_a_list_that_does_not_fit_is_an_error(self):
         module = script()

@@ -134,7 +134,8 @@ def judge_guest(output, code):
     failed = [line[7:] for line in output.splitlines() if line.startswith("not ok ")]
     passed = sum(line.startswith("ok ") for line in output.splitlines())
     complete = bool(re.search(r"^done \d+$", output, re.M)) and code in (0, 1)
-    return Outcome(failed, passed, complete, code is None, tail=output[-1500:])
+    hung = code is None or "no result from the guest" in output[-1500:]  # scripts/vm gave it up, or was given up
+    return Outcome(failed, passed, complete, hung, tail=output[-1500:])
 
 
 def guest_command(command, number):
