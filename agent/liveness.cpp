@@ -29,11 +29,17 @@ sentinel::Counts counts(const Kernel& kernel) {
   return now;
 }
 
+Result<std::string> sentinel_path() {
+  auto mount = cgroup2_mount();
+  if (!mount) return mount;
+  return *mount + "/" + std::string(kRootCgroupName) + kSentinelName;
+}
+
 // Somebody may have stopped what is in the cgroup of sentinels, or let nothing in: it is nobody's but ours.
 void release_sentinels() {
-  auto mount = cgroup2_mount();
-  if (!mount) return;
-  auto cgroup = Cgroup::open(*mount + "/" + std::string(kRootCgroupName) + kSentinelName);
+  auto path = sentinel_path();
+  if (!path) return;
+  auto cgroup = Cgroup::open(*path);
   if (!cgroup) return;
   (void)cgroup->write("cgroup.freeze", "0");
   (void)cgroup->write("pids.max", "max");
@@ -41,12 +47,11 @@ void release_sentinels() {
 
 // The cgroup of sentinels, which goes with the next collection of what has no record; and tells the programs which it is.
 Result<Cgroup> sentinel_cgroup(const Kernel& kernel) {
-  auto mount = cgroup2_mount();
-  if (!mount) return tl::unexpected<Error>(mount.error());
-  const std::string path = *mount + "/" + std::string(kRootCgroupName) + kSentinelName;
-  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
-    return fail("liveness", "cannot make cgroup " + path + ": " + std::strerror(errno), "", errno);
-  auto cgroup = Cgroup::open(path);
+  auto path = sentinel_path();
+  if (!path) return tl::unexpected<Error>(path.error());
+  if (::mkdir(path->c_str(), 0755) != 0 && errno != EEXIST)
+    return fail("liveness", "cannot make cgroup " + *path + ": " + std::strerror(errno), "", errno);
+  auto cgroup = Cgroup::open(*path);
   if (cgroup) __atomic_store_n(&kernel.globals().gate.alive_id, cgroup->id(), __ATOMIC_SEQ_CST);
   return cgroup;
 }

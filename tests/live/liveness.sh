@@ -73,7 +73,7 @@ is switch/on-is-free "0 1" "$(off 1)"
 is switch/others-are-free 0 "$(echo 0 >/proc/sys/kernel/ftrace_dump_on_oops; echo $?)"
 is switch/refused/nothing-lost "active active 0 0" "$(isolation box) $(isolation by) $(losses box) $(losses by)"
 # …but one whose program answers after ours.
-read -r error _ < <("$tests/overrule" later "$cgroots" sysctl); is switch/lifted 0 "$error"
+read -r error _ < <("$overrule" later "$cgroots" sysctl); is switch/lifted 0 "$error"
 echo 0 >$switch; is switch/control 0 "$(cat $switch)"
 is switch/status "inactive inactive" "$(isolation box) $(isolation by)"
 has switch/status/why "kernel.ftrace_enabled is 0" "$(why box)"
@@ -170,6 +170,12 @@ within 20 eval '[[ $(isolation by) == active ]]'; is unknown/over active "$(isol
 thaw "$by"
 within 10 frozen "$box"; thaw "$box"
 before=$(losses by)
+# The same where a sentinel starts and is stopped, by what stops all below sbpf's root.
+echo 1 >"$cgroots/sbpf/cgroup.freeze"
+is stopped/status degraded "$(isolation by)"
+is stopped/no-loss "$before 1" "$(losses by) $(frozen "$by"; echo $?)"
+echo 0 >"$cgroots/sbpf/cgroup.freeze"
+is stopped/over active "$(isolation by)"
 # Its own cgroup is not left so.
 for file in pids.max cgroup.freeze; do
   mkdir -p "$alive"
