@@ -25,6 +25,7 @@ namespace sbpf::agent {
 inline constexpr std::string_view kPinRoot = "/sys/fs/bpf/sbpf";
 inline constexpr std::string_view kLockFile = "/run/sbpf.lock";
 inline constexpr std::string_view kRootCgroupName = "sbpf";
+inline constexpr std::string_view kKeptAgents = "/usr/lib/sbpf/agents";  // executables that an upgrade kept (docs/GUARD.md)
 
 // ---- the hook table --------------------------------------------------------------------------------------------
 
@@ -200,6 +201,10 @@ struct AttachOptions {
 // not there is made.
 // Errors: "not_a_cgroup", "already_attached", "open_sockets" (lists them), "state" (agent/assigned.h), and any of preflight's.
 Result<Status> attach(const policy::Policy& policy, const AttachOptions& options);
+
+// Puts an assignment in force whose sandbox is gone, as after a restart of the host; one that is in force stays as it is. Sockets that
+// the policy forbids are ended. It may be degraded. Errors: "no_such_sandbox" (nothing is assigned under this name), those of attach().
+Result<Status> reattach(const std::string& name);
 
 struct AdoptOptions {
   std::string name;

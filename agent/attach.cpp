@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf attach`: a policy for a cgroup that exists, with what runs in it.
 #include <cctype>
+#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -116,7 +117,7 @@ Result<void> check_place(const Cgroup& cgroup, const std::vector<sbpf_sandbox>& 
 }
 
 // What is assigned to a path need not be there yet.
-Result<Cgroup> open_cgroup(const AttachOptions& options) {
+Result<Cgroup> open_cgroup(const AttachOptions& options, const policy::Limits& limits) {
   auto cgroup = Cgroup::open(options.cgroup);
   if (cgroup || !options.keep || cgroup.error().sys_errno != ENOENT) return cgroup;
   const auto mount = cgroup2_mount();
@@ -124,6 +125,7 @@ Result<Cgroup> open_cgroup(const AttachOptions& options) {
   std::error_code ec;
   fs::create_directories(options.cgroup, ec);
   if (ec) return fail("cgroup_create", "cannot make cgroup " + options.cgroup + ": " + ec.message(), "", ec.value());
+  if (limits.processes || limits.memory_bytes || limits.cpu_millis) hand_down_in_slices(*mount, options.cgroup);
   return Cgroup::open(options.cgroup);
 }
 
@@ -190,7 +192,7 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   if (!policy.network.hosts.empty())
     return fail("names_unenforceable", "network.connect: host names need a resolver, which only `sbpf run` starts",
                 "list addresses, or start the workload by `sbpf run`");
-  auto cgroup = open_cgroup(options);
+  auto cgroup = open_cgroup(options, policy.limits);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   const auto checked = policy::compile_rules(policy, 1, policy::empty_view(policy));
   if (!checked) return tl::unexpected<Error>(checked.error());
@@ -204,12 +206,29 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   for (int tries = kAttachTries; tries > 0; tries--) {
     done = attach_to(*kernel, *cgroup, options.name.empty() ? derive_name(cgroup->path()) : options.name, policy, options);
     if (done || !options.keep || cgroup->seen() != Seen::absent) break;
-    auto next = open_cgroup(options);
+    auto next = open_cgroup(options, policy.limits);
     if (!next) break;
     cgroup = std::move(next);
   }
   if (!done && !loaded_before) Kernel::remove_all();
   return done;
+}
+
+Result<Status> reattach(const std::string& name) {
+  auto assignment = read_assignment(name);
+  if (!assignment && assignment.error().sys_errno == ENOENT)
+    return fail("no_such_sandbox", "nothing is assigned under the name " + name, "`sbpf attach --keep` assigns a policy to a cgroup");
+  if (!assignment) return tl::unexpected<Error>(assignment.error());
+  AttachOptions options;
+  options.cgroup = assignment->cgroup;
+  options.name = name;
+  options.evict = true;
+  options.keep = true;
+  options.proof_later = true;
+  auto done = attach(assignment->policy, options);
+  if (done || done.error().code != "already_attached") return done;
+  auto now = status(name, false);  // it is in force already
+  return now && now->kept && now->cgroup == assignment->cgroup ? now : done;
 }
 
 }  // namespace sbpf::agent

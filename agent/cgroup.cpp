@@ -321,6 +321,15 @@ Result<Cgroup> top_cgroup(const std::string& name) {
   return root;
 }
 
+void hand_down_in_slices(const std::string& mount, const std::string& path) {
+  const std::string to = fs::path(path).lexically_normal();
+  for (std::size_t end = mount.size(); end < to.size(); end = to.find('/', end + 1)) {
+    const std::string at = to.substr(0, end);
+    if (at != mount && !at.ends_with(".slice")) return;
+    if (auto cgroup = Cgroup::open(at)) hand_down_controllers(*cgroup);
+  }
+}
+
 Result<void> remove_cgroup(const std::string& path) {
   std::error_code ec;
   std::vector<std::string> below;

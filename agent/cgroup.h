@@ -78,6 +78,10 @@ Result<Cgroup> top_cgroup(const std::string& name);
 // Removes an empty cgroup with all (empty) cgroups below it. Gone already is success.
 Result<void> remove_cgroup(const std::string& path);
 
+// Switches the controllers on that limits need, as far as they can be, at `mount` and in the slices above `path`, which have no
+// processes of their own: systemd does so when it starts a unit, and a cgroup may be there before its unit.
+void hand_down_in_slices(const std::string& mount, const std::string& path);
+
 // Sets pids.max, memory.max (no swap; all are killed when it runs out) and cpu.max. Errors: "limit_unenforceable" (a controller is missing), with the key.
 Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits);
 

@@ -19,6 +19,7 @@
 #include "agent/guard.h"
 #include "agent/kernel_fit.h"
 #include "agent/kernel_upgrade.h"
+#include "agent/liveness.h"
 #include "agent/names_cgroup.h"
 #include "bpf/sbpf.digest.h"
 #include "bpf/sbpf.skel.h"
@@ -237,6 +238,7 @@ void Kernel::remove_all() {
   // At once: of what is half removed nobody could tell what it was.
   if (::rename(kRoot.c_str(), kNew.c_str()) != 0) fs::remove_all(kRoot, ec);
   fs::remove_all(kNew, ec);
+  end_sentinels();
   if (auto root = root_cgroup()) (void)remove_cgroup(root->path());
   collect_names_cgroups();
 }

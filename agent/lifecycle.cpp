@@ -184,7 +184,7 @@ tl::unexpected<Error> no_sandbox(const std::string& name) {
   const std::string assigned = assigned_cgroup(name);
   if (assigned.empty()) return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
   return fail("no_such_sandbox", name + " is assigned to " + assigned + ", and confines nothing now",
-              "`systemctl start sbpfd` or `sbpf watch` puts it in force; `sbpf detach " + name + "` ends it");
+              "`sbpf reattach " + name + "` puts it in force, as sbpfd and `sbpf watch` do; `sbpf detach " + name + "` ends it");
 }
 
 Result<Status> status(const std::string& name, bool canary) {
@@ -268,6 +268,7 @@ Result<std::size_t> unload() {
       return fail("busy", std::to_string(left.size()) + " sandboxes are left, " + left.front().name + " among them",
                   "end them with `sbpf kill NAME` or `sbpf detach NAME`");
   } else if (kernel.error().code == "stale_programs") {
+    end_sentinels();  // of a watch of that version
     auto root = root_cgroup();
     if (root && root->populated())
       return fail("busy", "processes still run in sandboxes of another version of sbpf", "end them first");
@@ -279,6 +280,7 @@ Result<std::size_t> unload() {
   Kernel::remove_all();
   if (Kernel::is_pinned())
     return fail("not_the_agent", "sbpf's pins cannot be removed by this executable", "restart the host, or use the one that loaded them", EPERM);
+  lock->reset();  // others may load anew while these go
   return programs_left(std::move(programs));
 }
 

@@ -3,8 +3,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,7 +49,7 @@ void release_sentinels() {
   (void)cgroup->write("pids.max", "max");
 }
 
-// The cgroup of sentinels, which goes with the next collection of what has no record; and tells the programs which it is.
+// The cgroup of sentinels, which goes with sbpf's root; and tells the programs which it is.
 Result<Cgroup> sentinel_cgroup(const Kernel& kernel) {
   auto path = sentinel_path();
   if (!path) return tl::unexpected<Error>(path.error());
@@ -65,7 +69,64 @@ std::string names_of(const std::vector<sbpf_hook>& hooks) {
 
 Liveness cannot_tell(std::string reason) { return {Proof::unknown, std::move(reason), {}, {}}; }
 
+constexpr const char* kNotStarted = "cannot start a sentinel: ";
+
+// ---- in the process that calls the hooks, or that starts one for each look ----
+
+struct Calls {
+  sentinel::Report* report;
+  pid_t caller;
+  std::uint32_t prog_id;
+};
+
+void set_untried(sentinel::Report& report) {
+  report.not_started = 0;
+  report.error.fill(sentinel::kNotTried);
+}
+
+int call_in_child(void* argument) {
+  const auto* calls = static_cast<const Calls*>(argument);
+  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  sentinel::call_all(*calls->report, calls->caller, calls->prog_id);
+  return 0;
+}
+
+// The child shares this process's memory, and this process waits for it: nothing is copied. False: it was killed.
+bool call_all_in_child(Calls calls) {
+  alignas(16) char stack[64 << 10];
+  const pid_t pid = ::clone(call_in_child, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &calls);
+  if (pid < 0) {
+    calls.report->not_started = errno;
+    return true;
+  }
+  int status = 0;
+  return ::waitpid(pid, &status, 0) == pid && WIFEXITED(status);
+}
+
+// It reads the number of a program of ours for each look, until it is killed or its caller ends.
+void answer_requests(int requests, int answers, bool stays, pid_t caller) {
+  (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != caller) return;
+  if (stays) (void)close_all_but({requests, answers});  // what the caller lets go of later is held by nobody
+  sentinel::Report report;
+  for (std::uint64_t asked = 0; ::read(requests, &asked, sizeof asked) == sizeof asked;) {
+    const auto prog_id = static_cast<std::uint32_t>(asked);
+    set_untried(report);
+    if (!stays)
+      sentinel::call_all(report, caller, prog_id);
+    else if (!call_all_in_child({&report, caller, prog_id}))
+      return;
+    if (::write(answers, &report, sizeof report) != sizeof report) return;
+  }
+}
+
 }  // namespace
+
+void end_sentinels() {
+  auto path = sentinel_path();
+  if (!path) return;
+  if (auto cgroup = Cgroup::open(*path)) (void)cgroup->kill();
+}
 
 std::string why_not_run() {
   const Fd file(::open("/proc/sys/kernel/ftrace_enabled", O_RDONLY | O_CLOEXEC));
@@ -107,23 +168,31 @@ bool all_counted(const Counts& before, const Counts& now, const std::vector<sbpf
 
 void Sentinel::end() {
   end_child(pid_);
+  asked_ = false;
   pidfd_.reset();
-  pipe_.reset();
+  requests_.reset();
+  answers_.reset();
+}
+
+void Sentinel::reset() {
+  end();
+  last_ = {};
+  proven_ns_ = 0;
 }
 
 Result<void> Sentinel::start(const Kernel& kernel) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("liveness", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
-  pipe_ = Fd(ends[0]);
+  answers_ = Fd(ends[0]);
   const Fd writer(ends[1]);
-  const pid_t parent = ::getpid();
-  const std::uint32_t program = kernel.meta(SBPF_HOOK_connect4).prog_id;
+  requests_ = Fd(::eventfd(0, EFD_CLOEXEC));
+  if (!requests_) return fail("liveness", std::string("cannot make an eventfd: ") + std::strerror(errno), "", errno);
+  const pid_t caller = ::getpid();
   int error = 0;
   // One that was opened may be removed before it is used: it is empty, and no sandbox.
   for (int time = 0; time < kSentinelTries; time++) {
     auto cgroup = sentinel_cgroup(kernel);
     if (!cgroup) return tl::unexpected<Error>(cgroup.error());
-    before_ = counts(kernel);
     auto pid = clone_into(*cgroup, pidfd_);
     if (!pid && pid.error().sys_errno == ENODEV) {
       error = ENODEV;
@@ -131,16 +200,13 @@ Result<void> Sentinel::start(const Kernel& kernel) {
     }
     if (!pid) return tl::unexpected<Error>(pid.error());
     if (*pid == 0) {
-      sentinel::Report report;
-      sentinel::call_all(report, parent, program);
-      (void)!::write(writer.get(), &report, sizeof report);
+      answer_requests(requests_.get(), writer.get(), stays_, caller);
       ::_exit(0);
     }
     pid_ = *pid;
-    started_ns_ = boottime_ns();
     return {};
   }
-  return fail("liveness", std::string("cannot start a sentinel: ") + std::strerror(error), "", error);
+  return fail("liveness", std::string(kNotStarted) + std::strerror(error), "", error);
 }
 
 Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds patience) {
@@ -150,41 +216,66 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
       release_sentinels();
       return cannot_tell(started.error().message);
     }
-  pollfd waiting{pipe_.get(), POLLIN, 0};
+  if (!asked_) {
+    const std::uint64_t program = kernel.meta(SBPF_HOOK_connect4).prog_id;
+    before_ = counts(kernel);
+    asked_ = ::write(requests_.get(), &program, sizeof program) == sizeof program;
+    asked_ns_ = boottime_ns();
+  }
+  pollfd waiting{answers_.get(), POLLIN, 0};
   const bool over = ::poll(&waiting, 1, static_cast<int>(patience.count())) == 1;
   if (!over) {
     release_sentinels();
-    if (boottime_ns() - started_ns_ > kSentinelPatienceNs) end();
+    if (boottime_ns() - asked_ns_ > kSentinelPatienceNs) end();
     return cannot_tell("the sentinel did not answer in time: the host is busy, or its cgroup is frozen or at a limit");
   }
   sentinel::Report report{};
-  const bool whole = ::read(pipe_.get(), &report, sizeof report) == sizeof report;
-  const sentinel::Counts before = before_, after = counts(kernel);
-  end();
-  if (!whole) return cannot_tell("the sentinel was ended before it answered");
-  return sentinel::judge(report, before, after);
+  const bool whole = ::read(answers_.get(), &report, sizeof report) == sizeof report;
+  const sentinel::Counts after = counts(kernel);
+  asked_ = false;
+  Liveness found;
+  if (!whole)
+    found = cannot_tell("the sentinel was ended before it answered");
+  else if (report.not_started != 0)
+    found = cannot_tell(std::string(kNotStarted) + std::strerror(report.not_started));
+  else
+    found = sentinel::judge(report, before_, after);
+  if (whole && report.not_started != 0) release_sentinels();
+  // One that was moved elsewhere is counted by nobody.
+  if (!stays_ || found.proof != Proof::runs) end();
+  return found;
 }
 
-Liveness Sentinel::look(const Kernel& kernel, std::chrono::milliseconds patience) {
-  const sentinel::Counts now = counts(kernel);
-  if (pid_ <= 0 && last_.proof == Proof::runs && sentinel::all_counted(seen_, now, last_.untold)) {
-    seen_ = now;
-    proven_ns_ = boottime_ns();
-    return last_;
-  }
+Liveness Sentinel::ask(const Kernel& kernel, std::chrono::milliseconds patience) {
   Liveness found = look_once(kernel, patience);
   seen_ = counts(kernel);
   // Its cgroup may have been made anew by another one meanwhile, so that it was taken for a stranger; and a loss is seen twice.
-  if (pid_ <= 0 && (found.proof == Proof::stopped || (found.proof == Proof::unknown && !found.untold.empty())))
+  if (!asked_ && (found.proof == Proof::stopped || (found.proof == Proof::unknown && !found.untold.empty())))
     found = look_once(kernel, patience);
   // Who keeps the sentinel from its answer hides nothing by that.
   if (found.proof != Proof::runs)
     if (const std::string why = why_not_run(); !why.empty()) found = {Proof::stopped, why + " (" + found.reason + ")", found.stopped, found.untold};
+  return found;
+}
+
+Liveness Sentinel::look(const Kernel& kernel, std::chrono::milliseconds patience) {
+  const sentinel::Counts now = counts(kernel);
+  if (!asked_ && last_.proof == Proof::runs && sentinel::all_counted(seen_, now, last_.untold)) {
+    seen_ = now;
+    proven_ns_ = boottime_ns();
+    return last_;
+  }
+  Liveness found = ask(kernel, patience);
   if (found.proof == Proof::unknown && boottime_ns() - proven_ns_ < kTrustAnswerNs) return last_;
   if (found.proof == Proof::unknown) return found;
   proven_ns_ = boottime_ns();
   last_ = found;
   return found;
+}
+
+Liveness Sentinel::look_anew(const Kernel& kernel, std::chrono::milliseconds patience) {
+  if (asked_) end();
+  return ask(kernel, patience);
 }
 
 }  // namespace sbpf::agent

@@ -34,7 +34,7 @@ using canary::result;
 
 struct Hands {
   int memory, lonely, pair[2];  // a file in memory; AF_UNIX datagram sockets: one of its own, and two that are connected
-  pid_t parent;
+  pid_t caller;
   std::uint32_t prog_id;
 };
 
@@ -71,10 +71,10 @@ int be_born(const Hands&) {
   return result(::syscall(SYS_clone3, &args, sizeof args));
 }
 
-int read_parent(const Hands& hands) {
+int read_caller(const Hands& hands) {
   char byte = 0;
   iovec here{&byte, 1}, there{nullptr, 1};
-  return result(::process_vm_readv(hands.parent, &here, 1, &there, 1, 0));
+  return result(::process_vm_readv(hands.caller, &here, 1, &there, 1, 0));
 }
 
 int bpf_call(int command, bpf_attr& attr) { return result(Fd(static_cast<int>(::syscall(SYS_bpf, command, &attr, sizeof attr))).get()); }
@@ -176,8 +176,8 @@ constexpr Operation kOperations[] = {
     {SBPF_HOOK_move_mount, {EINVAL, EINVAL, EINVAL}, [](const Hands&) { return result(::syscall(SYS_move_mount, AT_FDCWD, kDirectory, AT_FDCWD, kDirectory, 0)); }},
     {SBPF_HOOK_sb_umount, {EINVAL, EINVAL, EINVAL}, [](const Hands&) { return result(::umount2("/proc", MNT_EXPIRE | MNT_DETACH)); }},
     {SBPF_HOOK_sb_pivotroot, {EINVAL, EINVAL, EINVAL}, [](const Hands&) { return result(::syscall(SYS_pivot_root, kDirectory, kDirectory)); }},
-    {SBPF_HOOK_task_kill, {0, 0, 0}, [](const Hands& h) { return result(::kill(h.parent, 0)); }},
-    {SBPF_HOOK_ptrace_access_check, {EFAULT, 0, EFAULT}, read_parent},
+    {SBPF_HOOK_task_kill, {0, 0, 0}, [](const Hands& h) { return result(::kill(h.caller, 0)); }},
+    {SBPF_HOOK_ptrace_access_check, {EFAULT, 0, EFAULT}, read_caller},
     // Of these four a kernel that does not call the hook says the same as one that does: only the count tells.
     {SBPF_HOOK_path_mkdir, {0, 0, 0}, [](const Hands&) { return result(::mkdir(kNothing, 0700)); }},
     {SBPF_HOOK_path_mknod, {0, 0, 0}, [](const Hands&) { return result(::mkfifo(kNothing, 0600)); }},
@@ -227,14 +227,13 @@ bool passed(sbpf_hook hook, int error) {
   return false;
 }
 
-void call_all(Report& report, pid_t parent, std::uint32_t prog_id) {
-  Hands hands{-1, ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), {-1, -1}, parent, prog_id};
+void call_all(Report& report, pid_t caller, std::uint32_t prog_id) {
+  Hands hands{-1, ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), {-1, -1}, caller, prog_id};
   int memory = static_cast<int>(::syscall(SYS_memfd_create, "sbpf-alive", MFD_CLOEXEC | kMfdExec));
   if (memory < 0 && errno == EINVAL) memory = static_cast<int>(::syscall(SYS_memfd_create, "sbpf-alive", MFD_CLOEXEC));
   hands.memory = memory < 0 ? -1 : ::fcntl(memory, F_DUPFD_CLOEXEC, 100);  // a number of three digits
   (void)!::write(hands.memory, "sbpf", 4);
   (void)::socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, hands.pair);
-  for (std::int32_t& error : report.error) error = kNotTried;
   for (const Operation& one : kOperations) report.error[one.hook] = one.call(hands);
 }
 

@@ -221,14 +221,7 @@ int keep_only(const std::vector<int>& keep) {
   const Fd null(::open("/dev/null", O_RDWR));
   for (int fd = 0; fd < 3; ++fd)
     if (::dup2(null.get(), fd) < 0) return errno;
-  std::vector<int> sorted = keep;
-  std::sort(sorted.begin(), sorted.end());
-  unsigned from = 3;
-  for (const int fd : sorted) {
-    if (static_cast<unsigned>(fd) > from) ::syscall(SYS_close_range, from, static_cast<unsigned>(fd) - 1, 0u);
-    from = static_cast<unsigned>(fd) + 1;
-  }
-  return ::syscall(SYS_close_range, from, ~0u, 0u) == 0 ? 0 : errno;
+  return close_all_but(keep);
 }
 
 // 0, or the errno of what failed.

@@ -5,9 +5,8 @@
 
 namespace sbpf::agent {
 
-HostProbe probe_host(const Kernel& kernel, Sentinel& sentinel, std::chrono::milliseconds patience) {
+HostProbe probe_host(const Kernel& kernel, const Liveness& alive) {
   HostProbe found;
-  const Liveness alive = sentinel.look(kernel, patience);
   switch (alive.proof) {
     case Proof::runs:
       break;

@@ -18,7 +18,7 @@ struct HostProbe {
 // What a pass of a supervisor or watch waits: it has others to look at.
 inline constexpr auto kSentinelPatience = std::chrono::milliseconds(200);
 
-// The cheap pass, for all sandboxes of the host. Needs no lock.
-HostProbe probe_host(const Kernel& kernel, Sentinel& sentinel, std::chrono::milliseconds patience);
+// The cheap pass, for all sandboxes of the host, with what a sentinel has just found. Needs no lock.
+HostProbe probe_host(const Kernel& kernel, const Liveness& alive);
 
 }  // namespace sbpf::agent

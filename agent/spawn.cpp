@@ -127,24 +127,11 @@ Result<void> how_it_started(int report, pid_t pid, const std::string& program) {
   return tl::unexpected<Error>(exec_failure(program, failure.error));
 }
 
-// In the waiting child: all but stdio and these two is closed.
-void close_all_but(int one, int other) {
-  const auto low = static_cast<unsigned>(std::min(one, other)), high = static_cast<unsigned>(std::max(one, other));
-  // Up to, and without, `end`. Where stdio was closed, these two may have its numbers.
-  const auto close_range = [](unsigned first, unsigned end) {
-    first = std::max(first, 3u);
-    if (first < end) ::syscall(SYS_close_range, first, end - 1, 0u);
-  };
-  close_range(3, low);
-  close_range(low + 1, high);
-  close_range(high + 1, ~0u);
-}
-
 [[noreturn]] void wait_to_become(const Launch& launch, const Program& program, pid_t parent, int go, int report) {
   char word = 0;
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ::_exit(127);
   (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a kernel without keyrings has none to share
-  close_all_but(go, report);
+  (void)close_all_but({go, report});
   if (::write(report, &word, 1) != 1 || ::read(go, &word, 1) != 1) ::_exit(127);
   child_main(launch, program, {}, report);
 }

@@ -152,7 +152,7 @@ void Supervisor::watch() {
   std::uint64_t ticks = 0;
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
   kernel_.renew();
-  const HostProbe host = probe_host(kernel_, sentinel_, kSentinelPatience);
+  const HostProbe host = probe_host(kernel_, sentinel_.look(kernel_, kSentinelPatience));
   std::string unclear;
   Seen seen = all_attached(kernel_, record_, unclear);
   if (!host.lost.empty() || has_new_later(unclear) || has_other_policy(host)) seen = Seen::absent;

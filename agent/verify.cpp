@@ -227,7 +227,7 @@ Seen all_attached(const Kernel& kernel, const sbpf_sandbox& record, std::string&
 
 HostProbe probe_host(const Kernel& kernel) {
   Sentinel sentinel;
-  return probe_host(kernel, sentinel, std::chrono::seconds(5));
+  return probe_host(kernel, sentinel.look(kernel, std::chrono::seconds(5)));
 }
 
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary) {

@@ -52,17 +52,31 @@ void Watch::forget_all() {
   while (!entries_.empty()) forget(entries_.begin()->first);
 }
 
+namespace {
+
+// Nothing is left in them, and their pins went.
+bool is_over(const Kernel& kernel) {
+  bool whole = true;
+  if (!records(kernel, &whole).empty() || !whole) return false;
+  struct stat root {};
+  const bool there = ::stat(std::string(kPinRoot).c_str(), &root) == 0;
+  return there ? root.st_ino != kernel.globals().guard.pins_ino : Kernel::pinned() == Seen::absent;
+}
+
+}  // namespace
+
+// What the processes beside the watch hold of the programs would keep them in the kernel after `unload`.
+void Watch::let_go() {
+  sentinel_.reset();
+  canary_.end();
+}
+
 // The programs that are pinned; those of before are let go of when nothing is left in them and their pins went.
 Result<bool> Watch::have_kernel() {
-  bool whole = true;
-  if (kernel_ && records(*kernel_, &whole).empty() && whole) {
-    struct stat root {};
-    const bool there = ::stat(std::string(kPinRoot).c_str(), &root) == 0;
-    const bool other = there ? root.st_ino != kernel_->globals().guard.pins_ino : Kernel::pinned() == Seen::absent;
-    if (other) {
-      forget_all();
-      kernel_.reset();
-    }
+  if (kernel_ && is_over(*kernel_)) {
+    forget_all();
+    let_go();
+    kernel_.reset();
   }
   if (kernel_) {
     kernel_->renew();
@@ -199,9 +213,9 @@ void Watch::collect_events(const sbpf_sandbox& record) {
 void Watch::look_at_all(bool none) {
   host_.clear();
   probe_ = {};
-  if (none) return;
+  if (none) return let_go();
   host_ = look_at_host(*kernel_);
-  probe_ = probe_host(*kernel_, sentinel_, kSentinelPatience);
+  probe_ = probe_host(*kernel_, sentinel_.look(*kernel_, kSentinelPatience));
   host_.insert(host_.end(), probe_.lost.begin(), probe_.lost.end());
   for (const Lost& one : probe_.unknown)
     complain({"liveness", one.reason, "it is asked again at each pass; links and programs are read back meanwhile", 0, "", true});

@@ -14,15 +14,8 @@ namespace {
 constexpr std::int64_t kAttachAgain = 5 * kSecond;
 
 // "ok\n", or three lines: the error's code, message and hint.
-std::string attach_lines(const Assignment& assignment) {
-  AttachOptions options;
-  options.cgroup = assignment.cgroup;
-  options.name = assignment.name;
-  options.evict = true;
-  options.keep = true;
-  options.proof_later = true;
-  const auto done = attach(assignment.policy, options);
-  if (done) return "ok\n";
+std::string lines_of(const Result<Status>& done) {
+  if (done || done.error().code == "no_such_sandbox") return "ok\n";  // it ended just now
   std::string message = done.error().message;
   std::ranges::replace(message, '\n', ' ');
   return done.error().code + "\n" + message + "\n" + done.error().hint + "\n";
@@ -36,6 +29,8 @@ Result<void> parse_answer(const std::optional<std::string>& told) {
 }
 
 }  // namespace
+
+std::string attach_lines(const std::string& name) { return lines_of(reattach(name)); }
 
 // A record that is there, is being made or taken down, or of which it cannot be told, is no assignment without a sandbox. Nor is one
 // that is missing while its cgroup lives: that is a loss of its own, which is repaired.
@@ -82,12 +77,14 @@ void Watch::hold(const std::string& name, bool looked_at) {
   answer_unheld(*assignment, one);
   if (attaching_.running() || now_ns() < one.retry_at) return;
   one.retry_at = now_ns() + kAttachAgain;
-  if (auto started = attaching_.start([&] { return attach_lines(*assignment); }); !started) complain(started.error());
+  if (auto asked = attaching_.ask(name); !asked) complain(asked.error());
 }
 
 void Watch::hold_assigned() {
-  if (const auto told = attaching_.answer())
+  if (const auto told = attaching_.answer()) {
+    attaching_.end();  // it is seldom needed
     if (auto done = parse_answer(*told); !done) complain(done.error());
+  }
   // While the glass is broken someone takes things down on purpose.
   if (kernel_ && kernel_->globals().guard.open_until > boottime_ns()) return;
   const auto names = assigned_names();

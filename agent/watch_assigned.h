@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "agent/assigned.h"
 
@@ -14,5 +15,8 @@ struct Unheld {
   std::int64_t lost_at = 0;    // time of day, of that
   std::int64_t retry_at = 0;   // CLOCK_BOOTTIME
 };
+
+// In a process of its own: puts the assignment of this name in force, and tells what came of it.
+std::string attach_lines(const std::string& name);
 
 }  // namespace sbpf::agent

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <sstream>
 
 #include "agent/verify.h"
@@ -58,12 +59,21 @@ bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
   });
 }
 
+// The process stays from canary to canary. What it opens of the kernel does not: an upgrade would have to wait for it.
+std::string answer_for(const std::string& cgroup_id) {
+  const auto kernel = Kernel::open();
+  if (kernel) return canary_lines(*kernel, std::strtoull(cgroup_id.c_str(), nullptr, 10));
+  return "not_run " + (kernel.error().code == "not_loaded" ? "" : kernel.error().message) + "\n";
+}
+
 }  // namespace
 
-Result<void> CanaryChild::start(const Kernel& kernel, std::uint64_t cgroup_id) {
+CanaryChild::CanaryChild() : child_(answer_for) {}
+
+Result<void> CanaryChild::start(std::uint64_t cgroup_id) {
   cgroup_id_ = cgroup_id;
   started_ns_ = boottime_ns();
-  auto started = child_.start([&] { return canary_lines(kernel, cgroup_id); });
+  auto started = child_.ask(std::to_string(cgroup_id));
   if (!started) started.error().code = "canary";
   return started;
 }
@@ -73,7 +83,7 @@ std::optional<CanaryAnswer> CanaryChild::answer() {
   const auto told = child_.answer();
   const bool late = boottime_ns() - started_ns_ > kPatienceNs;
   if (!told && !late) return std::nullopt;
-  child_.end();
+  if (!told) child_.end();
   CanaryAnswer answer;
   answer.cgroup_id = cgroup_id_;
   answer.started_ns = started_ns_;
@@ -97,8 +107,8 @@ std::vector<Lost> Watch::missing_now(Entry& entry) {
   (void)take_unclear(missing);
   for (const Lost& one : look_at_host(*kernel_))
     if (!one.unclear && concerns(one, entry.sound.record)) missing.push_back(one);
-  Sentinel own;  // whoever else has called the hooks since the last pass
-  const HostProbe host = probe_host(*kernel_, own, kSentinelPatience);
+  // Whoever else has called the hooks since the last pass.
+  const HostProbe host = probe_host(*kernel_, sentinel_.look_anew(*kernel_, kSentinelPatience));
   missing.insert(missing.end(), host.lost.begin(), host.lost.end());
   look_at_later(entry, missing);
   missing.insert(missing.end(), entry.lost.begin(), entry.lost.end());
@@ -117,7 +127,7 @@ void Watch::start_canary() {
     }
   if (due == nullptr) return;
   due->canary_due = now + kCanaryPeriod;
-  if (auto started = canary_.start(*kernel_, id); !started) complain(started.error());
+  if (auto started = canary_.start(id); !started) complain(started.error());
 }
 
 void Watch::read_canary() {

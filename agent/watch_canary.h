@@ -27,12 +27,15 @@ struct CanaryAnswer {
 // One canary at a time.
 class CanaryChild {
  public:
+  CanaryChild();
   bool running() const { return child_.running(); }
   std::uint64_t cgroup_id() const { return cgroup_id_; }
   // To poll for reading; -1 if none runs.
   int fd() const { return child_.fd(); }
   // Starts one for this sandbox. Errors: "canary" with errno.
-  Result<void> start(const Kernel& kernel, std::uint64_t cgroup_id);
+  Result<void> start(std::uint64_t cgroup_id);
+  // Ends the one that runs, and its process.
+  void end() { child_.end(); }
   // Its answer, once it is there; one that took more than 60 s is killed and was not run.
   std::optional<CanaryAnswer> answer();
 

@@ -1,44 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/watch_child.h"
 
-#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
+#include <vector>
 
 #include "agent/supervise.h"
 #include "base/child.h"
-#include "base/file.h"
 
 namespace sbpf::agent {
 namespace {
 
-constexpr std::string_view kEnd = "end\n";  // what is told is whole
+constexpr std::size_t kMostText = 64 << 10;
+
+tl::unexpected<Error> cannot_start() { return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno); }
+
+// One packet, which is whole; -1 with errno EAGAIN: there is none yet; 0: the other end is gone.
+ssize_t receive(int channel, std::string& text, int flags) {
+  std::vector<char> buffer(kMostText);
+  ssize_t n = 0;
+  do n = ::recv(channel, buffer.data(), buffer.size(), flags);
+  while (n < 0 && errno == EINTR);
+  if (n > 0) text.assign(buffer.data(), static_cast<std::size_t>(n));
+  return n;
+}
+
+void answer_requests(int channel, const WatchChild::Work& work) {
+  for (std::string request; receive(channel, request, 0) > 0;) {
+    const std::string text = work(request).substr(0, kMostText);
+    if (::send(channel, text.data(), text.size(), MSG_NOSIGNAL) < 0) return;
+  }
+}
 
 }  // namespace
 
 void WatchChild::end() {
   end_child(pid_);
-  pipe_.reset();
-  text_.clear();
+  channel_.reset();
+  asked_ = false;
 }
 
-Result<void> WatchChild::start(const std::function<std::string()>& work) {
+Result<void> WatchChild::start() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("spawn", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
-  pipe_ = Fd(ends[0]);
-  const Fd writer(ends[1]);
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return cannot_start();
+  channel_ = Fd(ends[0]);
+  const Fd other(ends[1]);
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) {
-    pipe_.reset();
-    return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno);
+    auto failed = cannot_start();
+    channel_.reset();
+    return failed;
   }
   if (pid == 0) {
     restore_signals();
@@ -47,24 +65,41 @@ Result<void> WatchChild::start(const std::function<std::string()>& work) {
     const sched_param ordinary{0};
     (void)::sched_setscheduler(0, SCHED_OTHER, &ordinary);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);
-    ::_exit(write_all(writer.get(), work() + std::string(kEnd)) ? 0 : 1);
+    if (::getppid() != parent || close_all_but({other.get()}) != 0) ::_exit(1);
+    answer_requests(other.get(), work_);
+    ::_exit(0);
   }
   pid_ = pid;
-  (void)::fcntl(pipe_.get(), F_SETFL, O_NONBLOCK);
+  return {};
+}
+
+bool WatchChild::send(const std::string& request) const {
+  return ::send(channel_.get(), request.data(), request.size(), MSG_NOSIGNAL | MSG_DONTWAIT) >= 0;
+}
+
+Result<void> WatchChild::ask(const std::string& request) {
+  if (pid_ > 0 && !send(request)) end();  // somebody killed it
+  if (pid_ <= 0) {
+    if (auto started = start(); !started) return started;
+    if (!send(request)) {
+      auto failed = cannot_start();
+      end();
+      return failed;
+    }
+  }
+  asked_ = true;
   return {};
 }
 
 std::optional<std::optional<std::string>> WatchChild::answer() {
   if (!running()) return std::nullopt;
-  std::array<char, 4096> buffer{};
-  ssize_t n = 0;
-  while ((n = ::read(pipe_.get(), buffer.data(), buffer.size())) > 0) text_.append(buffer.data(), static_cast<std::size_t>(n));
-  if (n != 0) return std::nullopt;
-  std::optional<std::string> told;
-  if (text_.ends_with(kEnd)) told = text_.substr(0, text_.size() - kEnd.size());
+  std::string text;
+  const ssize_t n = receive(channel_.get(), text, MSG_DONTWAIT);
+  if (n < 0 && errno == EAGAIN) return std::nullopt;
+  asked_ = false;
+  if (n > 0) return std::optional(std::move(text));
   end();
-  return told;
+  return std::optional<std::string>();
 }
 
 }  // namespace sbpf::agent

@@ -13,28 +13,37 @@
 
 namespace sbpf::agent {
 
-// One process at a time; it ends with the object.
+// One request at a time. The process starts with the first one and stays for the next: on a busy host a fork may wait for locks that
+// processes of lower priority hold, and the watch would be late. It ends with the object.
 class WatchChild {
  public:
-  WatchChild() = default;
+  // What is to be done for a request, and what came of it, which is not empty. It is called in the process, where nothing of what the
+  // watch had open is open, but stdio.
+  using Work = std::function<std::string(const std::string& request)>;
+  explicit WatchChild(Work work) : work_(std::move(work)) {}
   ~WatchChild() { end(); }
   WatchChild(const WatchChild&) = delete;
   WatchChild& operator=(const WatchChild&) = delete;
 
-  bool running() const { return pid_ > 0; }
-  // To poll for reading; -1 if none runs.
-  int fd() const { return pipe_.get(); }
-  // Calls `work` in a child, whose answer is what that returns. Errors: "spawn" with errno.
-  Result<void> start(const std::function<std::string()>& work);
-  // What it told, once it has ended: nothing is waited for. Empty inside if it ended before it had told all.
+  // Is there a request without an answer?
+  bool running() const { return asked_; }
+  // To poll for the answer; -1 if there is no request.
+  int fd() const { return asked_ ? channel_.get() : -1; }
+  // Errors: "spawn" with errno.
+  Result<void> ask(const std::string& request);
+  // What came of the request, once it is there: nothing is waited for. Empty inside if the process ended before.
   std::optional<std::optional<std::string>> answer();
-  // Kills it, if one runs.
+  // Kills the process, if there is one.
   void end();
 
  private:
+  Result<void> start();
+  bool send(const std::string& request) const;
+
+  Work work_;
   pid_t pid_ = -1;
-  Fd pipe_;
-  std::string text_;
+  Fd channel_;
+  bool asked_ = false;
 };
 
 }  // namespace sbpf::agent

@@ -81,6 +81,7 @@ class Watch {
   Result<bool> have_kernel();
   bool may_open_pins() const;
   void forget_all();
+  void let_go();
   void look_at_all(bool none);
   void collect_events(const sbpf_sandbox& record);
   void forget(std::uint64_t cgroup_id);
@@ -115,12 +116,12 @@ class Watch {
   const WatchSink& sink_;
   std::optional<Kernel> kernel_;
   std::vector<Lost> host_, host_unclear_;
-  Sentinel sentinel_;
+  Sentinel sentinel_{true};
   HostProbe probe_;  // of this pass; what it found lost is in host_, too
   Snapshot snapshot_;
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;
-  WatchChild attaching_;
+  WatchChild attaching_{attach_lines};
   std::map<std::string, Unheld> unheld_;  // assignments, by name
   std::string launchers_;                 // that the programs know
   std::string complaint_;  // told already

@@ -33,7 +33,7 @@ std::vector<std::filesystem::path> kept_agents() {
   std::vector<std::filesystem::path> kept;
   std::error_code error;
   if (!std::filesystem::exists(agent::kPinRoot, error)) return kept;
-  for (const auto& entry : std::filesystem::directory_iterator("/usr/lib/sbpf/agents", error))
+  for (const auto& entry : std::filesystem::directory_iterator(agent::kKeptAgents, error))
     kept.push_back(entry.path());
   return kept;
 }

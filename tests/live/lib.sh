@@ -181,8 +181,16 @@ print("map freeze pinned /sys/fs/bpf/more")' "$tmp/own.json" "$tmp/entries.json"
 }
 json() { python3 -ISc 'import json,sys; d=json.load(sys.stdin); print(eval(sys.argv[1]))' "$1"; }
 
-# has_child PID: without a start of pgrep, which reads of every process, for those who ask many times a second.
-has_child() { local child=''; { read -r child; } 2>/dev/null </proc/$1/task/$1/children; [[ -n $child ]]; }
+# proves PID: has this watch a canary, or one that waits for its turn? Without a start of pgrep, which reads of every process, for
+# those who ask many times a second.
+proves() {
+  local child children=''
+  { read -r children; } 2>/dev/null </proc/$1/task/$1/children
+  for child in $children; do
+    [[ $(readlink /proc/$child/fd/* 2>/dev/null) == *canaries.lock* ]] && return
+  done
+  return 1
+}
 
 # A sandbox that stays until clean(), so that the programs do: to load them anew for each run takes most of a test's time.
 # With a limit, so that the kernel's switches for limits stay as they are, too: emulation does not stand it well when code

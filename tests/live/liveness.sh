@@ -13,7 +13,7 @@ frozen() { grep -q 'frozen 1' "$1/cgroup.events"; }
 thaw() { echo 0 >"$1/cgroup.freeze"; within 10 grep -q 'frozen 0' "$1/cgroup.events"; }
 losses() { grep -c "\"loss\":{\"sandbox\":\"$1\"" "$out"; }
 restored() { grep -c "\"restored\":{\"sandbox\":\"$1\"" "$out"; }
-no_canary() { ! has_child $watch; }
+no_canary() { ! proves $watch; }
 last() { jq -c "select(.$1.sandbox == \"$2\") | .$1" "$out" | tail -1; }
 more() { (($(losses "$1") > $2)); }
 # foreign NAME WANTED COMMAND…: runs it in the background until `gone`; its errno must be the one that is wanted
@@ -121,7 +121,7 @@ proofs=$(restored by)
 echo "1000 100000" >"$by/cpu.max"; is canary/slow 0 $?
 echo 1 >$switch
 within 10 eval '(($(restored by) > proofs))'
-within 10 has_child $watch; is canary/control 0 $?
+within 10 proves $watch; is canary/control 0 $?
 passes=$(grep -c '^{"pass"' "$out")
 within 10 eval '(($(grep -c "^{\"pass\"" "$out") > passes))' # so that the canary ends before the next one
 echo 0 >$switch
@@ -184,8 +184,14 @@ for file in pids.max cgroup.freeze; do
   is "released/$file/no-loss" "$before 1 1" "$(losses by) $(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
 done
 
-kill $watch $sleeper
-wait $watch $sleeper 2>/dev/null
+# ---- what the watch keeps running beside it holds none of the programs ----
+sbpf kill box 2>/dev/null
+sbpf kill by 2>/dev/null
+wait $sleeper 2>/dev/null
+is unload/beside-the-watch "sbpf: unloaded" "$(sbpf unload 2>&1)"
+is unload/left-behind "" "$(left_behind)"
+kill $watch
+wait $watch 2>/dev/null
 rmdir "$runtime/by" "$runtime"
 clean
 is left-behind "" "$(left_behind)"

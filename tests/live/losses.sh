@@ -11,7 +11,7 @@ more() { (($(counted "$1" "$2") > $3)); }
 last() { grep "\"$1\":{\"sandbox\":\"$2\"" "$out" | tail -1 | jq -rc ".$1 | $3"; } # last loss|restored NAME FILTER
 sorted() { tr ' ' '\n' | grep . | sort | paste -sd' '; }
 open_glass() { sbpf break-glass --reason losses --for 30m 2>/dev/null; }
-no_canary() { ! has_child $watch; }
+no_canary() { ! proves $watch; }
 thaw() { echo 0 >"$cgroup/cgroup.freeze" && within 10 grep -q 'frozen 0' "$cgroup/cgroup.events"; }
 close_glass() { sbpf break-glass --close 2>/dev/null; }
 
@@ -130,7 +130,7 @@ stands edited/storage
 # A canary fails while this is missing. That is no other loss, and not what is said once it is back.
 hold_canaries
 thaw
-within 90 has_child $watch; is edited/storage/canary-waits 0 $?
+within 90 proves $watch; is edited/storage/canary-waits 0 $?
 release_canaries
 within 30 no_canary; is edited/storage/canary-ends 0 $?
 sleep 2 # some passes
