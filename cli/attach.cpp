@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sbpf attach`: a policy on a cgroup that another runtime made.
+// `sbpf attach`: a policy on a cgroup that another runtime made. `sbpf reattach`: an assignment, in force again.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 
 #include "agent/agent.h"
@@ -36,6 +39,29 @@ forbids is listed and refuses the attach, unless --evict ends it or --keep-open-
 Without --keep the sandbox ends with the cgroup: systemd removes it when the unit stops, and the next one of that name is
 not confined. Use --keep for units that start again; a container's cgroup never comes back.)";
 
+constexpr const char* kReattachFooter = R"(Example:
+  sbpf reattach web
+
+For what `sbpf attach --keep` and the API have assigned, after a restart of the host: before its unit starts. Where sbpf is
+installed as a package, systemd does so by sbpf-assigned@NAME.service. What is in force already stays as it is. Ends with 0
+where it confines, also if its status is degraded.)";
+
+// The programs in the kernel may be those of an executable that an upgrade kept (docs/GUARD.md): it manages what is assigned, too.
+// Returns where there is none.
+void become_kept_agent(const std::string& name) {
+  std::error_code ec;
+  const auto own = std::filesystem::read_symlink("/proc/self/exe", ec);
+  for (const auto& entry : std::filesystem::directory_iterator(agent::kKeptAgents, ec))
+    if (entry.path() != own) ::execl(entry.path().c_str(), "sbpf", "reattach", name.c_str(), nullptr);
+}
+
+Result<int> reattach(const std::string& name, bool json) {
+  auto status = agent::reattach(name);
+  if (!status && (status.error().code == "not_the_agent" || status.error().code == "stale_programs")) become_kept_agent(name);
+  if (!status) return tl::unexpected<Error>(status.error());
+  return print_change(*status, json, status->isolation == agent::Isolation::degraded);
+}
+
 }  // namespace
 
 void add_attach(CLI::App& app, Session& session) {
@@ -52,6 +78,17 @@ void add_attach(CLI::App& app, Session& session) {
   sub->add_flag("--json", session.json, "Print the status as JSON");
   sub->footer(kAttachFooter);
   sub->callback([args, &session] { session.action = [args, &session] { return attach(*args, session); }; });
+}
+
+void add_reattach(CLI::App& app, Session& session) {
+  auto name = std::make_shared<std::string>();
+  CLI::App* sub = app.add_subcommand("reattach", "Put an assignment in force again, as after a restart of the host");
+  sub->add_option("NAME", *name, "The sandbox")->required();
+  sub->add_flag("--json", session.json, "Print the status as JSON");
+  sub->footer(kReattachFooter);
+  sub->callback([name, &session] {
+    session.action = [name, &session] { return reattach(*name, session.json); };
+  });
 }
 
 }  // namespace sbpf::cli

@@ -62,6 +62,7 @@ constexpr std::array kCommands = {
     Command{"run", add_run},
     Command{"env", add_env},
     Command{"attach", add_attach},
+    Command{"reattach", add_reattach},
     Command{"adopt", add_adopt},
     Command{"swap", add_swap},
     Command{"detach", add_detach},

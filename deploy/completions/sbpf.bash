@@ -56,7 +56,7 @@ _sbpf() {
   esac
 
   if ((COMP_CWORD == 1)); then
-    options="run env attach swap detach kill status verify watch top list events preflight explain stage origin policy break-glass
+    options="run env attach reattach swap detach kill status verify watch top list events preflight explain stage origin policy break-glass
       hand-over upgrade unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
@@ -66,6 +66,7 @@ _sbpf() {
     run) options="--policy --name --timeout --user --env --status-fd --socket --events --quiet -- --help" ;;
     env) options="--policy --env -- --help" ;;
     attach) options="--cgroup --policy --name --evict --keep-open-sockets --keep --json --help" ;;
+    reattach) options="--json --help $(_sbpf_sandboxes)" ;;
     origin) options="--json --help" ;;
     swap) options="--policy --json --help $(_sbpf_sandboxes)" ;;
     detach) options="--all --help $(_sbpf_sandboxes)" ;;

@@ -28,6 +28,7 @@ complete -c sbpf -n __sbpf_needs_command -a env -d 'Run a program with a policy\
 complete -c sbpf -n __sbpf_needs_command -a attach -d 'Put a policy on an existing cgroup'
 complete -c sbpf -n __sbpf_needs_command -a origin -d 'Tell a proxy whom a connection is for'
 complete -c sbpf -n __sbpf_needs_command -a swap -d 'Change the policy of a live sandbox'
+complete -c sbpf -n __sbpf_needs_command -a reattach -d 'Put an assignment in force again'
 complete -c sbpf -n __sbpf_needs_command -a detach -d 'Take the policy off a sandbox'
 complete -c sbpf -n __sbpf_needs_command -a kill -d 'Kill every process of a sandbox'
 complete -c sbpf -n __sbpf_needs_command -a status -d 'Ask the kernel how a sandbox stands'
@@ -72,8 +73,8 @@ complete -c sbpf -n '__sbpf_using events' -s f -l follow -d 'Go on as it happens
 complete -c sbpf -n '__sbpf_using explain' -l protocol -x -a 'tcp udp' -d Protocol
 complete -c sbpf -n '__sbpf_using explain' -a 'connect bind send open create delete rename'
 complete -c sbpf -n '__sbpf_using explain' -F
-complete -c sbpf -n '__sbpf_using attach swap status verify watch list events preflight explain stage origin' -l json -d 'Print JSON'
-complete -c sbpf -n '__sbpf_using swap detach kill status verify events' -a '(__sbpf_sandboxes)' -d Sandbox
+complete -c sbpf -n '__sbpf_using attach reattach swap status verify watch list events preflight explain stage origin' -l json -d 'Print JSON'
+complete -c sbpf -n '__sbpf_using reattach swap detach kill status verify events' -a '(__sbpf_sandboxes)' -d Sandbox
 complete -c sbpf -n '__sbpf_using stage' -l root -x -a '(__fish_complete_directories)' -d 'Tree that SRC is beneath'
 complete -c sbpf -n '__sbpf_using stage' -l replace -d 'Replace DST, in one step'
 complete -c sbpf -n '__sbpf_using stage' -l one-file-system -d 'Refuse what is mounted in the tree'

@@ -219,6 +219,24 @@ mkdir "$top/third"
 sbpf attach --cgroup "$top/third" --name web --policy "$none" >/dev/null 2>"$tmp/said"; is restart/name-is-taken 125 $?
 has restart/name-is-taken-says "web is assigned to $web" "$(cat "$tmp/said")"
 rmdir "$top/third"
+# By a command it is put in force before anything runs there: no watch is needed.
+is reattach/done 0 "$(sbpf reattach web >/dev/null; echo $?)"
+is reattach/first-instance 1 "$(next)"
+is reattach/kept 16 "$(rmdir_of "$web")"
+is reattach/again 0 "$(sbpf reattach web >/dev/null; echo $?)"
+is reattach/as-before 1 "$(sbpf status web --json | jq .policy.generation)"
+unheld() { sbpf detach web 2>/dev/null; rmdir "$web"; }
+unheld
+sbpf reattach web >/dev/null 2>"$tmp/said"; is reattach/nothing-assigned 125 $?
+has reattach/nothing-assigned-says "nothing is assigned under the name web" "$(cat "$tmp/said")"
+cp "$tmp/web" $assigned/web
+mkdir "$web"
+sbpf attach --cgroup "$web" --name other --policy "$open" >/dev/null; is reattach/control-other 0 $?
+sbpf reattach web >/dev/null 2>"$tmp/said"; is reattach/taken 125 $?
+has reattach/taken-says "is sandbox other" "$(cat "$tmp/said")"
+sbpf detach other 2>/dev/null
+rmdir "$web"
+chmod 600 $assigned/web
 mkdir "$web"
 # One that connects all along, and says what came of it.
 in_cgroup "$web" python3 -c '

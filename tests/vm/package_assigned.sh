@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Part of package.sh, by which it is read: a unit whose cgroup is kept.
+
+# ---- what is attached through the API stays attached: a unit that exits and is started again, whose first act is a connect ----
+serve tcp 127.0.0.1 7005
+cat >"$tmp/first" <<'P'
+#!/bin/bash
+[[ ! -e /run/poses ]] || exec env XDG_RUNTIME_DIR=/tmp /usr/lib/systemd/systemd --user
+(exec 3<>/dev/tcp/127.0.0.1/7005) 2>/dev/null && echo through || echo refused
+sleep 0.3
+P
+chmod 755 "$tmp/first"
+# What systemd does before the program runs, it does in the unit's cgroup: another user, mounts, the file for the output.
+printf '[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=%s\nRestart=always\nRestartSec=100ms\nUser=nobody\nPrivateTmp=yes\nProtectSystem=strict\nDelegate=yes\nStandardOutput=append:/run/first\nBindReadOnlyPaths=%s\n' \
+  "$tmp/first" "$tmp" >/run/systemd/system/again.service
+systemctl daemon-reload
+again=$cgroots/system.slice/again.service
+lives() { grep -c "$1" /run/first; }
+# more WORD N: so many more instances say so
+more() { local from; from=$(lives "$1"); within 60 sh -c '[ "$(grep -c "$0" /run/first)" -ge "$1" ]' "$1" $((from + $2)); }
+api_attach() { [[ $(call -d "{\"cgroup\": \"$again\", \"name\": \"again\", \"policy\": \"no-network\"$1}" http://localhost/v1/sandboxes) == 201 ]]; }
+: >/run/first
+systemctl start again
+more through 2; is again/control 0 $?
+# posed: the program has run systemd's own executable, as a manager of users', which makes cgroups
+posed() { touch /run/poses; systemctl restart again; within "$1" test -d "$again/init.scope"; posing=$?; rm /run/poses; systemctl restart again; }
+posed 30; is again/pose-control 0 $posing
+# Not kept: it ends with the cgroup, and the next instance is open.
+within 60 api_attach ', "keep": false'; is again/not-kept 0 $?
+more through 2; is again/not-kept-escapes 0 $?
+within 60 api_attach ''; is again/attach 0 $?
+is again/kept "true true" "$(jq -r '"\(.kept) \(.isolation_active)"' "$tmp/answer")"
+through=$(lives through) heard=$(visits tcp 127.0.0.1 7005)
+more refused 8; is again/instances-are-refused 0 $?
+is again/no-instance-escapes "$through $heard" "$(lives through) $(visits tcp 127.0.0.1 7005)"
+posed 3; is again/pose-is-refused 1 $posing
+has again/pose-is-told "(systemd, pid" "$(sbpf events again)"
+is again/stop 0 "$(code systemctl stop again)"
+is again/cgroup-stays yes "$([[ -d $again ]] && echo yes || echo no)"
+is again/empty-is-active "true 0" "$(api /v1/sandboxes/again | jq -r '"\(.isolation_active) \(.processes)"')"
+is again/listed true "$(api /v1/sandboxes | jq '.sandboxes[] | select(.name == "again") | .kept')"
+is again/service-restart 0 "$(code systemctl restart sbpfd.service)"
+is again/start 0 "$(code systemctl start again)"
+more refused 2; is again/refused-after-start 0 $?
+is again/nothing-escaped "$through $heard" "$(lives through) $(visits tcp 127.0.0.1 7005)"
+# What the host's restart leaves: the file. Without sbpfd, which would come later; the unit waits for what it requires.
+cp /var/lib/sbpf/assigned/again "$tmp/again"
+unheld() {
+  systemctl stop again
+  sbpf detach again 2>/dev/null
+  rmdir "$again" 2>/dev/null
+  cp "$tmp/again" /var/lib/sbpf/assigned/again
+  systemctl stop sbpf-assigned@again.service
+}
+is restart/stop-sbpfd 0 "$(code systemctl stop sbpfd.service)"
+unheld
+systemctl start again
+more through 2; is restart/control 0 $?
+unheld
+systemctl daemon-reload
+through=$(lives through) heard=$(visits tcp 127.0.0.1 7005)
+is restart/start 0 "$(code systemctl start again)"
+more refused 2; is restart/refused 0 $?
+is restart/nothing-escaped "$through $heard" "$(lives through) $(visits tcp 127.0.0.1 7005)"
+is restart/active 0 "$(code sbpf status again --require active)"
+# What is no unit of the system's manager has nobody who waits.
+assigned=/var/lib/sbpf/assigned
+assigned_to() { echo "/sys/fs/cgroup/$2" >$assigned/$1; }
+assigned_to user user.slice/user-1000.slice/user@1000.service/app.slice/web.service
+assigned_to plain plain/web
+assigned_to odd "system.slice/a;b.service"
+assigned_to slice agents.slice/agents-web.slice
+assigned_to all system.slice
+assigned_to escaped system.slice/_cpu.service
+/usr/lib/systemd/system-generators/sbpf-generator "$tmp/units"; is restart/generator 0 $?
+is restart/units "again.service.d agents-web.slice.d cpu.service.d" "$(ls "$tmp/units" | sort | xargs)"
+rm $assigned/{user,plain,odd,slice,all,escaped}
+# Not without it.
+unheld
+echo nonsense >/var/lib/sbpf/assigned/again
+is restart/does-not-start 1 "$(code systemctl start again)"
+has restart/says-why "does not begin with the path of a cgroup" "$(journalctl -q -u sbpf-assigned@again -o cat | tail)"
+cp "$tmp/again" /var/lib/sbpf/assigned/again
+is restart/starts 0 "$(code systemctl start again)"
+is restart/start-sbpfd 0 "$(code systemctl start sbpfd.service)"
+is restart/nothing-escaped-at-all "$through $heard" "$(lives through) $(visits tcp 127.0.0.1 7005)"
+is again/delete 200 "$(call -X DELETE http://localhost/v1/sandboxes/again)"
+more through 2; is again/deleted-is-open 0 $?
+is again/stop-again 0 "$(code systemctl stop again)"
+within 20 sh -c '[ ! -e "$0" ]' "$again"; is again/cgroup-goes 0 $?
+is again/nothing-assigned "" "$(ls /var/lib/sbpf/assigned)"
+rm /run/systemd/system/again.service /run/first
+systemctl daemon-reload
