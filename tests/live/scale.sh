@@ -97,8 +97,10 @@ all_seen() { [[ -n $(pass_of $((n + 2))) ]]; }
 within 120 all_seen; is watch/sees-all 0 $?
 sleep 10
 is watch/all-active "$((n + 2)) 0 0" "$(pass_of $((n + 2)) | jq -r '"\(.active) \(.degraded) \(.inactive)"')"
-quiet watch/no-errors jq -c 'select(.error)' "$out"
-quiet watch/no-complaint cat "$tmp/watch.err"
+# Late it may be where the guest's time is the emulation's.
+late() { if time_is_counted; then echo '^$'; else echo 'the watch is late|something keeps the processors from it'; fi; }
+quiet watch/no-errors jq -c "select(.error and .error.code != \"$(time_is_counted || echo late)\")" "$out"
+quiet watch/no-complaint sed -E "/$(late)/d" "$tmp/watch.err"
 is watch/no-loss 0 "$(grep -c '"loss"' "$out")"
 echo "# passes: $(jq -r "select(.pass.sandboxes == $((n + 2))) | .pass.duration_us" "$out" | sort -n | awk '{ v[NR] = $1 } END { print "median " v[int((NR + 1) / 2)] " us, longest " v[NR] " us, of " NR }'); RSS $(rss_kb $watch) KB"
 at_most watch/rss $most_rss_kb "$(rss_kb $watch)"
