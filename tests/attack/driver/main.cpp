@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--nested] [--list] [--uid N]
-//             [--profile NAME] [--on-host]
+// attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--share-controls] [--nested] [--list]
+//             [--uid N] [--profile NAME] [--on-host]
 // Runs every attack three times: without a sandbox, allowed, denied; or denied by a profile. Exit code 1 if any run was not as it must be.
 // With --nested: those of driver/nested.cpp, in a sandbox within a sandbox, of which both or one allow the attack.
 // `--only network/`, `--only filesystem/`, `--only process/` and `--only exec/` take one corpus.
@@ -33,17 +33,19 @@ struct Options {
   std::string only;
   Shard shard;  // of what the other options select
   unsigned turns = 1;
+  bool share_controls = false;
   int uid = 0;
   std::string profile;
 };
 
 int usage() {
   std::fputs(
-      "usage: attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--nested] [--list]\n"
-      "                   [--uid N] [--profile NAME] [--on-host]\n"
+      "usage: attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--share-controls]\n"
+      "                   [--nested] [--list] [--uid N] [--profile NAME] [--on-host]\n"
       "  --controls-only  only the runs without a sandbox\n"
       "  --shard I/N      of the attacks that the other options select, those whose index modulo N is I\n"
       "  --turns N        N kernels share the runs under a policy that allows the attack: 6.1, newer ones, 6.12\n"
+      "  --share-controls with --turns: they share those without a sandbox, too\n"
       "  --nested         some attacks from a sandbox within a sandbox, in place of the three runs\n"
       "  --profile NAME   under this profile, as uid 0 and as uid 1000, in place of the three runs: any refusal will do\n"
       "  --uid N          attackers run as this user; attacks that need root are left out\n"
@@ -72,8 +74,8 @@ std::vector<NestedAttack> nested_selection(const Options& options) {
   return share_of(all, options.shard);
 }
 
-// Whether an attack gets through where it is allowed is the policy's doing more than the kernel's. One that some kernels
-// lack has its turn on each: it might be that of a kernel that lacks it.
+// Whether an attack gets through where it is allowed is the policy's doing more than the kernel's, and without a policy not ours at
+// all. One that some kernels lack has its turn on each: it might be that of a kernel that lacks it.
 bool takes_turn(const Attack& attack, const Options& options) {
   if (attack.spec.lacking.any()) return true;
   utsname kernel{};
@@ -120,11 +122,15 @@ void run_all(const Host& host, const Attack& attack, const Options& options, Rep
   load_modules(attack.spec.modules);
   if (attack.spec.files && attack.spec.files->ground == Ground::overlay) load_modules("overlay");
   if (!options.profile.empty()) return run_under_profile(host, attack, options.profile, report);
-  const Verdict open = control(host, attack);
-  report(attack, "control-open", open);
+  const bool turn = takes_turn(attack, options);
+  Verdict open{Verdict::Kind::ok, ""};
+  if (turn || !options.share_controls) {
+    open = control(host, attack);
+    report(attack, "control-open", open);
+  }
   if (options.controls_only) return;
   const bool skip = open.kind == Verdict::Kind::skip;
-  if (takes_turn(attack, options)) report(attack, "allowed", skip ? open : allowed(host, attack));
+  if (turn) report(attack, "allowed", skip ? open : allowed(host, attack));
   report(attack, "denied", skip ? open : denied(host, attack));
 }
 
@@ -165,6 +171,8 @@ std::optional<Options> parse(int argc, char** argv) {
       options.shard = *shard;
     } else if (word == "--profile" && i + 1 < argc) {
       options.profile = argv[++i];
+    } else if (word == "--share-controls") {
+      options.share_controls = true;
     } else if (word == "--turns" && i + 1 < argc) {
       options.turns = static_cast<unsigned>(std::max(std::atoi(argv[++i]), 1));
     } else if (word == "--uid" && i + 1 < argc) {

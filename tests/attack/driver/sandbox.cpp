@@ -48,6 +48,7 @@ Host find_host(int uid) {
   host.sbpf = sbpf ? sbpf : (here.parent_path() / "bin" / "sbpf").string();
   host.program = (here / "attacker").string();
   host.cgroup_root = cgroup2_mount();
+  if (!host.cgroup_root.empty()) mkdir((host.cgroup_root + "/sbpf-attack-victim").c_str(), 0755);  // of attacks on a cgroup of others
   host.uid = uid;
   host.before_6_5 = kernel_before_6_5();
   mkdir("/tmp", 01777);
@@ -63,6 +64,7 @@ Host find_host(int uid) {
 void clean_up(const Host& host) {
   std::error_code ignored;
   std::filesystem::remove_all(host.directory, ignored);
+  if (!host.cgroup_root.empty()) rmdir((host.cgroup_root + "/sbpf-attack-victim").c_str());
 }
 
 namespace {

@@ -64,16 +64,13 @@ PROCESS_ATTACK(raw_disk_by_another_node_is_refused,
   ctx.keep(Fd(must(fd, "open")));
 }
 
-// A cgroup of others: killed, frozen, joined by a thread, or its controllers changed. The control leaves it there for the
-// run under test; nothing is in it.
+// A cgroup of others: killed, frozen, joined by a thread, or its controllers changed. Nothing is in it.
 #define CGROUP_FILE_TO_WRITE(name, file)                                                                          \
   PROCESS_ATTACK(name, {.at = "open",                                                                             \
                         .victim = Victim::attacker_file,                                                          \
                         .shows = "/sbpf-attack-victim/" file,                                                     \
                         .root = true}) {                                                                          \
-    const std::string directory = ctx.text("cgroup_root") + "/sbpf-attack-victim";                                \
-    if (!ctx.denied && mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) throw Failure{errno, "mkdir"};     \
-    ctx.keep(open_file(directory + "/" + file, O_WRONLY));                                                        \
+    ctx.keep(open_file(ctx.text("cgroup_root") + "/sbpf-attack-victim/" + file, O_WRONLY));                       \
   }
 
 CGROUP_FILE_TO_WRITE(kill_of_cgroup_is_refused, "cgroup.kill")
