@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// The options that common programs set (seen by `strace -f -e trace=setsockopt` on Debian 12, each as server and as client on
+// loopback) are allowed: what a sandbox is refused is not what they need.
+#include <gtest/gtest.h>
+#include <linux/types.h>
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <ostream>
+#include <vector>
+
+#include "bpf/abi.h"
+
+namespace {
+// No policy is asked about what is listed.
+const void* sbpf_policy_lookup(void* /*policy*/, const sbpf_rule_key* /*key*/) { return nullptr; }
+}  // namespace
+
+#include "bpf/decide.h"
+
+namespace {
+
+constexpr int kIpv6RecvTclass = 66, kIpv6Tclass = 67;
+
+struct Program {
+  const char* name;
+  std::vector<int> so, ip, ipv6, tcp;
+};
+std::ostream& operator<<(std::ostream& out, const Program& program) { return out << program.name; }
+
+class ProgramOptions : public testing::TestWithParam<Program> {};
+
+TEST_P(ProgramOptions, are_allowed) {
+  const auto all = [&](int level, const std::vector<int>& options) {
+    for (const int option : options) EXPECT_TRUE(sbpf_is_harmless_option(level, option)) << level << " " << option;
+  };
+  all(SOL_SOCKET, GetParam().so);
+  all(IPPROTO_IP, GetParam().ip);
+  all(IPPROTO_IPV6, GetParam().ipv6);
+  all(IPPROTO_TCP, GetParam().tcp);
+  EXPECT_FALSE(sbpf_is_harmless_option(IPPROTO_IPV6, 32));  // IPV6_FLOWLABEL_MGR, as a control
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    seen, ProgramOptions,
+    testing::Values(
+        Program{"curl_7_88_and_nginx_1_22", {SO_REUSEADDR, SO_KEEPALIVE, SO_REUSEPORT}, {}, {},
+                {TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_DEFER_ACCEPT, TCP_FASTOPEN, TCP_FASTOPEN_CONNECT}},
+        Program{"node_18", {SO_REUSEADDR, SO_BROADCAST, SO_RCVBUF, SO_KEEPALIVE}, {IP_TTL, IP_MULTICAST_TTL, IP_MULTICAST_LOOP},
+                {IPV6_MULTICAST_LOOP, IPV6_V6ONLY}, {TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT}},
+        Program{"python_3_11_asyncio_requests_aiohttp", {SO_REUSEADDR, SO_BROADCAST, SO_KEEPALIVE, SO_REUSEPORT}, {}, {IPV6_V6ONLY},
+                {TCP_NODELAY}},
+        Program{"go_1_19", {SO_REUSEADDR, SO_BROADCAST, SO_RCVBUF, SO_KEEPALIVE, SO_LINGER}, {}, {IPV6_V6ONLY},
+                {TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL}},
+        Program{"java_17", {SO_REUSEADDR, SO_BROADCAST, SO_KEEPALIVE, SO_LINGER, SO_REUSEPORT}, {IP_MULTICAST_TTL},
+                {IPV6_MULTICAST_HOPS, IPV6_V6ONLY, IPV6_RECVPKTINFO, kIpv6Tclass}, {TCP_NODELAY}},
+        Program{"postgresql_15", {SO_REUSEADDR, SO_KEEPALIVE}, {}, {IPV6_V6ONLY},
+                {TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT, TCP_USER_TIMEOUT}},
+        Program{"redis_7", {SO_REUSEADDR, SO_KEEPALIVE}, {}, {IPV6_V6ONLY}, {TCP_NODELAY, TCP_KEEPIDLE, TCP_KEEPINTVL, TCP_KEEPCNT}},
+        Program{"openssh_9_2", {}, {IP_TOS}, {}, {}},
+        Program{"quic_go_0_34", {SO_BROADCAST, SO_RCVBUF}, {IP_PKTINFO, IP_MTU_DISCOVER, IP_RECVTOS},
+                {IPV6_MTU_DISCOVER, IPV6_V6ONLY, IPV6_RECVPKTINFO, kIpv6RecvTclass}, {}},
+        Program{"aioquic", {}, {}, {IPV6_V6ONLY}, {}}),
+    [](const auto& test) { return test.param.name; });
+
+}  // namespace
