@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <set>
 
 #include "agent/agent.h"
@@ -185,6 +186,15 @@ Result<Status> attach_to(Kernel& kernel, const Cgroup& cgroup, const std::string
 
 constexpr int kAttachTries = 5;
 
+// How it stands, if it confines. No lock is waited for: a unit that starts again and again waits for this.
+std::optional<Status> in_force(const Assignment& assignment) {
+  auto now = status(assignment.name, false);
+  if (!now || !now->kept || now->cgroup != assignment.cgroup || now->isolation == Isolation::inactive) return std::nullopt;
+  // The service manager may have been upgraded, and is about to start something there.
+  if (const auto kernel = Kernel::open(); !kernel || !note_launchers(*kernel)) return std::nullopt;
+  return *now;
+}
+
 }  // namespace
 
 Result<Status> attach(const policy::Policy& policy, const AttachOptions& options) {
@@ -219,6 +229,7 @@ Result<Status> reattach(const std::string& name) {
   if (!assignment && assignment.error().sys_errno == ENOENT)
     return fail("no_such_sandbox", "nothing is assigned under the name " + name, "`sbpf attach --keep` assigns a policy to a cgroup");
   if (!assignment) return tl::unexpected<Error>(assignment.error());
+  if (auto now = in_force(*assignment); now) return *now;
   AttachOptions options;
   options.cgroup = assignment->cgroup;
   options.name = name;
@@ -227,8 +238,8 @@ Result<Status> reattach(const std::string& name) {
   options.proof_later = true;
   auto done = attach(assignment->policy, options);
   if (done || done.error().code != "already_attached") return done;
-  auto now = status(name, false);  // it is in force already
-  return now && now->kept && now->cgroup == assignment->cgroup ? now : done;
+  const auto now = in_force(*assignment);  // the watch, or another command, was faster
+  return now ? *now : done;
 }
 
 }  // namespace sbpf::agent

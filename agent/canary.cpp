@@ -15,6 +15,7 @@
 
 #include "agent/canary_ops.h"
 #include "agent/sandbox.h"
+#include "base/child.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/signals.h"
@@ -97,13 +98,6 @@ Result<Fd> take_turn(sbpf_canary& canary) {
   }
   __atomic_store_n(&canary.wanted, 0u, __ATOMIC_RELAXED);
   return turn;
-}
-
-// How the kernel names its state: R (it runs, or would), T (stopped), t (traced)… R also where that cannot be told.
-char state_of(pid_t pid) {
-  const std::string text = read_file("/proc/" + std::to_string(pid) + "/stat");
-  const auto comm = text.rfind(") ");
-  return comm == std::string::npos || comm + 2 >= text.size() ? 'R' : text[comm + 2];
 }
 
 bool in_host_pid_namespace() {

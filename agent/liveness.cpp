@@ -6,14 +6,18 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/eventfd.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 
 #include "agent/cgroup.h"
 #include "base/child.h"
@@ -25,7 +29,7 @@ namespace {
 constexpr std::uint64_t kSentinelPatienceNs = 10'000'000'000;
 constexpr std::uint64_t kTrustAnswerNs = 5'000'000'000;
 constexpr int kSentinelTries = 3;
-constexpr const char* kSentinelName = "/.alive";  // no sandbox has such a name
+constexpr std::string_view kSentinelCgroup = "/sbpf/.alive";  // no sandbox has such a name
 
 sentinel::Counts counts(const Kernel& kernel) {
   sentinel::Counts now{};
@@ -36,7 +40,7 @@ sentinel::Counts counts(const Kernel& kernel) {
 Result<std::string> sentinel_path() {
   auto mount = cgroup2_mount();
   if (!mount) return mount;
-  return *mount + "/" + std::string(kRootCgroupName) + kSentinelName;
+  return *mount + std::string(kSentinelCgroup);
 }
 
 // Somebody may have stopped what is in the cgroup of sentinels, or let nothing in: it is nobody's but ours.
@@ -46,7 +50,7 @@ void release_sentinels() {
   auto cgroup = Cgroup::open(*path);
   if (!cgroup) return;
   (void)cgroup->write("cgroup.freeze", "0");
-  (void)cgroup->write("pids.max", "max");
+  for (const char* limit : {"pids.max", "memory.max", "memory.high", "cpu.max"}) (void)cgroup->write(limit, "max");
 }
 
 // The cgroup of sentinels, which goes with sbpf's root; and tells the programs which it is.
@@ -67,7 +71,15 @@ std::string names_of(const std::vector<sbpf_hook>& hooks) {
   return hooks.size() > kSome ? text + " and " + std::to_string(hooks.size() - kSome) + " more" : text;
 }
 
-Liveness cannot_tell(std::string reason) { return {Proof::unknown, std::move(reason), {}, {}}; }
+Liveness cannot_tell(std::string reason, bool disturbed = false) { return {Proof::unknown, std::move(reason), {}, {}, disturbed}; }
+
+// Stopped by a signal or a tracer; or a child of it is, for which it waits.
+bool is_stopped(pid_t pid) {
+  const auto stopped = [](pid_t one) { return std::string_view("Tt").find(state_of(one)) != std::string_view::npos; };
+  const std::string number = std::to_string(pid);
+  const std::string child = read_file("/proc/" + number + "/task/" + number + "/children");
+  return stopped(pid) || (!child.empty() && stopped(std::atoi(child.c_str())));
+}
 
 constexpr const char* kNotStarted = "cannot start a sentinel: ";
 
@@ -80,14 +92,30 @@ struct Calls {
 };
 
 void set_untried(sentinel::Report& report) {
-  report.not_started = 0;
+  report.not_started = report.moved = 0;
   report.error.fill(sentinel::kNotTried);
 }
 
+// Is it where it is counted? `own`: its own /proc/self/cgroup. Allocates nothing.
+bool is_in_place(int own) {
+  std::array<char, 1024> buffer{};
+  const ssize_t n = ::pread(own, buffer.data(), buffer.size(), 0);
+  if (n <= 0) return true;  // it cannot be told
+  const std::string_view text(buffer.data(), static_cast<std::size_t>(n));
+  const std::size_t begin = text.find("0::");
+  return begin == std::string_view::npos || text.substr(begin, text.find('\n', begin) - begin).ends_with(kSentinelCgroup);
+}
+
+void call_in_place(const Calls& calls) {
+  const Fd own(::open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC));
+  const bool before = is_in_place(own.get());
+  sentinel::call_all(*calls.report, calls.caller, calls.prog_id);
+  calls.report->moved = before && is_in_place(own.get()) ? 0 : 1;
+}
+
 int call_in_child(void* argument) {
-  const auto* calls = static_cast<const Calls*>(argument);
   (void)::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  sentinel::call_all(*calls->report, calls->caller, calls->prog_id);
+  call_in_place(*static_cast<const Calls*>(argument));
   return 0;
 }
 
@@ -113,7 +141,7 @@ void answer_requests(int requests, int answers, bool stays, pid_t caller) {
     const auto prog_id = static_cast<std::uint32_t>(asked);
     set_untried(report);
     if (!stays)
-      sentinel::call_all(report, caller, prog_id);
+      call_in_place({&report, caller, prog_id});
     else if (!call_all_in_child({&report, caller, prog_id}))
       return;
     if (::write(answers, &report, sizeof report) != sizeof report) return;
@@ -128,8 +156,23 @@ void end_sentinels() {
   if (auto cgroup = Cgroup::open(*path)) (void)cgroup->kill();
 }
 
+namespace {
+
+// In a procfs that is mounted nowhere, so that nobody can mount over it; else in the one that everybody sees.
+Fd open_switch() {
+  constexpr const char* path = "sys/kernel/ftrace_enabled";
+  const Fd filesystem(::fsopen("proc", FSOPEN_CLOEXEC));
+  if (filesystem && ::fsconfig(filesystem.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0) {
+    const Fd mount(::fsmount(filesystem.get(), FSMOUNT_CLOEXEC, 0));
+    if (Fd file(::openat(mount.get(), path, O_RDONLY | O_CLOEXEC)); file) return file;
+  }
+  return Fd(::open((std::string("/proc/") + path).c_str(), O_RDONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
 std::string why_not_run() {
-  const Fd file(::open("/proc/sys/kernel/ftrace_enabled", O_RDONLY | O_CLOEXEC));
+  const Fd file = open_switch();
   char value = 0;
   if (!file || ::read(file.get(), &value, 1) != 1 || value != '0') return "";
   return "kernel.ftrace_enabled is 0, so the kernel runs no LSM program";
@@ -226,8 +269,10 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
   const bool over = ::poll(&waiting, 1, static_cast<int>(patience.count())) == 1;
   if (!over) {
     release_sentinels();
-    if (boottime_ns() - asked_ns_ > kSentinelPatienceNs) end();
-    return cannot_tell("the sentinel did not answer in time: the host is busy, or its cgroup is frozen or at a limit");
+    const bool stopped = is_stopped(pid_);
+    if (stopped || boottime_ns() - asked_ns_ > kSentinelPatienceNs) end();
+    return cannot_tell(stopped ? "somebody stopped the sentinel"
+                               : "the sentinel did not answer in time: the host is busy, or its cgroup is frozen or at a limit", stopped);
   }
   sentinel::Report report{};
   const bool whole = ::read(answers_.get(), &report, sizeof report) == sizeof report;
@@ -235,13 +280,14 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
   asked_ = false;
   Liveness found;
   if (!whole)
-    found = cannot_tell("the sentinel was ended before it answered");
+    found = cannot_tell("the sentinel was ended before it answered", true);
+  else if (report.moved != 0)
+    found = cannot_tell("the sentinel was moved out of its cgroup", true);
   else if (report.not_started != 0)
     found = cannot_tell(std::string(kNotStarted) + std::strerror(report.not_started));
   else
     found = sentinel::judge(report, before_, after);
   if (whole && report.not_started != 0) release_sentinels();
-  // One that was moved elsewhere is counted by nobody.
   if (!stays_ || found.proof != Proof::runs) end();
   return found;
 }
@@ -250,7 +296,7 @@ Liveness Sentinel::ask(const Kernel& kernel, std::chrono::milliseconds patience)
   Liveness found = look_once(kernel, patience);
   seen_ = counts(kernel);
   // Its cgroup may have been made anew by another one meanwhile, so that it was taken for a stranger; and a loss is seen twice.
-  if (!asked_ && (found.proof == Proof::stopped || (found.proof == Proof::unknown && !found.untold.empty())))
+  if (!asked_ && (found.proof == Proof::stopped || (found.proof == Proof::unknown && (found.disturbed || !found.untold.empty()))))
     found = look_once(kernel, patience);
   // Who keeps the sentinel from its answer hides nothing by that.
   if (found.proof != Proof::runs)
@@ -266,7 +312,7 @@ Liveness Sentinel::look(const Kernel& kernel, std::chrono::milliseconds patience
     return last_;
   }
   Liveness found = ask(kernel, patience);
-  if (found.proof == Proof::unknown && boottime_ns() - proven_ns_ < kTrustAnswerNs) return last_;
+  if (found.proof == Proof::unknown && !found.disturbed && boottime_ns() - proven_ns_ < kTrustAnswerNs) return last_;
   if (found.proof == Proof::unknown) return found;
   proven_ns_ = boottime_ns();
   last_ = found;

@@ -24,6 +24,7 @@ struct Liveness {
   std::string reason;              // one clause for a person; empty if it runs
   std::vector<sbpf_hook> stopped;  // called, let pass by the kernel, and not counted
   std::vector<sbpf_hook> untold;   // could not be called: the kernel refused or failed the operation before the hook
+  bool disturbed = false;          // unknown, as somebody stopped, moved or ended the sentinel
 };
 
 namespace sentinel {
@@ -36,6 +37,7 @@ constexpr int kNotTried = -1;
 struct Report {
   std::array<std::int32_t, SBPF_HOOK_COUNT> error;
   std::int32_t not_started;  // errno; 0: it was
+  std::int32_t moved;        // out of the cgroup of sentinels: what it called was counted by nobody
 };
 
 // The hooks that a sentinel calls: those that it can call cheaply and without a trace.

@@ -121,6 +121,7 @@ Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name) 
 }
 
 Result<void> check_new_name(const std::vector<sbpf_sandbox>& others, const std::string& name) {
+  if (name.starts_with('-')) return fail("bad_name", name + " reads like an option", "choose a --name that does not begin with -");
   const std::size_t digits = name.starts_with('u') ? name.find_first_not_of("0123456789", 1) : 1;
   if (digits != 1 && digits != std::string::npos && name[digits] == '-')
     return fail("bad_name", name + " is a name for a user's run",

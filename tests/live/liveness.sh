@@ -110,6 +110,73 @@ echo 1 >$switch
 answers_again() { ! frozen "$alive" && [[ $(isolation by) == active ]]; }
 within 20 answers_again; is unanswered/answers-again 0 $?
 
+# ---- off while the sentinel is stopped, and another file lies over the switch: whoever looks asks another one, and sees through it ----
+thaw "$by"
+starter() { head -1 "$alive/cgroup.procs"; }
+there() { [[ -n $(starter) ]]; }
+echo 1 >"$tmp/one"
+exec 9>$switch
+mount --bind "$tmp/one" $switch; is covered/control 1 "$(cat $switch)"
+before=$(losses by)
+within 20 there
+mark "$out"
+kill -STOP "$(starter)"
+echo 0 >&9
+within 20 frozen "$by"; is covered/frozen 0 $?
+in_time covered "$out"
+within 10 more by "$before"
+is covered/status inactive "$(isolation by)"
+umount $switch
+exec 9>&-
+echo 1 >$switch
+within 20 answers_again; is covered/over 0 $?
+
+# ---- the sentinel is moved out of its cgroup, where nobody counts it: it cannot be told, and is no loss ----
+thaw "$by"
+thaw "$box"
+before=$(losses by)
+python3 - "$alive/cgroup.procs" "$runtime/else/cgroup.procs" 6 <<'P' >"$tmp/moved"
+import os, sys, time
+os.makedirs(os.path.dirname(sys.argv[2]), exist_ok=True)
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
+moved, end = 0, time.monotonic() + float(sys.argv[3])
+while time.monotonic() < end:
+    for pid in open(sys.argv[1]).read().split():
+        try:
+            with open(sys.argv[2], "w") as procs: procs.write(pid)
+            moved += 1
+        except OSError: pass
+    time.sleep(0.0003)
+print(moved)
+P
+is moved/control yes "$( (($(cat "$tmp/moved") > 5)) && echo yes || cat "$tmp/moved")"
+is moved/no-loss "$before 1 1" "$(losses by) $(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
+within 20 answers_again; is moved/over 0 $?
+for pid in $(members "$runtime/else"); do kill -9 "$pid"; done
+within 20 rmdir "$runtime/else"; is moved/ends 0 $?
+
+# ---- one that cannot even be killed is left, and keeps no pass waiting ----
+thaw "$by"
+mkdir "$tmp/freezer"
+mount -t cgroup -o freezer none "$tmp/freezer"; is unkillable/mount 0 $?
+mkdir "$tmp/freezer/held"
+within 20 there
+held=$(starter)
+echo "$held" >"$tmp/freezer/held/cgroup.procs"
+echo FROZEN >"$tmp/freezer/held/freezer.state"; is unkillable/control 0 $?
+from=$(passes_in "$out")
+another() { there && [[ $(starter) != "$held" || $(wc -l <"$alive/cgroup.procs") -gt 1 ]]; }
+within 30 another; is unkillable/another-one 0 $?
+looked() { (($(passes_in "$out") > from + 12)); }
+within 30 looked; is unkillable/passes 0 $?
+within 20 answers_again; is unkillable/active 0 $?
+is unkillable/still-there "yes 1 1" "$([[ -d /proc/$held ]] && echo yes) $(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
+echo THAWED >"$tmp/freezer/held/freezer.state"
+gone_for_good() { [[ ! -d /proc/$held ]]; }
+kill -STOP "$(starter)" # so that another one is asked, and the old one reaped
+within 20 gone_for_good; is unkillable/reaped 0 $?
+rmdir "$tmp/freezer/held" && umount "$tmp/freezer"
+
 # ---- off again while the canary runs that follows on `restored`: the switch is the reason, not each hook that it finds open ----
 thaw "$by"
 before=$(losses by)
@@ -189,6 +256,7 @@ sbpf kill box 2>/dev/null
 sbpf kill by 2>/dev/null
 wait $sleeper 2>/dev/null
 is unload/beside-the-watch "sbpf: unloaded" "$(sbpf unload 2>&1)"
+within 20 nothing_left
 is unload/left-behind "" "$(left_behind)"
 kill $watch
 wait $watch 2>/dev/null

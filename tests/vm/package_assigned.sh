@@ -51,7 +51,6 @@ unheld() {
   sbpf detach again 2>/dev/null
   rmdir "$again" 2>/dev/null
   cp "$tmp/again" /var/lib/sbpf/assigned/again
-  systemctl stop sbpf-assigned@again.service
 }
 is restart/stop-sbpfd 0 "$(code systemctl stop sbpfd.service)"
 unheld
@@ -64,6 +63,10 @@ is restart/start 0 "$(code systemctl start again)"
 more refused 2; is restart/refused 0 $?
 is restart/nothing-escaped "$through $heard" "$(lives through) $(visits tcp 127.0.0.1 7005)"
 is restart/active 0 "$(code sbpf status again --require active)"
+# It is not stopped by hand, which would stop the unit.
+systemctl restart sbpf-assigned@again.service 2>"$tmp/said"
+has restart/not-by-hand "Operation refused" "$(said)"
+is restart/unit-goes-on active "$(systemctl is-active again)"
 # What is no unit of the system's manager has nobody who waits.
 assigned=/var/lib/sbpf/assigned
 assigned_to() { echo "/sys/fs/cgroup/$2" >$assigned/$1; }
@@ -71,11 +74,25 @@ assigned_to user user.slice/user-1000.slice/user@1000.service/app.slice/web.serv
 assigned_to plain plain/web
 assigned_to odd "system.slice/a;b.service"
 assigned_to slice agents.slice/agents-web.slice
+assigned_to template system.slice/system-web.slice
 assigned_to all system.slice
+assigned_to own 'system.slice/system-sbpf\x2dassigned.slice'
 assigned_to escaped system.slice/_cpu.service
+printf /sys/fs/cgroup/system.slice/cut.service >$assigned/cut
+: >$assigned/empty
+{ echo "$cgroots/system.slice/named.service"; tail -n +2 "$tmp/again"; } >"$assigned/my web+1"
 /usr/lib/systemd/system-generators/sbpf-generator "$tmp/units"; is restart/generator 0 $?
-is restart/units "again.service.d agents-web.slice.d cpu.service.d" "$(ls "$tmp/units" | sort | xargs)"
-rm $assigned/{user,plain,odd,slice,all,escaped}
+is restart/units "again.service.d agents-web.slice.d cpu.service.d cut.service.d named.service.d system-web.slice.d" "$(ls "$tmp/units" | LC_ALL=C sort | xargs)"
+has restart/empty-is-told "$assigned/empty is empty" "$(dmesg)"
+rm $assigned/{user,plain,odd,slice,template,all,own,escaped,cut,empty}
+# Whatever its name is.
+instance=$(sed -n 's/^Requires=//p' "$tmp"/units/named.service.d/*.conf)
+is restart/name 'sbpf-assigned@my\x20web\x2b1.service' "$instance"
+systemctl daemon-reload
+is restart/name-starts 0 "$(code systemctl start "$instance")"
+is restart/name-active 0 "$(code sbpf status "my web+1" --require active)"
+is restart/name-detach 0 "$(code sbpf detach "my web+1")"
+rmdir "$cgroots/system.slice/named.service"
 # Not without it.
 unheld
 echo nonsense >/var/lib/sbpf/assigned/again
