@@ -43,6 +43,7 @@ sbpf kill 0 2>/dev/null
 wait $named_0 2>/dev/null
 
 started box --policy "$tmp/guarded.yaml" -- sleep infinity </dev/null >/dev/null 2>"$tmp/box.err"; is start/run 0 $?
+supervisor=$started
 echo +cpu >"$cgroots/cgroup.subtree_control"
 mkdir -p "$runtime/by"
 echo +cpu >"$runtime/cgroup.subtree_control"
@@ -112,7 +113,12 @@ within 20 answers_again; is unanswered/answers-again 0 $?
 
 # ---- off while the sentinel is stopped, and another file lies over the switch: whoever looks asks another one, and sees through it ----
 thaw "$by"
-starter() { head -1 "$alive/cgroup.procs"; }
+# The watch's own: those of supervisors come and go.
+starter() {
+  local child children=''
+  { read -r children; } 2>/dev/null </proc/$watch/task/$watch/children
+  for child in $children; do grep -qs '^0::/sbpf/.alive$' /proc/$child/cgroup && echo "$child"; done | tail -1
+}
 there() { [[ -n $(starter) ]]; }
 echo 1 >"$tmp/one"
 exec 9>$switch
@@ -162,10 +168,11 @@ mount -t cgroup -o freezer none "$tmp/freezer"; is unkillable/mount 0 $?
 mkdir "$tmp/freezer/held"
 within 20 there
 held=$(starter)
+kill -STOP "$supervisor" # whose sentinels would do for the watch, too
 echo "$held" >"$tmp/freezer/held/cgroup.procs"
 echo FROZEN >"$tmp/freezer/held/freezer.state"; is unkillable/control 0 $?
 from=$(passes_in "$out")
-another() { there && [[ $(starter) != "$held" || $(wc -l <"$alive/cgroup.procs") -gt 1 ]]; }
+another() { there && [[ $(starter) != "$held" ]]; }
 within 30 another; is unkillable/another-one 0 $?
 looked() { (($(passes_in "$out") > from + 12)); }
 within 30 looked; is unkillable/passes 0 $?
@@ -173,8 +180,9 @@ within 20 answers_again; is unkillable/active 0 $?
 is unkillable/still-there "yes 1 1" "$([[ -d /proc/$held ]] && echo yes) $(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
 echo THAWED >"$tmp/freezer/held/freezer.state"
 gone_for_good() { [[ ! -d /proc/$held ]]; }
-kill -STOP "$(starter)" # so that another one is asked, and the old one reaped
-within 20 gone_for_good; is unkillable/reaped 0 $?
+reap() { kill -STOP "$(starter)" 2>/dev/null; sleep 0.6; gone_for_good; } # when another one is asked
+within 30 reap; is unkillable/reaped 0 $?
+kill -CONT "$supervisor"
 rmdir "$tmp/freezer/held" && umount "$tmp/freezer"
 
 # ---- off again while the canary runs that follows on `restored`: the switch is the reason, not each hook that it finds open ----
