@@ -184,6 +184,18 @@ if ((with_service)); then
 
   . "$(dirname "$0")/package_assigned.sh"
 
+  # A watch that verifies nothing is replaced; systemd does so with a service that does not say that passes come.
+  watch_of() { tr -d ' ' <"/proc/$(main_pid)/task/$(main_pid)/children"; }
+  watch=$(watch_of)
+  kill -STOP "$watch"; is stalled/control 0 $?
+  replaced() { [[ -n $(watch_of) && $(watch_of) != "$watch" ]]; }
+  within 60 replaced; is stalled/replaced 0 $?
+  is stalled/nothing-left 1 "$(code test -d "/proc/$watch")"
+  is service/watchdog "10s" "$(systemctl show -P WatchdogUSec sbpfd.service)"
+  is service/no-core 0 "$(systemctl show -P LimitCORE sbpfd.service)"
+  is service/ends-with-its-own mixed "$(systemctl show -P KillMode sbpfd.service)"
+  served stalled
+
   # A unit that breaks what it starts is not ready, and says why. Where it is ready, it works.
   drop=/run/systemd/system/sbpfd.service.d
   mkdir -p $drop
@@ -284,8 +296,14 @@ is upgrade/a-copy-is-no-agent 125 "$(code "$tmp/copy" status box)"
 # More often than there are places for agents.
 same=$tmp/sbpf-$version.1.deb
 installs=0
+# A service that was stopped and disabled stays so.
+if ((with_service)); then is many/disable 0 "$(code systemctl disable --now sbpfd.service)"; fi
 for _ in 1 2 3 4; do dpkg -i "$same" >/dev/null 2>&1 && installs=$((installs + 1)); done
 is many/dpkg 4 $installs
+if ((with_service)); then
+  is many/still-stopped "inactive disabled" "$(systemctl is-active sbpfd.service) $(systemctl is-enabled sbpfd.service)"
+  is many/enable 0 "$(code systemctl enable --now sbpfd.service)"
+fi
 confined many
 is many/status 0 "$(code sbpf status box --require active)"
 is many/nothing-kept no "$([[ -e $agents ]] && echo yes || echo no)"
