@@ -72,6 +72,34 @@ servers+=($!)
 within 20 test -S "$fake"
 out=$(user sbpf run --socket "$fake" -- true 2>&1); is refuse/fake-service 125 $?
 has refuse/fake-service-why "uid 4242" "$out"
+# One that root serves is believed, but for which policy is in force: `answers SHA256 ACTIVE`.
+answers() {
+  rm -f "$fake"
+  python3 -IS -c '
+import json, os, socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o666)
+server.listen()
+client = server.accept()[0]
+request = b""
+while b"\r\n\r\n" not in request: request += client.recv(65536)
+body = json.dumps({"sandbox": "u4242-fake", "isolation": "active", "isolation_active": sys.argv[3] == "yes", "hooks_attached": 1, "hooks_total": 1,
+                   "degraded": [], "cgroup": "/none", "mode": "enforce", "policy": {"name": "no-network", "sha256": sys.argv[2]}}).encode()
+client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+client.recv(1)' "$fake" "$1" "$2" &
+  servers+=($!)
+  within 20 test -S "$fake"
+}
+asked=$(sbpf policy show no-network | sed -n 's/^# sha256: //p')
+ran() { rm -f /tmp/users-ran; user sbpf run --socket "$fake" -- touch /tmp/users-ran 2>&1; echo "$? $([[ -e /tmp/users-ran ]] && echo ran)"; }
+answers "$asked" yes; is answers/control "0 ran" "$(ran | tail -1)"
+answers "$(tr 0-9a-f 1-9a-f0 <<<"$asked")" yes; out=$(ran)
+is answers/another-policy "125 " "${out##*$'\n'}"
+has answers/another-policy-why "another policy in force" "$out"
+answers "$asked" no; out=$(ran)
+is answers/not-verified "125 " "${out##*$'\n'}"
+has answers/not-verified-why "did not verify" "$out"
 out=$(user sbpf run -- sbpf run -- true 2>&1); is refuse/from-inside 125 $?
 printf 'version: 1\nname: root\nprocess: {capabilities: [NET_RAW]}\n' >"$tmp/root.yaml"
 out=$(user sbpf run --policy "$tmp/root.yaml" -- true 2>&1); is refuse/needs-root 2 $?
