@@ -340,6 +340,12 @@ kept=$(echo $agents/*)
 is other/kept 0 "$(code test -x "$kept")"
 is other/kept-manages 0 "$(code "$kept" status box --require active)"
 is other/new-one-refuses 125 "$(code sbpf run -q --policy no-network -- true)"
+# A unit that starts again asks the new one whether its policy is in force; the old one answers.
+later=$cgroots/system.slice/later.service
+is other/assign 0 "$(code "$kept" attach --keep --cgroup "$later" --name later --policy no-network)"
+is other/reattach 0 "$(code sbpf reattach later)"
+is other/detach 0 "$(code "$kept" detach later)"
+rmdir "$later"
 is other/again 0 "$(code dpkg -i "$tmp/sbpf-$version.9.deb")"
 is other/again-kept-one "$kept" "$(echo $agents/*)"
 confined again
