@@ -242,6 +242,13 @@ run "$limits" -- sh -c "head -c 2097152 /dev/zero >$tmp/big" 2>/dev/null
 is limits/file-size-held 1048576 "$(stat -c %s "$tmp/big")"
 run "$limits" -- bash -c 'ulimit -n 128' 2>/dev/null; is limits/not-raised 1 $?
 is limits/no-swap-and-whole "0 1" "$(run "$limits" -- sh -c 'cd /sys/fs/cgroup && cd ./$(cut -d: -f3 /proc/self/cgroup) && echo $(cat memory.swap.max memory.oom.group)')"
+# The earlier of the policy's and the command line's. What would outlive a timeout that does not hold ends by itself.
+brief=$(with brief <<<'  limits: {timeout: 1s}')
+long=$(with long <<<'  limits: {timeout: 10m}')
+run "$long" --timeout 9m -- true; is limits/timeout-control 0 $?
+run "$brief" -- sleep 20; is limits/timeout 124 $?
+run "$brief" --timeout 10m -- sleep 20; is limits/timeout-not-raised 124 $?
+run "$long" --timeout 1s -- sleep 20; is limits/timeout-lowered 124 $?
 refused limits/too-many 125 "process.limits" run "$(with too_many <<<'  limits: {open_files: 1073741816}')" -- touch "$marker"
 # Nothing of the program's memory gets to the host's handler of cores.
 pattern=$(cat /proc/sys/kernel/core_pattern)
