@@ -74,6 +74,25 @@ sbpf run -q --policy "$limits" -- sh -c 'cd /sys/fs/cgroup && cd ./$(cut -d: -f3
 is limits/set "8 67108864 50000 100000" "$(paste -sd' ' "$tmp/limits")"
 has limits/processes-held "Resource temporarily unavailable" "$(sbpf run -q --policy "$limits" -- bash -c 'for i in {1..20}; do sleep 5 & done' 2>&1)"
 sbpf run -q --policy "$limits" -- python3 -c 'x = bytearray(200 << 20)' 2>/dev/null; is limits/memory-held 137 $?
+limits_of() { (cd "$1" && cat pids.max memory.max memory.swap.max memory.oom.group cpu.max | xargs); }
+limited="8 67108864 0 1 50000 100000" unlimited="max max max 0 max 100000"
+started lifted -q --policy "$limits" -- sleep 1000; is limits/run 0 $?
+is limits/before-the-swap "$limited" "$(limits_of "$cgroots/sbpf/lifted")"
+sbpf swap lifted --policy no-network >/dev/null; is limits/swap 0 $?
+is limits/swap-lifts "$unlimited" "$(limits_of "$cgroots/sbpf/lifted")"
+sbpf swap lifted --policy "$limits" >/dev/null; is limits/swap-back 0 $?
+is limits/swap-sets "$limited" "$(limits_of "$cgroots/sbpf/lifted")"
+sbpf kill lifted
+# Of an attached cgroup they are its owner's to lift.
+mkdir -p "$cgroots/owner/limited"
+for above in "$cgroots" "$cgroots/owner"; do echo "+pids +memory +cpu" >"$above/cgroup.subtree_control"; done
+is limits/attach-control "$unlimited" "$(limits_of "$cgroots/owner/limited")"
+sbpf attach --cgroup "$cgroots/owner/limited" --name owned --policy "$limits" >/dev/null; is limits/attach 0 $?
+is limits/attach-sets "$limited" "$(limits_of "$cgroots/owner/limited")"
+sbpf swap owned --policy no-network >/dev/null; is limits/attached-swap 0 $?
+is limits/attached-swap-lifts-nothing "$limited" "$(limits_of "$cgroots/owner/limited")"
+sbpf detach owned
+rmdir "$cgroots/owner/limited" "$cgroots/owner"
 
 # ---- status, verify, on_loss (AB-2); what takes the links away is allowed to by break-glass (tamper.sh has the rest) ----
 ids() { bpftool -j link show | json "[l['id'] for l in d if l.get('cgroup_id') == $1 and l.get('attach_type') == '$2']" | tr -d '[]'; }
