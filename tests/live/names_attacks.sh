@@ -154,6 +154,30 @@ goes beside/netbios send $evil 137
 ask strange query 127.0.0.9 udp plain is-2d21209c.odd.example >/dev/null
 is beside/opened-for-another 0 "$(ask strange connect $evil 443)"
 goes beside/opened-for-another connect $evil 443
+
+# ---- what a resolver that was taken over could do: the calls that its filter lets through, by the filter itself ----
+resolver_of() { pgrep -x sbpf-names | while read -r pid; do if grep -qx "0::/sbpf-names/$1" "/proc/$pid/cgroup"; then echo "$pid"; fi; done; }
+sbpf break-glass --reason names --for 5m 2>/dev/null; is filter/glass 0 $?
+python3 -IS "$here/names_filter.py" "$(resolver_of held)" >"$tmp/filter"; is filter/read 0 $?
+is filter/one "filters 1" "$(grep ^filters "$tmp/filter")"
+# filtered OUTCOME NAME…: under the filter, where the call is not EPERM without it
+filtered() { for name in "${@:2}"; do is "filter/$name" "$1" "$(awk -v n="$name" '$1 == n { print ($2 == 1 ? "no control" : $3 == $2 ? "as without" : $3) }' "$tmp/filter")"; done; }
+filtered "as without" inet inet6 bpf-lookup bpf-update bpf-delete bpf-next
+filtered $EPERM unix netlink packet bpf-create bpf-load bpf-pin bpf-get bpf-by-id bpf-link open exec fork kill trace unlink mount
+
+# ---- what a name opened is open for an hour at most, however much it is used ----
+boottime() { python3 -ISc 'import time; print(time.clock_gettime_ns(time.CLOCK_BOOTTIME))'; }
+from=$(boottime)
+is opened/asked 'rcode0 1' "$(ask held query 127.0.0.53 udp plain fresh.w.example)"
+to=$(boottime)
+for id in $(bpftool -j map show | jq '.[] | select(.name == "sbpf_opened").id'); do bpftool -j map dump id "$id"; done | jq -c '.[].value' |
+  python3 -ISc 'import json, sys
+begin, end = map(int, sys.argv[1:])
+values = [bytes(int(b, 16) for b in json.loads(line)) for line in sys.stdin]
+lasts = [int.from_bytes(value[8:16], "little") - 3600 * 10**9 for value in values if b"fresh.w.example" in value]
+print("an hour" if lasts and all(begin <= last <= end for last in lasts) else lasts)' "$from" "$to" >"$tmp/lasts"
+is opened/for-an-hour "an hour" "$(cat "$tmp/lasts")"
+sbpf break-glass --close 2>/dev/null
 end held strange all
 kill_all
 finish
