@@ -100,9 +100,14 @@ exec 9>/etc/sbpf/policies/web.yaml
 printf 'version: 1\nname: web\n' >&9
 sleep 1
 is reload/half "no yes" "$(try 7001) $(try 7002)"
+busy() { echo "$(code "$@") $(field 'd["error"]["code"]')"; }
+is reload/half-no-swap "409 busy" "$(busy -X PUT -d '{"policy": "web"}' $url/v1/sandboxes/box/policy)"
+is reload/half-no-attach "409 busy" "$(busy -d "$body" $url/v1/sandboxes)"
 printf 'network: {connect: [{address: 127.0.0.1, ports: [7001], protocol: tcp}]}\n' >&9
 exec 9>&-
 within 60 reaches "yes no"; is reload/whole 0 $?
+is reload/whole-swap 200 "$(code -X PUT -d '{"policy": "web"}' $url/v1/sandboxes/box/policy)"
+is reload/whole-attach "409 already_attached" "$(busy -d "$body" $url/v1/sandboxes)"
 # As Kubernetes does it: NAME.yaml -> ..data/NAME.yaml, ..data -> ..1, and ..data renamed over.
 cd /etc/sbpf/policies && mkdir ..1 ..2 && allow web 7001 >..1/web.yaml && allow web 7002 >..2/web.yaml
 ln -s ..1 ..data && ln -sf ..data/web.yaml web.yaml

@@ -4,6 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 . "$here/users_world.sh"
 fake=/tmp/users-$$.sock
+mkdir -p /etc/sbpf/policies
 keep_loaded
 ask() { as "$1" "$readers" curl -s -m 90 -o /dev/null -w '%{http_code}' --unix-socket $socket "${@:2}"; }
 start
@@ -131,6 +132,15 @@ inside/first 201 True
 inside/again 400 process_unfit
 limit/3 429 too_many_runs
 W
+# A policy whose file is half written, though what is there is a valid one.
+by_name() { user python3 -IS "$tmp/users.py" $socket policy=half; }
+exec 9>/etc/sbpf/policies/half.yaml
+printf 'version: 1\nname: half\n' >&9
+within 20 sh -c "curl -s --unix-socket $socket $url/v1/policies | grep -q half"; is refuse/half-is-there 0 $?
+is refuse/half "policy=half: 409 busy" "$(by_name)"
+exec 9>&-
+whole() { [[ $(by_name) == "policy=half: 201 True" ]]; }
+within 20 whole; is refuse/half-control 0 $?
 none refuse/strangers-live grep -h sbpf/u4242 /proc/1/cgroup /proc/$daemon/cgroup
 
 # ---- owners ----
@@ -199,6 +209,23 @@ pkill -f hold.py
 wait $holds $holds3 $holds5 $holds0 2>/dev/null
 free_again() { [[ $(ask 4242 $url/healthz) == 200 ]]; }
 within 20 free_again; is connections/free-again 0 $?
+# Runs have limits of their own: what connects them does not count among the connections.
+printf 'limits: {receive_seconds: 3, request_seconds: 240, watch_seconds: 20, runs_per_user: 2, runs: 2, connections: 2, connections_per_user: 2}\n' >"$tmp/sbpfd.yaml"
+read_again() { (($(grep -c 'configuration was read again' "$tmp/log") > before)); }
+before=$(grep -c 'configuration was read again' "$tmp/log")
+kill -HUP $daemon
+within 20 read_again; is runs/configuration 0 $?
+once() { as "$1" "$readers" python3 -IS "$tmp/users.py" $socket once=; }
+is runs/control "once=: 201 True" "$(once 4243)"
+for name in one two; do
+  user python3 -IS "$tmp/users.py" $socket stay=$name >"$tmp/said.$name" 2>&1 &
+  within 60 grep -q 201 "$tmp/said.$name"; is runs/$name 0 $?
+done
+is runs/are-no-connections 200 "$(ask 4242 $url/healthz)"
+is runs/of-all-users-are-limited "once=: 429 too_many_runs" "$(once 4243)"
+pkill -f 'users.py.*stay='
+for name in one two; do within 20 gone u4242-$name; is runs/$name-ends 0 $?; done
+is runs/free-again "once=: 201 True" "$(once 4243)"
 printf 'limits: {receive_seconds: 3, request_seconds: 240, watch_seconds: 20, runs_per_user: 2}\n' >"$tmp/sbpfd.yaml"
 kill -HUP $daemon
 
