@@ -161,7 +161,9 @@ wait $mine; is owner/client-ends 137 $?
 # Events are their owner's and root's; reading takes them away from who comes later.
 user sbpf run -q --name seen -- sh -c 'while sleep 0.2; do "$0" connect tcp 127.0.0.1 7002; done' "$probe" >/dev/null 2>&1 &
 seen=$!
-within 60 exists u4242-seen
+# Whose it is the service says once it runs, and that it is there once the watch has seen it.
+is_seen() { jq -e '.runs["u4242-seen"].cgroup_id > 0' /run/sbpf/service.json && curl -s --unix-socket $socket $url/v1/sandboxes | grep u4242-seen; }
+within 60 eval 'is_seen >/dev/null'
 events_code() { as "$1" "$readers" timeout 20 curl -sN -o "$tmp/events-$1" -w '%{http_code}' --unix-socket $socket $url/v1/sandboxes/"$2"/events; }
 chmod 777 "$tmp"
 is events/of-others 403 "$(events_code 4243 u4242-seen)"
