@@ -131,6 +131,7 @@ echo 0 >&9
 within 20 frozen "$by"; is covered/frozen 0 $?
 in_time covered "$out"
 within 10 more by "$before"
+has covered/why "kernel.ftrace_enabled is 0" "$(last loss by)"
 is covered/status inactive "$(isolation by)"
 umount $switch
 exec 9>&-
@@ -161,18 +162,25 @@ within 20 answers_again; is moved/over 0 $?
 for pid in $(members "$runtime/else"); do kill -9 "$pid"; done
 within 20 rmdir "$runtime/else"; is moved/ends 0 $?
 
-# ---- one that cannot even be killed is left, and keeps no pass waiting ----
+# ---- one that is stopped is not waited for ----
 thaw "$by"
+kill -STOP "$supervisor" # whose sentinels would do for the watch, too
+within 20 there
+held=$(starter)
+kill -STOP "$held"; is asked-anew/control 0 $?
+another() { there && [[ $(starter) != "$held" ]]; }
+within 6 another; is asked-anew/another-one 0 $?
+is asked-anew/active active "$(isolation by)"
+
+# ---- one that cannot even be killed is left, and keeps no pass waiting ----
 mkdir "$tmp/freezer"
 mount -t cgroup -o freezer none "$tmp/freezer"; is unkillable/mount 0 $?
 mkdir "$tmp/freezer/held"
 within 20 there
 held=$(starter)
-kill -STOP "$supervisor" # whose sentinels would do for the watch, too
 echo "$held" >"$tmp/freezer/held/cgroup.procs"
 echo FROZEN >"$tmp/freezer/held/freezer.state"; is unkillable/control 0 $?
 from=$(passes_in "$out")
-another() { there && [[ $(starter) != "$held" ]]; }
 within 30 another; is unkillable/another-one 0 $?
 looked() { (($(passes_in "$out") > from + 12)); }
 within 30 looked; is unkillable/passes 0 $?
@@ -181,7 +189,7 @@ is unkillable/still-there "yes 1 1" "$([[ -d /proc/$held ]] && echo yes) $(froze
 echo THAWED >"$tmp/freezer/held/freezer.state"
 gone_for_good() { [[ ! -d /proc/$held ]]; }
 reap() { kill -STOP "$(starter)" 2>/dev/null; sleep 0.6; gone_for_good; } # when another one is asked
-within 30 reap; is unkillable/reaped 0 $?
+within 60 reap; is unkillable/reaped 0 $?
 kill -CONT "$supervisor"
 rmdir "$tmp/freezer/held" && umount "$tmp/freezer"
 
@@ -262,7 +270,7 @@ done
 # ---- what the watch keeps running beside it holds none of the programs ----
 sbpf kill box 2>/dev/null
 sbpf kill by 2>/dev/null
-wait $sleeper 2>/dev/null
+wait $sleeper $supervisor 2>/dev/null
 is unload/beside-the-watch "sbpf: unloaded" "$(sbpf unload 2>&1)"
 within 20 nothing_left
 is unload/left-behind "" "$(left_behind)"
