@@ -54,6 +54,13 @@ Result<std::string> find_sbpf(const Config& config) {
               "install sbpf beside sbpfd, or set `sbpf` in sbpfd.yaml");
 }
 
+// What still waits in it works on the service, and ends before the service does.
+class Context : public asio::io_context {
+ public:
+  using asio::io_context::io_context;
+  using asio::execution_context::shutdown;
+};
+
 int run_main(int argc, char** argv) {
   CLI::App app("The sandboxes of this host, watched and served.", "sbpfd");
   std::string file = kConfigFile;
@@ -87,10 +94,11 @@ int run_main(int argc, char** argv) {
   (void)std::signal(SIGPIPE, SIG_IGN);
   (void)std::signal(SIGIO, SIG_IGN);  // of leases: directory.cpp
   log::open(config->log_level);
-  asio::io_context context(1);
+  Context context(1);
   Service service(context, std::move(*config), file, optional, *sbpf);
   if (auto opened = service.open(); !opened) return tell(opened.error());
   service.run();
+  context.shutdown();
   return 0;
 }
 

@@ -81,7 +81,7 @@ stands gone
 watching() {
   "$@" sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" &
   within 60 grep -q '"pass"' "$out"
-  watch=$(pgrep -f '^sbpf watch --json')
+  watch=$(pgrep -of '^sbpf watch --json') # what it keeps beside it has its name
   servers+=("$watch")
 }
 unwatched() { kill "$watch"; within 20 sh -c "! kill -0 $watch 2>/dev/null"; }
