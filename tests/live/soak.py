@@ -29,6 +29,14 @@ ACTIONS = {"change": 10, "read": 3, "bad_requests": 3, "raw": 2, "events": 3, "d
            "remove_cgroup": 2}
 
 
+def held(pid):
+    """How many descriptors of the kernel's, of cgroups and files: those by which it talks to the processes that it keeps come with the
+    first of them."""
+    all = f"/proc/{pid}/fd"
+    talks = ("pipe:", "socket:", "anon_inode:[eventfd]", "anon_inode:[pidfd]", "pidfd:")
+    return sum(not os.readlink(f"{all}/{n}").startswith(talks) for n in os.listdir(all))
+
+
 class Soak(Requests, Faults):
     def __init__(self, seconds, seed):
         self.random, self.end, self.counts = random.Random(seed), time.monotonic() + seconds, {}
@@ -136,7 +144,7 @@ class Soak(Requests, Faults):
         if not within(240, lambda: (status("keeper") or {}).get("isolation_active")):
             raise Broken("no sandbox can be started")
         self.service.start()
-        fds = lambda: len(os.listdir(f"/proc/{self.service.watch()}/fd"))
+        fds = lambda: held(self.service.watch())
         # What it still holds of the service's own first sandbox is not counted.
         watch_fds = min(fds() for _ in range(30) if not time.sleep(0.2))
         for box in self.boxes:

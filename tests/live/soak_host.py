@@ -210,7 +210,9 @@ class Service:
         return found
 
     def watch(self):
-        return next((pid for pid, line in self.others().items() if line.split()[1:2] == ["watch"]), None)
+        """The service's child; what it keeps beside it has its command line."""
+        ours = read(f"/proc/{self.process.pid}/task/{self.process.pid}/children").split()
+        return next((pid for pid, line in self.others().items() if line.split()[1:2] == ["watch"] and str(pid) in ours), None)
 
     def requests(self):
         return [pid for pid, line in self.others().items() if line.split()[1:2] != ["watch"]]
