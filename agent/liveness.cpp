@@ -283,11 +283,12 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
     found = cannot_tell("the sentinel was ended before it answered", true);
   else if (report.moved != 0)
     found = cannot_tell("the sentinel was moved out of its cgroup", true);
-  else if (report.not_started != 0)
+  else if (report.not_started != 0) {
+    release_sentinels();
     found = cannot_tell(std::string(kNotStarted) + std::strerror(report.not_started));
-  else
+  } else {
     found = sentinel::judge(report, before_, after);
-  if (whole && report.not_started != 0) release_sentinels();
+  }
   if (!stays_ || found.proof != Proof::runs) end();
   return found;
 }

@@ -10,9 +10,7 @@ out=$tmp/watch.json
 by=$cgroots/other.runtime/by
 printf 'version: 1\nname: guarded\non_loss: freeze\n' >"$tmp/guarded.yaml"
 started box --policy "$tmp/guarded.yaml" -- sleep infinity </dev/null >/dev/null 2>"$tmp/box.err"; is start/run 0 $?
-mkdir -p "$by"
-sh -c "echo \$\$ >$by/cgroup.procs; exec sleep infinity" & servers+=($!)
-within 20 grep -q 'populated 1' "$by/cgroup.events"
+inhabit "$by"
 sbpf attach --cgroup "$by" --name by --policy "$tmp/guarded.yaml" >/dev/null; is start/attach 0 $?
 sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
 servers+=($watch)

@@ -9,9 +9,7 @@ keep_loaded
 freeze=$(policy freeze <<<$'version: 1\nname: freeze\non_loss: freeze')
 started box --policy "$freeze" -- sleep infinity </dev/null >/dev/null 2>>"$tmp/box.err"; is start/run 0 $?
 supervisor=$started
-mkdir -p "$runtime/att"
-sh -c "echo \$\$ >$runtime/att/cgroup.procs; exec sleep infinity" & servers+=($!)
-within 20 grep -q 'populated 1' "$runtime/att/cgroup.events"
+inhabit "$runtime/att"
 sbpf attach --cgroup "$runtime/att" --name att --policy "$freeze" >/dev/null; is start/attach 0 $?
 sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
 servers+=($watch)

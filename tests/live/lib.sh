@@ -192,6 +192,14 @@ proves() {
   return 1
 }
 
+# inhabit CGROUP: makes it, and a process that sleeps in it, whose number is in $sleeper.
+inhabit() {
+  mkdir -p "$1"
+  sh -c "echo \$\$ >$1/cgroup.procs; exec sleep infinity" & sleeper=$!
+  servers+=($sleeper)
+  within 20 grep -q 'populated 1' "$1/cgroup.events"
+}
+
 # A sandbox that stays until clean(), so that the programs do: to load them anew for each run takes most of a test's time.
 # With a limit, so that the kernel's switches for limits stay as they are, too: emulation does not stand it well when code
 # is rewritten that another processor runs.

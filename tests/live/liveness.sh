@@ -47,8 +47,7 @@ supervisor=$started
 echo +cpu >"$cgroots/cgroup.subtree_control"
 mkdir -p "$runtime/by"
 echo +cpu >"$runtime/cgroup.subtree_control"
-sh -c "echo \$\$ >$runtime/by/cgroup.procs; exec sleep infinity" & sleeper=$!
-within 20 grep -q 'populated 1' "$runtime/by/cgroup.events"
+inhabit "$runtime/by"
 sbpf attach --cgroup "$runtime/by" --name by --policy "$tmp/guarded.yaml" >/dev/null; is start/attach 0 $?
 box=$cgroots/sbpf/box by=$runtime/by alive=$cgroots/sbpf/.alive
 sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!
