@@ -18,6 +18,7 @@
 #include "agent/guard.h"
 #include "agent/held.h"
 #include "agent/host.h"
+#include "agent/limits.h"
 #include "agent/names.h"
 #include "agent/places.h"
 #include "agent/streams.h"

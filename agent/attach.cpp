@@ -17,6 +17,7 @@
 #include "agent/guardian.h"
 #include "agent/host.h"
 #include "agent/launchers.h"
+#include "agent/limits.h"
 #include "agent/open_files.h"
 #include "agent/open_sockets.h"
 #include "agent/secrets.h"
@@ -78,7 +79,7 @@ class Freeze {
   Freeze& operator=(const Freeze&) = delete;
   ~Freeze() { thaw(); }
   Result<void> freeze() {
-    if (!cgroup_.populated() || (was_frozen_ && cgroup_.frozen())) return {};
+    if (was_frozen_ && cgroup_.frozen()) return {};
     if (was_frozen_) return cgroup_.freeze(true);  // a moment ago: its tasks may run still
     change_.emplace(kernel_, Change::frozen, cgroup_.id(), name_);
     frozen_ = true;
@@ -104,6 +105,9 @@ Result<void> check_place(const Cgroup& cgroup, const std::vector<sbpf_sandbox>& 
     return fail("not_a_cgroup", "the root cgroup holds the whole host", "give a cgroup below it");
   if (cgroup.level() >= SBPF_MAX_LEVELS)
     return fail("not_a_cgroup", "the cgroup is nested too deep", "at most level " + std::to_string(SBPF_MAX_LEVELS - 1));
+  // Of a threaded one the kernel lists no processes, and those that have a thread in it have others outside.
+  if (const auto type = cgroup.read("cgroup.type"); type && type->starts_with("threaded"))
+    return fail("not_a_cgroup", cgroup.path() + " is threaded: it holds threads, not processes", "give the cgroup above it that holds the whole processes");
   std::ifstream own("/proc/self/cgroup");
   for (std::string line; std::getline(own, line);)
     if (auto mount = cgroup2_mount(); mount && line.rfind("0::", 0) == 0 &&

@@ -159,7 +159,8 @@ Result<RawReport> wait_for_report(const KernelGlobals& globals, int pipe, pid_t 
     const bool gives_way = took > kGivesWay && __atomic_load_n(&globals.canary.wanted, __ATOMIC_RELAXED) != 0;
     if (!gives_way && took <= kPatience) continue;
     const char state = state_of(pid);
-    const bool hangs = gives_way ? state == 'T' || state == 't' : state != 'R';
+    // D: it waits for a disk, as what the sandbox runs may have to.
+    const bool hangs = gives_way ? state == 'T' || state == 't' : state != 'R' && state != 'D';
     return tl::unexpected<Error>(no_answer((took <= kPatience ? " so far, and others wait for their turn (state " : " within 10 s (state ") + std::string(1, state) + ")",
                                            hangs ? ETIME : EAGAIN));
   }
@@ -198,7 +199,7 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
   int status = 0;
   ::waitpid(*pid, &status, 0);
   if (raw) return judge(*raw, lets_probe_pass(image) && passes_above(kernel, cgroup), flags);
-  if (raw.error().sys_errno == ETIME && (cgroup.frozen() || cgroup.at_limit())) raw.error().sys_errno = EAGAIN;
+  if (raw.error().sys_errno == ETIME && (cgroup.is_freezing() || cgroup.at_limit())) raw.error().sys_errno = EAGAIN;
   if (raw.error().sys_errno != EIO) return tl::unexpected<Error>(raw.error());
   if (!WIFSIGNALED(status)) return tl::unexpected<Error>(no_answer(": it ended with exit code " + std::to_string(WEXITSTATUS(status)), EIO));
   return tl::unexpected<Error>(no_answer(": it was ended by signal " + std::to_string(WTERMSIG(status)), ECANCELED));
@@ -240,7 +241,7 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
   if (!in_host_pid_namespace())
     return fail("pid_namespace", "sbpf runs in a pid namespace of its own, so its canary cannot be told apart",
                 "run sbpf in the host's pid namespace (containers: --pid=host)");
-  if (cgroup.frozen()) return fail("canary", "the sandbox is frozen: a canary in it could not run", "thaw it first");
+  if (cgroup.is_freezing()) return fail("canary", "the sandbox is frozen: a canary in it could not run", "thaw it first");
   const auto turn = take_turn(kernel.globals().canary);
   if (!turn) return tl::unexpected<Error>(turn.error());
   auto report = run_in(kernel, cgroup, image, flags);

@@ -15,10 +15,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "agent/agent.h"
 #include "agent/mounts.h"
+#include "base/file.h"
+#include "base/seen.h"
 
 namespace sbpf::agent {
 namespace fs = std::filesystem;
@@ -80,40 +83,31 @@ std::uint32_t level_of(const std::string& path, const std::string& mount) {
   return level;
 }
 
-void collect_pids(const std::string& path, std::vector<pid_t>& pids) {
-  std::ifstream procs(path + "/cgroup.procs");
+// 0, or errno. A cgroup that is gone meanwhile has none; those in a threaded one are listed by the one above it.
+int collect_pids(const std::string& path, std::vector<pid_t>& pids) {
+  const auto is_fine = [](int error) { return error == 0 || error == ENOENT || error == ENODEV || error == EOPNOTSUPP; };
+  errno = 0;
+  const auto text = read_up_to(path + "/cgroup.procs", std::string::npos);
+  if (!text && !is_fine(errno)) return errno;
+  std::istringstream procs(text.value_or(""));
   for (pid_t pid; procs >> pid;)
     if (pid > 0) pids.push_back(pid);  // The kernel lists a process that is just ending as 0, which kill() takes for the caller's group.
   std::error_code ec;
-  for (const auto& entry : fs::directory_iterator(path, ec))
-    if (entry.is_directory(ec)) collect_pids(entry.path(), pids);
+  fs::directory_iterator at(path, ec);
+  if (!is_fine(ec.value())) return ec.value();
+  for (; !ec && at != fs::directory_iterator(); at.increment(ec))
+    if (std::error_code unseen; at->is_directory(unseen))
+      if (const int error = collect_pids(at->path(), pids); error != 0) return error;
+  return is_fine(ec.value()) ? 0 : ec.value();
 }
 
-Result<void> set_limit(const Cgroup& cgroup, const char* file, const std::string& value, const char* key) {
-  auto done = cgroup.write(file, value);
-  if (done) return {};
-  return fail("limit_unenforceable",
-              std::string("process.limits.") + key + " cannot be enforced: " + done.error().message,
-              std::string("the controller of ") + file +
-                  " is not available to sbpf's cgroup: enable it in cgroup.subtree_control of the "
-                  "cgroup2 root, or remove the limit from the policy",
-              done.error().sys_errno);
-}
-
-// Best effort: a limit that needs a missing controller is refused by apply_limits, when it is asked for.
+// Best effort: a limit that needs a missing controller is refused by apply_limits() (agent/limits.h), when it is asked for.
 void hand_down_controllers(const Cgroup& cgroup) {
   const auto read = cgroup.read("cgroup.subtree_control");
   std::string handed = " " + (read ? *read : "");
   std::ranges::replace(handed, '\n', ' ');
   for (const std::string controller : {"pids", "memory", "cpu"})
     if (handed.find(" " + controller + " ") == std::string::npos) (void)cgroup.write("cgroup.subtree_control", "+" + controller);
-}
-
-// Below the heading of /proc/swaps is a line for each.
-bool has_swap() {
-  std::ifstream swaps("/proc/swaps");
-  std::string line;
-  return std::getline(swaps, line) && std::getline(swaps, line);
 }
 
 // Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
@@ -228,7 +222,8 @@ Result<void> Cgroup::write(const char* file, const std::string& value) const {
 
 Result<std::vector<pid_t>> Cgroup::processes() const {
   std::vector<pid_t> pids;
-  collect_pids(path_, pids);
+  if (const int error = collect_pids(path_, pids); error != 0)
+    return fail("cgroup_io", "cannot list the processes of " + path_ + ": " + errno_text(error), hint_for(error), error);
   return pids;
 }
 
@@ -241,6 +236,13 @@ bool Cgroup::populated() const {
 bool Cgroup::frozen() const {
   auto events = read("cgroup.events");
   return events && events->find("frozen 1") != std::string::npos;
+}
+
+bool Cgroup::is_freezing() const {
+  std::error_code ec;
+  for (fs::path path = path_; fs::exists(path / "cgroup.events", ec); path = path.parent_path())
+    if (int asked = 0; std::ifstream(path / "cgroup.freeze") >> asked && asked == 1) return true;
+  return false;
 }
 
 bool Cgroup::at_limit() const {
@@ -286,6 +288,20 @@ Result<void> Cgroup::kill() const {
     return fail("cgroup_kill", path_ + " still has processes after SIGKILL",
                 "a process in uninterruptible sleep holds it", ETIMEDOUT);
   return {};
+}
+
+Result<void> Cgroup::kill_processes() const {
+  constexpr int kRounds = 20;  // what is being born when it freezes is seen by the next one
+  (void)write("cgroup.freeze", "1");
+  Result<void> result;
+  for (int round = 0; round < kRounds; round++) {
+    auto pids = processes();
+    if (!pids) result = tl::unexpected<Error>(pids.error());
+    if (!pids || pids->empty()) break;
+    for (const pid_t pid : *pids) (void)::kill(pid, SIGKILL);
+  }
+  (void)write("cgroup.freeze", "0");
+  return result;
 }
 
 bool is_gone(const Error& error) { return error.code == "cgroup_gone"; }
@@ -342,34 +358,6 @@ Result<void> remove_cgroup(const std::string& path) {
       (fs::exists(path, ec) && ::rmdir(path.c_str()) != 0 && errno != ENOENT))
     return fail("cgroup_remove", "cannot remove cgroup " + path + ": " + errno_text(errno), "", errno);
   return {};
-}
-
-Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits) {
-  constexpr std::uint32_t kPeriodUs = 100000;
-  if (limits.processes)
-    if (auto r = set_limit(cgroup, "pids.max", std::to_string(*limits.processes), "processes"); !r) return r;
-  if (limits.memory_bytes) {
-    if (auto r = set_limit(cgroup, "memory.max", std::to_string(*limits.memory_bytes), "memory"); !r) return r;
-    // Memory is no limit when the rest goes to swap. Kernels without swap accounting have no such file.
-    if (auto r = set_limit(cgroup, "memory.swap.max", "0", "memory"); !r && (r.error().sys_errno != ENOENT || has_swap()))
-      return r;
-    // One of its processes killed at random would leave the rest in a state that no program expects.
-    if (auto r = set_limit(cgroup, "memory.oom.group", "1", "memory"); !r) return r;
-  }
-  if (limits.cpu_millis) {
-    const std::uint64_t quota = static_cast<std::uint64_t>(*limits.cpu_millis) * kPeriodUs / 1000;
-    const std::string value = std::to_string(std::max<std::uint64_t>(quota, 1000)) + " " + std::to_string(kPeriodUs);
-    if (auto r = set_limit(cgroup, "cpu.max", value, "cpu"); !r) return r;
-  }
-  return {};
-}
-
-void lift_other_limits(const Cgroup& cgroup, const policy::Limits& limits) {
-  if (!limits.processes) (void)cgroup.write("pids.max", "max");
-  if (!limits.cpu_millis) (void)cgroup.write("cpu.max", "max");
-  if (limits.memory_bytes) return;
-  for (const char* file : {"memory.max", "memory.swap.max"}) (void)cgroup.write(file, "max");
-  (void)cgroup.write("memory.oom.group", "0");
 }
 
 Result<pid_t> clone_into(const Cgroup& cgroup, Fd& pidfd) {

@@ -42,6 +42,9 @@ class Cgroup {
   Result<std::vector<pid_t>> processes() const;
   bool populated() const;  // also where it cannot be told
   bool frozen() const;
+  // Was it, or one above it, told to freeze? What is started in it stops, also while a process that waits for a disk keeps it from
+  // being frozen.
+  bool is_freezing() const;
   // Is it, or one above it, at a limit of memory or processes, so that a process in it may have to wait or cannot start?
   bool at_limit() const;
   // Is it there still? Needs no descriptor where none is free to tell that it is gone.
@@ -50,6 +53,9 @@ class Cgroup {
   Result<void> freeze(bool frozen) const;
   // Kills all processes and waits until they are gone. Errors: "cgroup_kill" after 10 s.
   Result<void> kill() const;
+  // Kills them one by one, frozen so that none is born meanwhile, and does not wait. After cgroup.kill some kernels (6.12) also kill
+  // whatever clone3 starts there from outside, for as long as the cgroup lives, and service managers start units so. Errors: "cgroup_io".
+  Result<void> kill_processes() const;
 
  private:
   static Result<Cgroup> adopt(Fd fd, const std::string& path, const std::string& mount);
@@ -81,13 +87,6 @@ Result<void> remove_cgroup(const std::string& path);
 // Switches the controllers on that limits need, as far as they can be, at `mount` and in the slices above `path`, which have no
 // processes of their own: systemd does so when it starts a unit, and a cgroup may be there before its unit.
 void hand_down_in_slices(const std::string& mount, const std::string& path);
-
-// Sets pids.max, memory.max (no swap; all are killed when it runs out) and cpu.max. Errors: "limit_unenforceable" (a controller is missing), with the key.
-Result<void> apply_limits(const Cgroup& cgroup, const policy::Limits& limits);
-
-// Takes those away that `limits` does not set; a controller that is missing has nothing to lift. After apply_limits, so that
-// there is no time without any.
-void lift_other_limits(const Cgroup& cgroup, const policy::Limits& limits);
 
 // clone3 straight into the cgroup; the child returns with pid 0. `pidfd` receives the child's pidfd in the parent.
 // Errors: "spawn" with errno (EBUSY: the cgroup has controllers on and takes no processes itself).

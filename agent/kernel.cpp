@@ -132,7 +132,7 @@ Result<void> Kernel::map_globals() {
   void* memory = ::mmap(nullptr, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), PROT_READ | PROT_WRITE,
                         MAP_SHARED, bss_.get(), 0);
   if (memory == MAP_FAILED)
-    return fail("pins_broken", std::string("cannot map the gate: ") + std::strerror(errno), "", errno);
+    return fail("cannot_tell", std::string("cannot map the gate: ") + std::strerror(errno), hint_for(errno), errno);
   globals_ = static_cast<KernelGlobals*>(memory);
   return {};
 }

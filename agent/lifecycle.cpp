@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
 #include <thread>
 
 #include "agent/agent.h"
 #include "agent/assigned.h"
+#include "agent/bpf_info.h"
 #include "agent/change.h"
 #include "agent/ended.h"
 #include "agent/event_log.h"
@@ -17,6 +19,7 @@
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/limits.h"
 #include "agent/name_rules.h"
 #include "agent/secrets.h"
 #include "agent/verify.h"
@@ -248,6 +251,28 @@ std::size_t programs_left(std::vector<std::uint32_t> ids) {
   return ids.size();
 }
 
+// A sandbox whose cgroup has something to confine, by the links that are pinned: they are read without anything else of sbpf's. "":
+// none. Errors: "cannot_tell", "not_the_agent".
+Result<std::string> confined_by_pins() {
+  const auto root = root_cgroup();
+  if (!root) return tl::unexpected<Error>(root.error());
+  std::error_code ec;
+  for (const auto& sandbox : std::filesystem::directory_iterator(std::string(kPinRoot) + "/sandboxes", ec))
+    for (const auto& pin : std::filesystem::directory_iterator(sandbox.path(), ec)) {
+      const Fd link(bpf_obj_get(pin.path().c_str()));
+      if (!link && errno == ENOENT) continue;
+      if (!link) return fail(errno == EPERM ? "not_the_agent" : "cannot_tell", "cannot open pin " + pin.path().string() + ": " + std::strerror(errno), hint_for(errno), errno);
+      const auto info = link_info(link.get());
+      if (!info || info->type != BPF_LINK_TYPE_CGROUP || info->cgroup.cgroup_id == 0) continue;  // a map, or of a cgroup that is gone
+      const auto cgroup = Cgroup::open_by_id(info->cgroup.cgroup_id);
+      if (!cgroup && !is_gone(cgroup.error())) return fail("cannot_tell", cgroup.error().message, cgroup.error().hint);
+      const bool made_by_run = cgroup && cgroup->path().starts_with(root->path() + "/");
+      if (cgroup && (!made_by_run || cgroup->populated())) return sandbox.path().filename().string();
+    }
+  if (ec && ec.value() != ENOENT) return fail("cannot_tell", "the pins cannot be read: " + ec.message(), hint_for(ec.value()), ec.value());
+  return "";
+}
+
 }  // namespace
 
 Result<std::size_t> unload() {
@@ -267,12 +292,14 @@ Result<std::size_t> unload() {
     if (!left.empty())
       return fail("busy", std::to_string(left.size()) + " sandboxes are left, " + left.front().name + " among them",
                   "end them with `sbpf kill NAME` or `sbpf detach NAME`");
-  } else if (kernel.error().code == "stale_programs") {
+  } else if (kernel.error().code == "stale_programs" || kernel.error().code == "pins_broken") {
+    const auto confined = confined_by_pins();
+    if (!confined) return tl::unexpected<Error>(confined.error());
+    if (!confined->empty())
+      return fail("busy", "the cgroup of sandbox " + *confined + " is confined still, by programs that this sbpf cannot manage: " + kernel.error().message,
+                  "end what runs there, or remove the cgroup, first");
     end_sentinels();  // of a watch of that version
-    auto root = root_cgroup();
-    if (root && root->populated())
-      return fail("busy", "processes still run in sandboxes of another version of sbpf", "end them first");
-  } else if (kernel.error().code == "not_the_agent" || kernel.error().code == "cannot_tell") {
+  } else if (kernel.error().code != "not_loaded") {
     return tl::unexpected<Error>(kernel.error());
   }
   if (Kernel::is_pinned()) audit("programs unloaded");

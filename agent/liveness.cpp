@@ -279,11 +279,14 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
   const sentinel::Counts after = counts(kernel);
   asked_ = false;
   Liveness found;
-  if (!whole)
+  if (!whole) {
     found = cannot_tell("the sentinel was ended before it answered", true);
-  else if (report.moved != 0)
+    // Where that was by cgroup.kill some kernels (6.12) kill whatever clone3 starts there: the next one makes it anew.
+    end();
+    if (const auto path = sentinel_path(); path) (void)::rmdir(path->c_str());
+  } else if (report.moved != 0) {
     found = cannot_tell("the sentinel was moved out of its cgroup", true);
-  else if (report.not_started != 0) {
+  } else if (report.not_started != 0) {
     release_sentinels();
     found = cannot_tell(std::string(kNotStarted) + std::strerror(report.not_started));
   } else {

@@ -20,6 +20,7 @@ struct Lost {
   std::string what;    // a hook's name, "gate", "storage", "policy", "record", "lsm", "liveness", "overruled", "later", "canary", "pin maps/…"
   std::string reason;  // one clause for a person
   bool unclear = false;  // not lost: it cannot be told
+  std::uint32_t program = 0;  // of "later": its number
 };
 
 // A sandbox as it was last seen sound: what a look compares with, and what a repair puts back.

@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "agent/limits.h"
+
 namespace sbpf::agent {
 namespace {
 

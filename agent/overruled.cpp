@@ -44,11 +44,7 @@ std::string name_of_program(std::uint32_t id) {
          tag_text(info->tag) + ", loaded by uid " + std::to_string(info->created_by_uid) + ")";
 }
 
-// One that ended meanwhile, or cannot be asked, is not.
-bool is_trusted(std::uint32_t id, const std::vector<policy::ProgramTag>& trusted) {
-  const auto info = info_of(id);
-  return info && std::ranges::find(trusted, std::to_array(info->tag)) != trusted.end();
-}
+bool is_among(const std::vector<Later>& all, const Later& one) { return std::ranges::find(all, one) != all.end(); }
 
 bool calls_hook(const std::string& function) {
   return std::ranges::any_of(hooks(), [&](const Hook& hook) {
@@ -56,9 +52,8 @@ bool calls_hook(const std::string& function) {
   });
 }
 
-}  // namespace
-
-Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted) {
+// Errors: "overruled".
+Result<std::vector<Later>> all_later(const Kernel& kernel, int cgroup_fd) {
   std::vector<Later> later;
   for (const Hook& hook : hooks()) {
     if (hook.kind != HookKind::cgroup) continue;
@@ -72,8 +67,49 @@ Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, c
   auto options = in_force(cgroup_fd, BPF_CGROUP_SETSOCKOPT);
   if (!options) return tl::unexpected<Error>(options.error());
   for (const std::uint32_t id : *options) later.push_back({"setsockopt", id});
-  if (!trusted.empty()) std::erase_if(later, [&](const Later& one) { return is_trusted(one.prog_id, trusted); });
   return later;
+}
+
+// Takes the trusted ones out, and gives them; one that ended meanwhile goes, too. Errors: "bpf_info": one cannot be asked.
+Result<std::vector<Later>> take_trusted(std::vector<Later>& later, const std::vector<policy::ProgramTag>& trusted) {
+  std::vector<Later> taken, rest;
+  if (trusted.empty()) return taken;
+  for (Later& one : later) {
+    const auto info = info_of(one.prog_id);
+    if (!info && info.error().sys_errno == ENOENT) continue;
+    if (!info) return tl::unexpected<Error>(info.error());
+    const bool is_trusted = std::ranges::find(trusted, std::to_array(info->tag)) != trusted.end();
+    (is_trusted ? taken : rest).push_back(std::move(one));
+  }
+  later = std::move(rest);
+  return taken;
+}
+
+}  // namespace
+
+Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted) {
+  auto later = all_later(kernel, cgroup_fd);
+  if (!later) return later;
+  if (auto taken = take_trusted(*later, trusted); !taken) return taken;
+  return later;
+}
+
+Result<std::vector<Later>> LaterSeen::newcomers(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted) {
+  auto later = all_later(kernel, cgroup_fd);
+  if (!later) return later;
+  auto taken = take_trusted(*later, trusted);
+  if (!taken) return taken;
+  std::vector<Later> fresh;
+  for (const Later& one : *later) {
+    if (is_among(known_, one)) continue;
+    if (first_ || is_among(trusted_, one))
+      known_.push_back(one);
+    else
+      fresh.push_back(one);
+  }
+  first_ = false;
+  trusted_ = std::move(*taken);
+  return fresh;
 }
 
 std::string describe(const Later& later) { return name_of_program(later.prog_id) + " runs after sbpf's for " + later.hook + " and may overrule it"; }

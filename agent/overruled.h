@@ -23,6 +23,18 @@ struct Later {
 // does not say.
 Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted);
 
+// Which of them came while it looked. What was there before is told by the status, and is no loss.
+class LaterSeen {
+ public:
+  // None at the first call. Nor did one come that ran as a trusted one, and is not trusted by the policy of now. Errors: those of
+  // later_programs(), and nothing is remembered.
+  Result<std::vector<Later>> newcomers(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted);
+
+ private:
+  bool first_ = true;
+  std::vector<Later> known_, trusted_;
+};
+
 // For a person: the program's name, number and tag, and who loaded it.
 std::string describe(const Later& later);
 

@@ -13,6 +13,7 @@
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/limits.h"
 #include "agent/names.h"
 #include "agent/places.h"
 #include "agent/seccomp_ready.h"
@@ -36,13 +37,7 @@ std::string make_name() {
 }
 
 std::array<std::uint8_t, 32> identity_of(const policy::Image& image) {
-  sbpf_rule_key key{};
-  key.kind = SBPF_RULE_HEADER;
-  key.port = SBPF_SLOT_ID;
-  std::array<std::uint8_t, 32> digest{};
-  if (const auto found = image.entries.find(key); found != image.entries.end())
-    std::memcpy(digest.data(), &found->second, digest.size());  // sbpf_policy_id begins with it
-  return digest;
+  return std::to_array(image.slot<sbpf_policy_id>(SBPF_SLOT_ID).policy_sha256);
 }
 
 // Publishes the policy again where its paths or the mounts changed. A failure leaves the old generation, which denies what

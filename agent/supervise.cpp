@@ -80,14 +80,19 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
     : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options), log_(kernel, record.cgroup_id) {
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
   learn(verified);
-  if (auto later = later_programs(kernel, cgroup.fd(), trusted_)) later_ = std::move(*later);
+  (void)later_.newcomers(kernel, cgroup.fd(), trusted_);
   policy_id_ = policy_map_id(kernel, cgroup.id());
 }
 
-bool Supervisor::has_new_later(std::string& unclear) {
-  const auto now = later_programs(kernel_, cgroup_.fd(), trusted_);
-  if (!now && unclear.empty()) unclear = now.error().message;
-  return now && std::ranges::any_of(*now, [&](const Later& one) { return std::ranges::find(later_, one) == later_.end(); });
+std::set<std::string> Supervisor::lost_now(const HostProbe& host, std::string& unclear) {
+  std::set<std::string> lost = missing_parts(kernel_, record_, unclear);
+  for (const Lost& one : host.lost) lost.insert(one.what);
+  const auto came = later_.newcomers(kernel_, cgroup_.fd(), trusted_);
+  if (!came && unclear.empty()) unclear = came.error().message;
+  for (const Later& one : came ? *came : std::vector<Later>{}) lost.insert("later " + std::to_string(one.prog_id) + " " + one.hook);
+  if (has_other_policy(host)) lost.insert("policy");
+  if (unclear.empty() && !host.unknown.empty()) unclear = host.unknown.front().reason;
+  return lost;
 }
 
 void ForwardedSignals::forward(pid_t pid) const {
@@ -154,21 +159,18 @@ void Supervisor::watch() {
   kernel_.renew();
   const HostProbe host = probe_host(kernel_, sentinel_.look(kernel_, kSentinelPatience));
   std::string unclear;
-  Seen seen = all_attached(kernel_, record_, unclear);
-  if (!host.lost.empty() || has_new_later(unclear) || has_other_policy(host)) seen = Seen::absent;
-  if (unclear.empty() && !host.unknown.empty()) unclear = host.unknown.front().reason;
-  note_unclear(seen == Seen::absent ? "" : unclear);
-  const bool attached = seen != Seen::absent;
-  if (!attached && (is_upgrading(kernel_) || kernel_.outdated())) {
-    mend_killed(kernel_);
-    return;
-  }
+  std::set<std::string> lost = lost_now(host, unclear);
+  // Who exchanges the programs may be stopped at it.
+  const bool exchanged = !lost.empty() && (is_upgrading(kernel_) || kernel_.outdated());
+  note_unclear(exchanged ? "sbpf's programs are being exchanged" : lost.empty() ? unclear : "");
+  if (exchanged) return mend_killed(kernel_);
   if (auto now = find_record(kernel_, record_.cgroup_id)) record_ = *now;
-  // Each is answered once; a loss that was mended and comes back is answered again.
-  const bool loss = (!attached && !lost_) || record_.moved_out != moved_out_;
-  if (seen != Seen::unknown) lost_ = !attached;
+  // Each part is answered once; one that was mended and comes back is answered again.
+  const bool fresh = !std::ranges::includes(lost_, lost) || record_.moved_out != moved_out_;
+  if (!unclear.empty()) lost.merge(lost_);  // of what cannot be told now
+  lost_ = std::move(lost);
   moved_out_ = record_.moved_out;
-  if (loss) answer_loss(host);
+  if (fresh) answer_loss(host);
 }
 
 bool Supervisor::take_events() {

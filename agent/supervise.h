@@ -5,6 +5,9 @@
 #include <signal.h>
 #include <sys/types.h>
 
+#include <set>
+#include <string>
+
 #include "agent/agent.h"
 #include "agent/event_log.h"
 #include "agent/names.h"
@@ -69,8 +72,8 @@ class Supervisor {
   void answer_loss(const HostProbe& host);
   // Keeps what a whole policy says of that: one that is missing, or was put in by others, says nothing.
   void learn(const Status& status);
-  // Did programs come that run after ours, since the sandbox began?
-  bool has_new_later(std::string& unclear);
+  // What is lost now. `unclear` receives why it cannot be told of a part.
+  std::set<std::string> lost_now(const HostProbe& host, std::string& unclear);
   // Is a policy in force that sbpf did not publish for the sandbox?
   bool has_other_policy(const HostProbe& host);
   // Moves what the kernel told to the sandbox's log, and hands it on. False: another process is at it.
@@ -91,8 +94,8 @@ class Supervisor {
   std::function<bool()> mounts_changed_;
   bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;
-  std::vector<Later> later_;  // those of its beginning
-  bool lost_ = false;
+  LaterSeen later_;
+  std::set<std::string> lost_;  // that was answered
   int unclear_passes_ = 0;
   std::uint64_t moved_out_ = 0;
   std::uint32_t generation_ = 0;  // of the policy that said these

@@ -12,6 +12,7 @@
 #include "agent/change.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/limits.h"
 #include "agent/names.h"
 #include "agent/overruled.h"
 #include "agent/strays.h"
@@ -93,18 +94,8 @@ Seen read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& 
   }
   image = std::move(*read);
   const sbpf_policy_header header = image.header();
-  const auto slot = [&](sbpf_header_slot number) {
-    sbpf_rule_key key{};
-    key.kind = SBPF_RULE_HEADER;
-    key.port = number;
-    const auto found = image.entries.find(key);
-    return found == image.entries.end() ? sbpf_rule{} : found->second;
-  };
-  sbpf_policy_id id{};
-  sbpf_policy_name name{};
-  const sbpf_rule id_bytes = slot(SBPF_SLOT_ID), name_bytes = slot(SBPF_SLOT_NAME);
-  std::memcpy(&id, &id_bytes, sizeof id);
-  std::memcpy(&name, &name_bytes, sizeof name);
+  const auto id = image.slot<sbpf_policy_id>(SBPF_SLOT_ID);
+  const auto name = image.slot<sbpf_policy_name>(SBPF_SLOT_NAME);
   status.policy_name = std::string(name.name, ::strnlen(name.name, sizeof name.name));
   std::array<std::uint8_t, 32> digest{};
   std::memcpy(digest.data(), id.policy_sha256, digest.size());
@@ -155,6 +146,13 @@ bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, co
   return report->ok();
 }
 
+void add_limits(Status& status, const Cgroup& cgroup, const policy::Image& image) {
+  for (const Loosened& one : loosened_limits(cgroup, policy::limits_of(image.slot<sbpf_policy_process>(SBPF_SLOT_PROCESS))))
+    add_degradation(status, "limits", one.file + " " + one.requested, one.effective,
+                    one.file + " of its cgroup is " + one.effective + ", and the policy has " + one.requested +
+                        ": systemd or root set it; `sbpf watch` puts it back");
+}
+
 // What of a sandbox changes when sbpf changes it; nothing while it does.
 struct Version {
   std::uint64_t created_ns = 0;
@@ -203,26 +201,22 @@ HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbo
 }
 
 // What the host's links run was read when the sandbox began: the kernel can put no other program under such a link.
-Seen all_attached(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear) {
-  Seen all = Seen::there;
+std::set<std::string> missing_parts(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear) {
+  std::set<std::string> missing;
+  const auto part = [&](Seen seen, const std::string& what, const std::string& why) {
+    if (seen == Seen::absent) missing.insert(what);
+    if (seen == Seen::unknown && unclear.empty()) unclear = what + ": " + why;
+  };
   for (const Hook& hook : hooks_of(record.flags)) {
-    HookStatus status = !hook.per_sandbox() ? kernel.host_status(hook, false) : cgroup_status(kernel, hook, record);
-    if (status.attached) continue;
-    if (!status.unclear) return Seen::absent;
-    all = Seen::unknown;
-    if (unclear.empty()) unclear = std::string(hook.name) + ": " + status.reason;
+    const HookStatus status = !hook.per_sandbox() ? kernel.host_status(hook, false) : cgroup_status(kernel, hook, record);
+    if (!status.attached) part(status.unclear ? Seen::unknown : Seen::absent, hook.name, status.reason);
   }
   std::string why;
-  all = both(all, gate_seen(kernel, record, why));
-  if (!read_ref(kernel, record.cgroup_id)) {
-    all = both(all, seen_by_error(errno));
-    why += cannot_tell("the cgroup's storage cannot be read", errno);
-  }
-  const Seen lsm = bpf_lsm_seen();
-  all = both(all, lsm);
-  if (lsm == Seen::unknown) why += kLsmUnclear;
-  if (unclear.empty()) unclear = std::move(why);
-  return all;
+  const Seen gate = gate_seen(kernel, record, why);
+  part(gate, "gate", why);
+  if (!read_ref(kernel, record.cgroup_id)) part(seen_by_error(errno), "storage", cannot_tell("the cgroup's storage cannot be read", errno));
+  part(bpf_lsm_seen(), "lsm", kLsmUnclear);
+  return missing;
 }
 
 HostProbe probe_host(const Kernel& kernel) {
@@ -280,6 +274,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
       add_degradation(status, "later", "none", "not known", later.error().message);
     else
       for (const Later& one : *later) add_degradation(status, "later", "none", one.hook, describe(one));
+    if (have_policy) add_limits(status, *cgroup, image);
     if (auto pids = cgroup->processes()) status.processes = pids->size();
     if (canary && have_policy) sound = apply_canary(status, kernel, *cgroup, image) && sound;
   } else {

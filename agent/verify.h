@@ -3,6 +3,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 
 #include "agent/kernel.h"
 #include "agent/probe.h"
@@ -24,9 +26,9 @@ std::optional<Status> prove(const Kernel& kernel, const sbpf_sandbox& record, co
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary);
 HostProbe probe_host(const Kernel& kernel);
 
-// The same without the policy's contents: the cheap pass that a supervisor makes twice a second. Absent: at least one is
-// missing. `unclear` receives why it cannot be told.
-Seen all_attached(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear);
+// The same without the policy's contents: the cheap pass that a supervisor makes twice a second. Which parts are missing: hooks by
+// name, "gate", "storage", "lsm". `unclear` receives why it cannot be told of one.
+std::set<std::string> missing_parts(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear);
 
 // Could all of it be told?
 bool is_clear(const Status& status);

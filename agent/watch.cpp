@@ -63,6 +63,11 @@ bool is_over(const Kernel& kernel) {
   return there ? root.st_ino != kernel.globals().guard.pins_ino : Kernel::pinned() == Seen::absent;
 }
 
+// Is something told of it that may be over without a trace elsewhere?
+bool has_passing(const Status& status) {
+  return std::ranges::any_of(status.degraded, [](const Degradation& d) { return d.effective == "not known" || d.what == "limits" || d.what == "later"; });
+}
+
 }  // namespace
 
 // What the processes beside the watch hold of the programs would keep them in the kernel after `unload`.
@@ -136,19 +141,25 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
 
   std::vector<Lost> lost = look_at(*kernel_, snapshot_, record, entry.sound);
   std::vector<Lost> not_told = take_unclear(lost);
+  bool changing = false;
   if (!lost.empty() || !host_.empty()) {
     auto sure = confirmed(record, entry);
-    if (!sure || !may_open_pins()) return !entry.first;
-    lost = std::move(*sure);
+    changing = !sure && !entry.first && is_changing(*kernel_, record.cgroup_id);
+    if ((!sure && !changing) || !may_open_pins()) return !entry.first;
+    // Who changes it may be stopped at it: then that is told, and what was lost before stays so.
+    if (changing) unclear.push_back({kChanging, "what sbpf itself began to change it is not at its end", true});
+    lost = changing ? entry.lost : std::move(*sure);
     not_told = take_unclear(lost);
   }
   std::ranges::move(not_told, std::back_inserter(unclear));
   note_unclear(entry, record.name, std::move(unclear));
-  for (const auto* more : {&host_, &entry.canary_lost})
-    for (const Lost& one : *more)
-      if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
-
-  look_at_later(entry, lost);
+  if (changing && !is_unclear(entry)) return true;
+  if (!changing) {
+    for (const auto* more : {&host_, &entry.canary_lost})
+      for (const Lost& one : *more)
+        if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
+    look_at_later(entry, lost);
+  }
 
   const sbpf_guard& guard = kernel_->globals().guard;
   std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
@@ -160,7 +171,7 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const bool moved = record.moved_out != entry.moved_out;
   std::vector<Lost> fresh;
   for (const Lost& one : lost)
-    if (!names(entry.lost, one.what)) fresh.push_back(one);
+    if (!is_answered(entry.lost, one)) fresh.push_back(one);
   if (entry.first) {
     read(entry, lost);
     // Taken down between the look and the reading: it is over, and nobody lost anything.
@@ -172,8 +183,8 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   // Answered before anything is read for the telling of it.
   if (!fresh.empty() || record.moved_out != entry.moved_out) answer(entry, fresh, record.moved_out != entry.moved_out);
   const bool back = lost.empty() && !entry.lost.empty();
-  // What can change without a trace above, where there is reason to ask: its processes outside, its resolver.
-  const bool ask = (record.moved_out > 0 || (record.flags & SBPF_SANDBOX_NAMES) != 0) && now - entry.read_at >= kTellCounters;
+  // What can change without a trace above, where there is reason to ask: its processes outside, its resolver, what was in the way.
+  const bool ask = (record.moved_out > 0 || (record.flags & SBPF_SANDBOX_NAMES) != 0 || has_passing(entry.status)) && now - entry.read_at >= kTellCounters;
   const Isolation before = entry.status.isolation;
   const std::size_t parts = entry.status.degraded.size();
   if (!entry.first && (changed || moved || ask)) read(entry, lost);
@@ -269,7 +280,8 @@ Result<void> Watch::pass(std::int64_t late) {
     repair();
     start_canary();
   }
-  hold_assigned();
+  // Where it cannot be told whether sbpf is loaded, nothing is unconfined for want of a record.
+  if (*open || Kernel::pinned() == Seen::absent) hold_assigned();
   for (const auto& [id, entry] : entries_) {
     told.sandboxes++;
     told.canary_age_s = std::max(told.canary_age_s, static_cast<std::uint64_t>((now_ns() - entry.proven_at) / kSecond));
@@ -349,10 +361,10 @@ Result<void> watch(const WatchSink& sink) {
     }
     const std::int64_t late = std::max<std::int64_t>(now_ns() - due, 0);
     due += static_cast<std::int64_t>(ticks) * kPeriod;
-    if (late > 60 * kSecond) due = now_ns() + kPeriod;  // the host slept, which the timer does not count
     result = watch.pass(late);
     if (!result) break;
   }
+  watch.finish();
   ::sigprocmask(SIG_SETMASK, &old, nullptr);
   return result;
 }

@@ -26,6 +26,10 @@ bool names(const std::vector<Lost>& lost, const std::string& what) {
   return std::ranges::any_of(lost, [&](const Lost& one) { return one.what == what; });
 }
 
+bool is_answered(const std::vector<Lost>& lost, const Lost& one) {
+  return std::ranges::any_of(lost, [&](const Lost& other) { return other.what == one.what && other.program == one.program; });
+}
+
 void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
   const policy::Mode mode = entry.status.mode;
   const policy::OnLoss on_loss = entry.status.on_loss;
@@ -80,11 +84,14 @@ void Watch::note_unclear(Entry& entry, const std::string& name, std::vector<Lost
   entry.unclear = std::move(unclear);
   if (entry.unclear.empty()) {
     entry.unclear_at = 0;
+    entry.unclear_told = false;
     return;
   }
-  if (entry.unclear_at != 0) return;  // told when it began
-  entry.unclear_at = now_ns();
+  if (entry.unclear_at == 0) entry.unclear_at = now_ns();
   const Lost& first = entry.unclear.front();
+  // A change is over in a moment.
+  if (entry.unclear_told || (first.what == kChanging && !is_unclear(entry))) return;
+  entry.unclear_told = true;
   complain({"cannot_tell", "sandbox " + name + ": it cannot be told how it stands (" + first.what + ": " + first.reason + ")",
             "it is looked at again twice a second; nothing is taken for lost meanwhile", 0, "", true});
 }
@@ -93,18 +100,15 @@ void Watch::note_unclear(Entry& entry, const std::string& name, std::vector<Lost
 void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost) {
   if (!entry.cgroup) return;  // it could not be opened, which is told
   if (is_changing(*kernel_, entry.sound.record.cgroup_id) || is_upgrading(*kernel_) || kernel_->outdated()) return;
-  const auto now = later_programs(*kernel_, entry.cgroup->fd(), entry.status.trusted_programs);
-  if (!now) return;
-  if (entry.first) entry.later = *now;
-  for (const Later& one : *now)
-    if (std::ranges::find(entry.later, one) == entry.later.end() && !names(lost, "later")) lost.push_back({"later", describe(one)});
+  const auto came = entry.later.newcomers(*kernel_, entry.cgroup->fd(), entry.status.trusted_programs);
+  for (const Later& one : came ? *came : std::vector<Later>{}) lost.push_back({"later", describe(one), false, one.prog_id});
 }
 
-bool Watch::stop(WatchLoss& loss, bool enforce, const Cgroup& cgroup) {
+bool Watch::stop(WatchLoss& loss, bool enforce, const Cgroup& cgroup, bool kept) {
   if (!enforce || loss.on_loss == policy::OnLoss::alert) return false;
   const bool freeze = loss.on_loss == policy::OnLoss::freeze;
   // Without waiting until it is done: other sandboxes are due.
-  const auto done = freeze ? cgroup.write("cgroup.freeze", "1") : cgroup.write("cgroup.kill", "1");
+  const auto done = freeze ? cgroup.write("cgroup.freeze", "1") : kept ? cgroup.kill_processes() : cgroup.write("cgroup.kill", "1");
   if (done)
     loss.answered = freeze ? "frozen" : "killed";
   else
@@ -124,7 +128,7 @@ void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
   // Of the policy in force; of the last one that was read whole where there is none.
   const bool enforce = entry.status.mode == policy::Mode::enforce;
   loss.on_loss = entry.status.on_loss;
-  if (entry.cgroup && stop(loss, enforce, *entry.cgroup)) kill_strays(*kernel_, entry.sound.record.cgroup_id);
+  if (entry.cgroup && stop(loss, enforce, *entry.cgroup, (entry.sound.record.flags & SBPF_SANDBOX_KEPT) != 0)) kill_strays(*kernel_, entry.sound.record.cgroup_id);
   loss.at = day_ns();
   announce_to(*kernel_, entry.sound.record.cgroup_id, SBPF_REASON_ISOLATION_LOST, static_cast<std::uint32_t>(loss.hooks.size()));
   audit("isolation of sandbox " + loss.sandbox + " was lost (" + loss.hooks.front() + ": " + loss.reasons.front() + "): " + loss.answered);

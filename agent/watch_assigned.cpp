@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/watch_assigned.h"
 
+#include <bpf/bpf.h>
+
 #include <algorithm>
 #include <cerrno>
 
+#include "agent/change.h"
 #include "agent/guard.h"
 #include "agent/launchers.h"
 #include "agent/watch_state.h"
@@ -28,6 +31,17 @@ Result<void> parse_answer(const std::optional<std::string>& told) {
   return fail(told->substr(0, first), told->substr(first + 1, second - first - 1), told->substr(second + 1, told->size() - second - 2));
 }
 
+bool runs_something(const Cgroup& cgroup) {
+  const auto events = cgroup.read("cgroup.events");
+  return events && events->find("populated 1") != std::string::npos;
+}
+
+// Also where that cannot be told.
+bool has_connect_program(int cgroup) {
+  std::uint32_t flags = 0, count = 0;
+  return bpf_prog_query(cgroup, BPF_CGROUP_INET4_CONNECT, 0, &flags, nullptr, &count) != 0 || count != 0;
+}
+
 }  // namespace
 
 std::string attach_lines(const std::string& name) { return lines_of(reattach(name)); }
@@ -46,14 +60,15 @@ bool Watch::is_held(const std::string& name) const {
 // What runs at the path of an assignment that nothing confines: a loss, once for each such cgroup.
 void Watch::answer_unheld(const Assignment& assignment, Unheld& unheld) {
   const auto cgroup = Cgroup::open(assignment.cgroup);
-  if (!cgroup || cgroup->id() == unheld.answered || !cgroup->populated()) return;
-  if (kernel_ && find_record(*kernel_, cgroup->id())) return;  // confined, by another name
+  if (!cgroup || cgroup->id() == unheld.answered || !runs_something(*cgroup)) return;
+  if (kernel_ && record_seen(*kernel_, cgroup->id()) != Seen::absent) return;  // confined, by another name; or it cannot be told
+  if (!kernel_ && has_connect_program(cgroup->fd())) return;                     // sbpf's, of which the pins are covered
   WatchLoss loss;
   loss.sandbox = assignment.name;
   loss.hooks = {"cgroup"};
   loss.reasons = {"a cgroup that nothing confines is at " + assignment.cgroup};
   loss.on_loss = assignment.policy.on_loss;
-  stop(loss, assignment.policy.mode == policy::Mode::enforce, *cgroup);
+  stop(loss, assignment.policy.mode == policy::Mode::enforce, *cgroup, true);
   loss.at = unheld.lost_at = day_ns();
   unheld.answered = cgroup->id();
   audit("isolation of sandbox " + loss.sandbox + " was lost (" + loss.reasons.front() + "): " + loss.answered);
@@ -78,6 +93,12 @@ void Watch::hold(const std::string& name, bool looked_at) {
   if (attaching_.running() || now_ns() < one.retry_at) return;
   one.retry_at = now_ns() + kAttachAgain;
   if (auto asked = attaching_.ask(name); !asked) complain(asked.error());
+}
+
+void Watch::finish() {
+  attaching_.end();
+  if (!kernel_ || !is_changing(*kernel_)) return;
+  if (const auto lock = lock_host(std::chrono::seconds(1))) mend(*kernel_);
 }
 
 void Watch::hold_assigned() {

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "agent/change.h"
+#include "agent/limits.h"
 #include "agent/verify.h"
 #include "agent/watch_state.h"
 #include "base/clock.h"
@@ -15,15 +17,15 @@
 namespace sbpf::agent {
 namespace {
 
-constexpr std::uint64_t kPatienceNs = 60'000'000'000;  // twice its turn and its answer
-constexpr std::uint64_t kChangesFor = 5'000'000'000;
+constexpr std::int64_t kPatienceNs = 60 * kSecond;  // twice its turn and its answer
+constexpr std::int64_t kChangesFor = 5 * kSecond;
 
 // What sbpf changes by itself is over in a moment.
 std::optional<Status> prove_patiently(const Kernel& kernel, std::uint64_t cgroup_id) {
-  const std::uint64_t begin = boottime_ns();
+  const std::int64_t begin = now_ns();
   while (const auto record = find_record(kernel, cgroup_id)) {
     if (auto status = prove(kernel, *record, probe_host(kernel))) return status;
-    if (boottime_ns() - begin > kChangesFor) return std::nullopt;
+    if (now_ns() - begin > kChangesFor) return std::nullopt;
     ::poll(nullptr, 0, 50);
   }
   return std::nullopt;
@@ -59,10 +61,40 @@ bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
   });
 }
 
+// Puts limits of the cgroup back that others loosened: systemd does, when it starts the unit. No lock is held, as the kernel may
+// take long to make room. What was loosened; "": nothing.
+Result<std::string> keep_limits(const Kernel& kernel, std::uint64_t cgroup_id) {
+  const auto cgroup = Cgroup::open_by_id(cgroup_id);
+  std::string what;
+  for (int time = 0; cgroup && time < 2; time++) {
+    const std::uint32_t policy_id = policy_map_id(kernel, cgroup_id);
+    const auto image = read_policy(kernel, cgroup_id);
+    if (!image || is_changing(kernel, cgroup_id)) break;
+    const policy::Limits limits = policy::limits_of(image->slot<sbpf_policy_process>(SBPF_SLOT_PROCESS));
+    // Of a policy that another one has replaced meanwhile: that one's are set, whatever is there.
+    if (time == 1) (void)apply_limits(*cgroup, limits);
+    const auto loosened = loosened_limits(*cgroup, limits);
+    if (loosened.empty()) break;
+    const Loosened& first = loosened.front();
+    what = first.file + " was " + first.effective + ", and the policy has " + first.requested;
+    if (auto set = tighten_limits(*cgroup, limits); !set) return fail(std::move(set.error()), what);
+    if (policy_map_id(kernel, cgroup_id) == policy_id && !is_changing(kernel, cgroup_id)) break;
+  }
+  return what;
+}
+
+// Lines: "limits WHAT\tWHY NOT", where limits were put back, or could not be.
+std::string limit_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
+  const auto kept = keep_limits(kernel, cgroup_id);
+  if (kept && kept->empty()) return "";
+  return "limits " + (kept ? *kept + "\t" : kept.error().message + "\t" + kept.error().hint) + "\n";
+}
+
 // The process stays from canary to canary. What it opens of the kernel does not: an upgrade would have to wait for it.
 std::string answer_for(const std::string& cgroup_id) {
   const auto kernel = Kernel::open();
-  if (kernel) return canary_lines(*kernel, std::strtoull(cgroup_id.c_str(), nullptr, 10));
+  const std::uint64_t id = std::strtoull(cgroup_id.c_str(), nullptr, 10);
+  if (kernel) return limit_lines(*kernel, id) + canary_lines(*kernel, id);
   return "not_run " + (kernel.error().code == "not_loaded" ? "" : kernel.error().message) + "\n";
 }
 
@@ -72,7 +104,7 @@ CanaryChild::CanaryChild() : child_(answer_for) {}
 
 Result<void> CanaryChild::start(std::uint64_t cgroup_id) {
   cgroup_id_ = cgroup_id;
-  started_ns_ = boottime_ns();
+  started_ns_ = now_ns();
   auto started = child_.ask(std::to_string(cgroup_id));
   if (!started) started.error().code = "canary";
   return started;
@@ -81,7 +113,7 @@ Result<void> CanaryChild::start(std::uint64_t cgroup_id) {
 std::optional<CanaryAnswer> CanaryChild::answer() {
   if (!running()) return std::nullopt;
   const auto told = child_.answer();
-  const bool late = boottime_ns() - started_ns_ > kPatienceNs;
+  const bool late = now_ns() - started_ns_ > kPatienceNs;
   if (!told && !late) return std::nullopt;
   if (!told) child_.end();
   CanaryAnswer answer;
@@ -92,9 +124,13 @@ std::optional<CanaryAnswer> CanaryChild::answer() {
   for (std::string line; std::getline(lines, line);) {
     if (line == "denied") answer.kind = CanaryAnswer::Kind::denied;
     if (line.starts_with("not_run ")) answer.why = line.substr(8);
+    const auto tab = line.find('\t');
+    if (line.starts_with("limits ")) {
+      answer.limits = line.substr(7, tab - 7);
+      answer.limits_hint = tab == std::string::npos ? "" : line.substr(tab + 1);
+    }
     if (!line.starts_with("lost ")) continue;
     answer.kind = CanaryAnswer::Kind::lost;
-    const auto tab = line.find('\t');
     answer.lost.push_back({line.substr(5, tab - 5), tab == std::string::npos ? "" : line.substr(tab + 1)});
   }
   return answer;
@@ -130,12 +166,20 @@ void Watch::start_canary() {
   if (auto started = canary_.start(id); !started) complain(started.error());
 }
 
+void Watch::tell_limits(Entry& entry, const CanaryAnswer& answer) {
+  entry.state.clear();  // it is read anew, and told
+  const bool done = answer.limits_hint.empty();
+  complain({"limits", std::string("the limits of sandbox ") + entry.status.sandbox + (done ? " were put back: " : " cannot be put back: ") + answer.limits,
+            done ? "where a unit has the cgroup, set TasksMax=, MemoryMax= and CPUQuota= there too" : answer.limits_hint, 0, "", true});
+}
+
 void Watch::read_canary() {
   auto answer = canary_.answer();
   if (!answer) return;
   const auto found = entries_.find(answer->cgroup_id);
   if (found == entries_.end()) return;
   Entry& entry = found->second;
+  if (!answer->limits.empty()) tell_limits(entry, *answer);
   if (answer->kind == CanaryAnswer::Kind::not_run) {
     entry.no_canary = answer->why;
     if (!answer->why.empty())

@@ -14,14 +14,16 @@ namespace sbpf::agent {
 
 struct CanaryAnswer {
   std::uint64_t cgroup_id = 0;
-  std::uint64_t started_ns = 0;  // CLOCK_BOOTTIME
+  std::int64_t started_ns = 0;   // CLOCK_MONOTONIC
   enum class Kind : unsigned char { denied, lost, not_run } kind = Kind::not_run;
   std::vector<Lost> lost;  // of `lost`: what did not deny, twice in a row
   std::string why;         // of `not_run`; empty: the sandbox ended or is frozen
+  std::string limits;      // what others loosened, and was put back before the canary; with a hint: it could not be
+  std::string limits_hint;
 
-  // Did it begin when not all was back that a repair at `restored_at` (CLOCK_BOOTTIME, in ns) put back? It is not how things
+  // Did it begin when not all was back that a repair at `restored_at` (CLOCK_MONOTONIC, in ns) put back? It is not how things
   // are now.
-  bool is_of_before(std::int64_t restored_at) const { return static_cast<std::int64_t>(started_ns) < restored_at; }
+  bool is_of_before(std::int64_t restored_at) const { return started_ns < restored_at; }
 };
 
 // One canary at a time.
@@ -41,7 +43,8 @@ class CanaryChild {
 
  private:
   WatchChild child_;
-  std::uint64_t cgroup_id_ = 0, started_ns_ = 0;
+  std::uint64_t cgroup_id_ = 0;
+  std::int64_t started_ns_ = 0;
 };
 
 }  // namespace sbpf::agent

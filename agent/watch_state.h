@@ -29,12 +29,17 @@ inline constexpr std::int64_t kCanaryPeriod = 60 * kSecond;
 inline constexpr std::int64_t kUnclear = 10 * kSecond;  // what could not be told for so long makes a sandbox degraded
 inline constexpr std::int64_t kCanaryStale = 300 * kSecond;  // without one for so long a sandbox is degraded
 
-// The time of day, and CLOCK_BOOTTIME.
+inline constexpr char kChanging[] = "changing";  // what cannot be told while sbpf itself changes a sandbox
+
+// The time of day, and that of the watch's own deeds and waits, which stands still while the host sleeps.
 std::int64_t day_ns();
-inline std::int64_t now_ns() { return static_cast<std::int64_t>(boottime_ns()); }
+inline std::int64_t now_ns() { return static_cast<std::int64_t>(monotonic_ns()); }
 
 // Is this among what is lost?
 bool names(const std::vector<Lost>& lost, const std::string& what);
+
+// Was this one of those? Programs that run after ours are told apart.
+bool is_answered(const std::vector<Lost>& lost, const Lost& one);
 
 // Does the loss of a part of the host concern this sandbox? Of the host's gate those of `attach` use another part, which
 // look_at() looks at.
@@ -50,13 +55,14 @@ struct Entry {
   std::string state;             // what the last full reading was of: another one, and it is read again
   std::vector<Lost> lost;        // that was answered
   std::vector<Lost> unclear;     // what cannot be told
-  std::int64_t unclear_at = 0;   // CLOCK_BOOTTIME: since when; 0: all can be told
-  std::vector<Later> later;      // of the first look: it is told, and is no loss
+  std::int64_t unclear_at = 0;   // CLOCK_MONOTONIC: since when; 0: all can be told
+  bool unclear_told = false;
+  LaterSeen later;
   std::vector<Lost> canary_lost; // of the last canary, but for what follows from other losses
   std::int64_t sound_at = 0;     // time of day
   std::int64_t told_at = 0, read_at = 0, canary_due = 0, restored_at = 0;
   std::int64_t canary_at = 0;    // time of day
-  std::int64_t proven_at = 0;    // CLOCK_BOOTTIME: of the last canary that was denied; before that of the first look
+  std::int64_t proven_at = 0;    // CLOCK_MONOTONIC: of the last canary that was denied; before that of the first look
   std::string no_canary;         // why the last one could not be run
   std::uint64_t collected = 0;   // events of it that were moved to its log
   std::uint64_t moved_out = 0;
@@ -76,6 +82,8 @@ class Watch {
   void start_canary();
   // To poll for it; -1: none runs.
   int canary_fd() const { return canary_.fd(); }
+  // Ends what it started beside it, and mends what that leaves half done: nobody else may come for a while.
+  void finish();
 
  private:
   Result<bool> have_kernel();
@@ -93,9 +101,11 @@ class Watch {
   void look_at_later(Entry& entry, std::vector<Lost>& lost);
   void lost_records(const std::set<std::uint64_t>& present);
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
-  // Freezes or kills what is in the cgroup, as `loss.on_loss` says, and notes it there. False: nothing is to be done.
-  bool stop(WatchLoss& loss, bool enforce, const Cgroup& cgroup);
+  // Freezes or kills what is in the cgroup, as `loss.on_loss` says, and notes it there. False: nothing is to be done. `kept`: others
+  // start in it later.
+  bool stop(WatchLoss& loss, bool enforce, const Cgroup& cgroup, bool kept);
   void restored(Entry& entry);
+  void tell_limits(Entry& entry, const CanaryAnswer& answer);
   void read(Entry& entry, const std::vector<Lost>& lost);
   void tell(const Entry& entry) const;
   void repair();

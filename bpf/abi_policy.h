@@ -208,7 +208,11 @@ enum sbpf_kernel_interface {
 struct sbpf_policy_process {
 	__u64 capabilities; /* 1 << number: refused over the host unless the policy says so */
 	__u32 kernel;       /* 1 << enum sbpf_kernel_interface: open */
-	__u8 pad[60];
+	/* The cgroup's limits, for whoever reads them back; 0: none. */
+	__u32 cpu_millis;
+	__u64 memory_bytes;
+	__u64 processes;
+	__u8 pad[40];
 };
 SBPF_ASSERT(sizeof(struct sbpf_policy_process) == sizeof(struct sbpf_rule));
 

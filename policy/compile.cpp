@@ -45,13 +45,6 @@ sbpf_rule_key interface_key(const std::string& name) {
   return key;
 }
 
-sbpf_rule_key slot_key(sbpf_header_slot slot) {
-  sbpf_rule_key key{};
-  key.kind = SBPF_RULE_HEADER;
-  key.port = static_cast<__u16>(slot);
-  return key;
-}
-
 // Ranges that are not used match no port.
 sbpf_rule empty_rule() {
   sbpf_rule rule{};
@@ -233,8 +226,11 @@ Result<Entries> entries_at(const HostRule& rule, std::uint32_t number, const Add
   return compiler.take();
 }
 
-sbpf_policy_process process_slot(const KernelAccess& kernel) {
+sbpf_policy_process process_slot(const KernelAccess& kernel, const Limits& limits) {
   sbpf_policy_process slot{};
+  slot.cpu_millis = limits.cpu_millis.value_or(0);
+  slot.memory_bytes = limits.memory_bytes.value_or(0);
+  slot.processes = limits.processes.value_or(0);
   for (std::uint32_t i = 0; i < SBPF_KERNEL_MAX; ++i)
     if (!closed_by_default(static_cast<sbpf_kernel_interface>(i))) slot.kernel |= 1u << i;
   for (const sbpf_kernel_interface i : kernel.allow) slot.kernel |= 1u << i;
@@ -305,7 +301,7 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
   image.entries[slot_key(SBPF_SLOT_CONNECT_PREFIXES)] = as_value(*connect_slot);
   image.entries[slot_key(SBPF_SLOT_BIND_PREFIXES)] = as_value(*bind_slot);
   image.entries[slot_key(SBPF_SLOT_NAME)] = as_value(name);
-  image.entries[slot_key(SBPF_SLOT_PROCESS)] = as_value(process_slot(policy.kernel));
+  image.entries[slot_key(SBPF_SLOT_PROCESS)] = as_value(process_slot(policy.kernel, policy.limits));
   image.entries[slot_key(SBPF_SLOT_HEADER)] = as_value(header);
   return image;
 }
@@ -361,32 +357,6 @@ void add_rule(Image& image, const sbpf_rule_key& key, const sbpf_rule& rule) {
   ++header.n_connect_prefixes;
   slot = as_value(prefixes);
   image.entries[slot_key(SBPF_SLOT_HEADER)] = as_value(header);
-}
-
-std::array<std::uint8_t, 32> image_sha256(const Entries& entries) {
-  const sbpf_rule_key header = slot_key(SBPF_SLOT_HEADER);
-  Sha256 digest;
-  for (const auto& [key, value] : entries) {
-    if (std::memcmp(&key, &header, sizeof key) == 0) continue;  // it holds the digest
-    digest.add(&key, sizeof key);
-    digest.add(&value, sizeof value);
-  }
-  return digest.finish();
-}
-
-sbpf_policy_header Image::header() const {
-  sbpf_policy_header header{};
-  const auto found = entries.find(slot_key(SBPF_SLOT_HEADER));
-  if (found != entries.end()) std::memcpy(&header, &found->second, sizeof header);
-  return header;
-}
-
-Image Image::renumbered(std::uint32_t generation) const {
-  Image image = *this;
-  sbpf_policy_header changed = header();
-  changed.generation = generation;
-  std::memcpy(&image.entries[slot_key(SBPF_SLOT_HEADER)], &changed, sizeof changed);
-  return image;
 }
 
 }  // namespace sbpf::policy

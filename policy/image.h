@@ -18,10 +18,23 @@ struct KeyLess {
   }
 };
 
+// The key of a header entry.
+sbpf_rule_key slot_key(sbpf_header_slot slot);
+
+// The limits of the cgroup; none of a policy that an older sbpf published.
+Limits limits_of(const sbpf_policy_process& process);
+
 // The map contents of one policy. Header entries (SBPF_RULE_HEADER) are made by compile() too, all slots.
 struct Image {
   std::map<sbpf_rule_key, sbpf_rule, KeyLess> entries;
 
+  // A header entry, typed; zeroes if there is none.
+  template <typename Slot>
+  Slot slot(sbpf_header_slot number) const {
+    Slot typed{};
+    if (const auto found = entries.find(slot_key(number)); found != entries.end()) std::memcpy(&typed, &found->second, sizeof typed);
+    return typed;
+  }
   // The header entry, typed. Precondition: made by compile().
   sbpf_policy_header header() const;
   // The same under another number of publication. Precondition: likewise.

@@ -8,10 +8,10 @@ namespace sbpf::policy::internal {
 namespace {
 
 constexpr std::size_t kMaxSecrets = 64;
-constexpr std::size_t kMaxName = 64;
+constexpr std::size_t kMaxSecretName = 64;
 
 Value<std::string> parse_secret_name(std::string_view text) {
-  if (valid_env_name(text) && text.size() <= kMaxName) return std::string(text);
+  if (valid_env_name(text) && text.size() <= kMaxSecretName) return std::string(text);
   return tl::unexpected(BadValue{"bad_secret_name", quoted(text) + " is not the name of a secret",
                                  "write a name as of a variable, of at most 64 characters: JUDGE_API_KEY"});
 }

@@ -73,7 +73,8 @@ ended=0
 for pid in "${pids[@]}"; do wait "$pid" && ended=$((ended + 1)); done
 is runs/ended "$runs" "$ended"
 is runs/said "$runs" "$(grep -c 'isolation active' "$tmp/many.err")"
-is runs/said-nothing-else "" "$(grep -v 'isolation active' "$tmp/many.err")"
+# But that another command removes what one left behind: so many wait for the lock of the host longer than one does here.
+is runs/said-nothing-else "" "$(grep -v -e "isolation active" -e "its empty cgroup is left to the next command" "$tmp/many.err")"
 calm runs
 
 # ---- cgroups are made and removed, some of them in those of sandboxes ----

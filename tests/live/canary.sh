@@ -53,9 +53,7 @@ kill -9 $moved
 
 # ---- one that hangs: root outside stops it ----
 confine() { # confine NAME
-  mkdir -p "$runtime/$1"
-  sh -c "echo \$\$ >$runtime/$1/cgroup.procs; exec sleep infinity" & servers+=($!)
-  within 20 grep -q 'populated 1' "$runtime/$1/cgroup.events"
+  inhabit "$runtime/$1"
   sbpf attach --cgroup "$runtime/$1" --name "$1" --policy "$freeze" >/dev/null
 }
 confine hang; is hang/start 0 $?

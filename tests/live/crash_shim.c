@@ -2,6 +2,7 @@
 /* LD_PRELOAD shim that ends sbpf as `kill -9` would, just before one of the calls by which it changes what outlives it:
  * bpf(2) but for commands that only read, mkdir, rename, rmdir, unlinkat, and writes to files of cgroups.
  *   SBPF_KILL_AT=N      before the N-th of them
+ *   SBPF_STOP_AT=N      stops it there, as `kill -STOP` would
  *   SBPF_KILL_COUNT=F   never; writes their number to file F when the process ends */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -25,13 +26,15 @@ __attribute__((constructor)) static void begin(void)
 
 static void point(void)
 {
-	const char *at = getenv("SBPF_KILL_AT");
+	const char *at = getenv("SBPF_KILL_AT"), *stop = getenv("SBPF_STOP_AT");
 
 	if (getpid() != whose)
 		return;
 	seen++;
 	if (at && atoi(at) == seen)
 		kill(getpid(), SIGKILL);
+	if (stop && atoi(stop) == seen)
+		kill(getpid(), SIGSTOP);
 }
 
 __attribute__((destructor)) static void tell(void)

@@ -10,10 +10,7 @@ none=$(policy none <<<$'version: 1\nname: none\non_loss: freeze')
 mkdir -p "$runtime"
 # confine NAME: a cgroup with a process, attached
 confine() {
-  mkdir "$runtime/$1"
-  sh -c "echo \$\$ >$runtime/$1/cgroup.procs; exec sleep infinity" &
-  servers+=($!)
-  within 20 grep -q 'populated 1' "$runtime/$1/cgroup.events"
+  inhabit "$runtime/$1"
   sbpf attach --cgroup "$runtime/$1" --name "$1" --policy "$none" >/dev/null
 }
 confine att; is start/attach 0 $?

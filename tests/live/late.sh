@@ -8,9 +8,7 @@ box=$cgroots/late
 crash=$tests/../bin/crash_shim.so
 keep_loaded
 policy=$(policy late <<<$'version: 1\nname: late\non_loss: freeze')
-mkdir "$box"
-sh -c "echo \$\$ >$box/cgroup.procs; exec sleep infinity" & servers+=($!)
-within 20 grep -q 'populated 1' "$box/cgroup.events"
+inhabit "$box"
 
 # ---- a killed attach: thawed and taken down at once, with no other command and no watch ----
 attach=(sbpf attach --cgroup "$box" --name late --policy "$policy")

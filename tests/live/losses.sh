@@ -27,9 +27,7 @@ Y
 sbpf run --name box --policy "$full" -- sleep infinity </dev/null >/dev/null 2>"$tmp/box.err" & supervisor=$!
 servers+=($supervisor)
 within 300 grep -q 'isolation active' "$tmp/box.err"; is start 0 $?
-mkdir -p "$runtime/by"
-sh -c "echo \$\$ >$runtime/by/cgroup.procs; exec sleep infinity" & sleeper=$!
-within 20 grep -q 'populated 1' "$runtime/by/cgroup.events"
+inhabit "$runtime/by"
 printf 'version: 1\nname: by\non_loss: kill\n' >"$tmp/by.yaml"
 sbpf attach --cgroup "$runtime/by" --name by --policy "$tmp/by.yaml" >/dev/null; is start/attach 0 $?
 cgroup=$cgroots/sbpf/box

@@ -344,7 +344,7 @@ is gone/opened-stays 0 "$(ask alone connect $good 443)"
 status=$(sbpf status alone --json)
 is gone/degraded '["names"]' "$(jq -c '[.degraded[].what]' <<<"$status")"
 sbpf verify alone --json >"$tmp/verify"
-is gone/hooks-hold 0 "$(jq '[.effective[].hooks[] | select(.canary != "denied")] | length' "$tmp/verify")"
+is gone/hooks-hold "$((hooks_here + 4)) denied" "$(jq -r '[.effective[].hooks[].canary] | "\(length) \(unique | join(" "))"' "$tmp/verify")"
 end alone
 box orphan "$(names orphan enforce "$(hosts a.example)")"
 kill -9 "$pid_orphan"

@@ -40,7 +40,8 @@ P
 mkfifo "$tmp/ask" "$tmp/answer"
 exec 8<>"$tmp/ask" 9<>"$tmp/answer"
 sbpf run -q --name box --policy "$tmp/guarded.yaml" -- sh -c "while read -r port; do $probe connect tcp 127.0.0.1 \$port; done" <"$tmp/ask" >"$tmp/answer" 2>"$tmp/box.err" &
-servers+=($!)
+supervisor=$!
+servers+=($supervisor)
 within 120 sound; is start/run 0 $?
 asked() { echo "$1" >&8; read -r -t 20 -u 9 got; echo "$got"; }
 is start/denied 1 "$(asked 7001)"
@@ -58,7 +59,15 @@ has root/status/owner "loaded by uid 0" "$(why)"
 within 10 grep -q "ISOLATION LOST: later.*id $program" "$tmp/box.err"; is root/run/why 0 $?
 thaw
 is root/lifts 0 "$(asked 7001)" # that it was needed
-kill $other; wait $other 2>/dev/null
+# While that stands another one is answered all the same, by both.
+first=$other before=$(losses)
+foreign link "$cgroots" sendmsg4; is root/second/control 0 "$error"
+within 10 frozen; is root/second/frozen 0 $?
+within 10 grep -q "ISOLATION LOST: later.*id $program" "$tmp/box.err"; is root/second/run 0 $?
+within 10 more "$before"; is root/second/watch 0 $?
+has root/second/watch/why "id $program" "$(last)"
+thaw
+kill $other $first; wait $other $first 2>/dev/null
 within 20 sound; is root/over 0 $?
 for place in "$cgroots/sbpf connect4" "$cgroots sendmsg4" "$cgroots setsockopt"; do
   thaw
@@ -129,10 +138,37 @@ first=$other
 foreign bystander-link "$cgroots" connect4; is trusted/other/control 0 "$error"
 answered trusted/other degraded later "id $program"
 hasnt trusted/other/alone "tag $tag" "$(why)"
+bystander=$(why | grep -o 'tag [0-9a-f]*' | head -1 | cut -d' ' -f2)
 kill $other $first; wait $other $first 2>/dev/null
 thaw
 within 20 sound
-sbpf swap box --policy "$tmp/guarded.yaml" >/dev/null; is trusted/swap-back 0 $?
+# One that overrules nothing, or the canaries would tell.
+sed "s/\[\"$tag\"\]/[\"$bystander\"]/" "$tmp/trusting.yaml" >"$tmp/bystander.yaml"
+sbpf swap box --policy "$tmp/bystander.yaml" >/dev/null; is trusted/few/swap 0 $?
+thaw
+sleep 1.5
+foreign bystander-link "$cgroots/sbpf" connect4; is trusted/few/control 0 "$error"
+first=$other first_program=$program
+sleep 2
+# Whether it is trusted cannot be told, for want of descriptors.
+told_lost() { echo "$(losses) $(grep -c 'ISOLATION LOST' "$tmp/box.err")"; }
+before=$(told_lost)
+for who in watch supervisor; do
+  limit=$(prlimit --pid "${!who}" --nofile -o SOFT,HARD --noheadings | xargs | tr ' ' :)
+  prlimit --pid "${!who}" --nofile="8:${limit#*:}"
+  sleep 4
+  is "trusted/few/$who" "$before 1" "$(told_lost) $(frozen; echo $?)"
+  prlimit --pid "${!who}" --nofile="$limit"
+  sleep 2
+  is "trusted/few/$who/again" "$before 1" "$(told_lost) $(frozen; echo $?)"
+done
+# Nor is it a loss that the policy trusts it no more: status says so.
+sbpf swap box --policy "$tmp/guarded.yaml" >/dev/null; is trusted/swap-back 3 $? # degraded
+sleep 2
+is trusted/withdrawn "degraded $before 1" "$(isolation) $(told_lost) $(frozen; echo $?)"
+has trusted/withdrawn/why "id $first_program" "$(why)"
+kill $first; wait $first 2>/dev/null
+within 20 sound
 
 # ---- one that was there before and overrules nothing is told, and programs start ----
 kill $watch

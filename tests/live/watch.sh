@@ -191,9 +191,7 @@ is event/lost isolation_lost "$(sbpf events att --json | jq -r .reason | grep is
 
 # ---- freeze and kill; a frozen one stays frozen when it is whole again ----
 for action in freeze kill; do
-  mkdir -p "$runtime/$action"
-  sh -c "echo \$\$ >$runtime/$action/cgroup.procs; exec sleep infinity" & servers+=($!)
-  within 20 grep -q 'populated 1' "$runtime/$action/cgroup.events"
+  inhabit "$runtime/$action"
   sbpf attach --cgroup "$runtime/$action" --name "$action" --policy "$tmp/w-$action.yaml" >/dev/null
   within 20 grep -q "\"sandbox\":{\"name\":\"$action\"" "$out"
   open_glass
@@ -212,6 +210,49 @@ is on-loss/freeze/answered frozen "$(last loss freeze | jq -r .answered)"
 is on-loss/kill/answered killed "$(last loss kill | jq -r .answered)"
 echo "# passes of $(jq -c 'select(.pass) | .pass.duration_us' "$out" | sort -n | awk '{ v[NR] = $1 } END { print "median " v[int((NR + 1) / 2)] " us, longest " v[NR] " us" }'), with $(sbpf list | wc -l) sandboxes; $(grep VmRSS /proc/$watch/status)"
 within 90 grep -q '"canary_at":"' "$out"; is canary/told 0 $?
+
+# ---- limits that systemd or root loosened: degraded, and put back within a minute; tighter ones stand ----
+limited=$(policy limited <<'Y'
+version: 1
+name: limited
+process: {limits: {processes: 40, memory: 256MiB, cpu: 0.5}}
+Y
+)
+inhabit "$runtime/limited"
+for controller in pids memory cpu; do echo "+$controller" >"$cgroots/cgroup.subtree_control"; echo "+$controller" >"$runtime/cgroup.subtree_control"; done
+its() { cat "$runtime/limited/$1"; }
+its_limits() { echo "$(its pids.max) $(its memory.max) $(its memory.swap.max) $(its cpu.max)"; }
+how() { sbpf status limited --json | jq -r '.isolation + " " + ([.degraded[] | .what + ": " + .effective] | join(", "))'; }
+is limits/control "max max max max 100000" "$(its_limits)"
+sbpf attach --cgroup "$runtime/limited" --name limited --policy "$limited" >/dev/null; is limits/attached 3 $? # degraded by the window
+whole="40 268435456 0 50000 100000"
+is limits/set "$whole" "$(its_limits)"
+now_active=$(how)
+within 20 grep -q '"sandbox":{"name":"limited"' "$out"; is limits/seen 0 $?
+for limit in pids.max=max pids.max=41 memory.max=max memory.max=300000000 memory.swap.max=max cpu.max=max "cpu.max=60000 100000" "cpu.max=50000 90000"; do
+  file=${limit%%=*} before=$(its "${limit%%=*}")
+  echo "${limit#*=}" >"$runtime/limited/$file"
+  has "limits/${limit// /-}/degraded" "limits: $(its "$file")" "$(how)"
+  echo "$before" >"$runtime/limited/$file"
+done
+is limits/as-they-were "$now_active" "$(how)"
+put_back() { [[ $(its_limits) == "$1" ]]; }
+for file in pids.max memory.swap.max cpu.max; do echo max >"$runtime/limited/$file"; done
+echo 104857600 >"$runtime/limited/memory.max" # with the others, a tighter one
+is limits/loosened "max 104857600 max max 100000" "$(its_limits)"
+within 90 put_back "40 104857600 0 50000 100000"; is limits/put-back 0 $?
+echo max >"$runtime/limited/memory.max"
+within 90 put_back "$whole"; is limits/memory-put-back 0 $?
+is limits/not-degraded-any-more "$now_active" "$(how)"
+has limits/said "the limits of sandbox limited were put back: pids.max was max, and the policy has 40" "$(grep -ah limits "$out" "$tmp/watch.err")"
+for limit in pids.max=30 memory.max=104857600 "cpu.max=20000 100000"; do echo "${limit#*=}" >"$runtime/limited/${limit%%=*}"; done
+is limits/tighter-is-well "$now_active" "$(how)"
+canaries_of() { jq -rc 'select(.sandbox.name == "limited") | .sandbox.canary_at' "$out" | sort -u | wc -l; }
+two_more() { (($(canaries_of) >= canaries + 2)); }
+canaries=$(canaries_of)
+within 200 two_more; is limits/two-turns-later 0 $?
+is limits/tighter-stands "30 104857600 0 20000 100000" "$(its_limits)"
+none limits/no-loss grep '"loss":{"sandbox":"limited"' "$out"
 
 # ---- without a canary for five minutes a sandbox is degraded, though all that is read back is in place ----
 canary_of_box() { jq -rc 'select(.sandbox.name == "box") | [.sandbox.degraded[] | select(.what == "canary").effective]' "$out" | tail -1; }

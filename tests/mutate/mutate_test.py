@@ -123,6 +123,7 @@ class Verdicts(unittest.TestCase):
     def test_no_result_is_no_kill(self):
         self.assertFalse(self.killed(outcome(complete=False)))
         self.assertTrue(self.killed(outcome(complete=False, hung=True)))
+        self.assertFalse(self.killed(outcome(complete=False, hung=True, passed=0)))
 
     def test_reports_are_read(self):
         guest = running.judge_guest("ok a\nnot ok b: c\nskip d: e\ndone 3\n", 1)

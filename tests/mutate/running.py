@@ -165,7 +165,8 @@ class Runner:
         begin = time.monotonic()
         if kind == "unit":
             command = ["ctest", "--test-dir", str(BUILD), "-R", what, "--timeout", str(int(seconds)), "--stop-on-failure"]
-            outcome = judge_unit(*run(command, seconds, env={**os.environ, "SBPF_MUTANT": str(number)}))
+            # ctest ends a test that hangs, and names it.
+            outcome = judge_unit(*run(command, seconds + 60, env={**os.environ, "SBPF_MUTANT": str(number)}))
         else:
             outcome = judge_guest(*self.guest(guest_command(what, number), kernel, what, seconds, load,
                                               FirstFailure() if number else lambda line: False))
@@ -211,8 +212,11 @@ def verdict_of(fault, outcome):
         return False, f"nothing could start, which proves nothing: {first}"
     if outcome.failed:
         return True, f"killed by {first}"
+    # A guest that never came as far as the test's first case hangs for a reason of its own.
+    if outcome.hung and outcome.passed:
+        return True, f"killed by {fault.by}: it hangs after {outcome.passed} cases"
     if outcome.hung:
-        return True, f"killed by {fault.by}: it hangs"
+        return False, f"{fault.by} hung before its first case, which proves nothing"
     if outcome.complete:
         return False, f"survived {fault.by}"
     return False, f"no result of {fault.by}: {outcome.tail[-300:]}"

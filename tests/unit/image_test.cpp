@@ -188,6 +188,19 @@ TEST(Image, header_slots_say_what_the_policy_says) {
   EXPECT_EQ(all.header().flags, static_cast<__u32>(SBPF_POLICY_NET_ALLOW_ALL));
 }
 
+TEST(Image, limits_are_those_of_the_policy) {
+  const auto limits = [](const std::string& text) {
+    const auto image = compile(policy_of(text), 1).value();
+    return limits_of(slot_of<sbpf_policy_process>(image, SBPF_SLOT_PROCESS));
+  };
+  const Limits all = limits("process: {limits: {processes: 7, memory: 5GiB, cpu: 1.5, open_files: 9}}");
+  EXPECT_EQ(all.processes, 7u);
+  EXPECT_EQ(all.memory_bytes, std::uint64_t{5} << 30);
+  EXPECT_EQ(all.cpu_millis, 1500u);
+  const Limits none = limits("mode: audit");
+  EXPECT_FALSE(none.processes || none.memory_bytes || none.cpu_millis);
+}
+
 TEST(Image, digest_covers_every_entry_but_the_header) {
   auto image = compile(policy_of("network: {connect: [{cidr: 10.0.0.0/8, ports: [1-100]}]}"), 1).value();
   const auto digest = image_sha256(image.entries);

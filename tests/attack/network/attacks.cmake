@@ -105,6 +105,7 @@ set(SBPF_NETWORK_ATTACKS
   netlink_usersock_is_refused
   netns_of_outside_process_is_refused
   network_devices_are_refused
+  option_of_smc_socket_is_refused
   other_loopback_address_tcp_connect_is_refused
   own_cgroup2_mount_is_refused
   packet_dgram_is_refused
