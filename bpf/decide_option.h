@@ -2,7 +2,8 @@
 /* Which options of a socket, and which ancillary data of a send, a sandbox may use: those that are known to change neither where
  * packets go nor who may send them, and that make the kernel send nothing by itself. Of IP, IPv6, TCP, UDP and sockets as such
  * whatever is not listed is refused: source routes, extension headers and flow labels that carry them, transparent proxying, raw
- * headers, IPsec, multicast routing, netfilter, and what later kernels add. Joining a multicast group is refused, as the kernel
+ * headers, IPsec, multicast routing, netfilter, and what later kernels add. So is every level that is not listed: kernels with UDP-Lite
+ * take its level for that of UDP. Joining a multicast group is refused, as the kernel
  * then tells the network of groups and sources that the sandbox chose; leaving one is not. What names an interface is listed
  * apart (sbpf_names_interface). The end of decide.h's network part. */
 #ifndef SBPF_DECIDE_OPTION_H
@@ -58,6 +59,12 @@ SBPF_INLINE int sbpf_names_interface(int level, int option)
 	return 0;
 }
 
+/* CORK, NO_CHECK6_TX and _RX, SEGMENT, GRO; not ENCAP, which hands packets to IPsec and L2TP. */
+SBPF_INLINE int sbpf_is_udp_option(int option)
+{
+	return option == 1 || (option >= 101 && option <= 104);
+}
+
 SBPF_INLINE int sbpf_is_harmless_option(int level, int option)
 {
 	switch (level) {
@@ -69,12 +76,19 @@ SBPF_INLINE int sbpf_is_harmless_option(int level, int option)
 		return sbpf_is_listed(option, SBPF_IPV6_OPTIONS_LOW, SBPF_IPV6_OPTIONS_HIGH);
 	case 6: /* TCP; REPAIR, and what it is for; ULP, which makes it another kind of socket */
 		return option >= 0 && option <= SBPF_LAST_TCP && !(option >= 19 && option <= 22) && option != 29 && option != 31;
-	case 17: /* UDP: CORK, NO_CHECK6_TX and _RX, SEGMENT, GRO; not ENCAP, which hands packets to IPsec and L2TP */
-		return option == 1 || (option >= 101 && option <= 104);
+	case 17:
+		return sbpf_is_udp_option(option);
+	case 136: /* UDP-Lite: SEND_CSCOV, RECV_CSCOV; and UDP's, of its sockets, too */
+		return option == 10 || option == 11 || sbpf_is_udp_option(option);
 	case 132: /* SCTP: bindx, connectx, peeloff carry addresses past the address hooks */
 		return option != 100 && option != 101 && option != 107 && option != 110 && option != 111;
+	case 58:  /* ICMPv6 */
+	case 255: /* raw */
+	case 284: /* MPTCP */
+	case 286: /* SMC */
+		return 1; /* only sockets of classes that a policy opens by name have any */
 	}
-	return 1; /* of classes of sockets that a policy opens by name */
+	return 0;
 }
 
 SBPF_INLINE int sbpf_decide_sockopt(void *policy, int level, int option)

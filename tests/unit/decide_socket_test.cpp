@@ -231,6 +231,17 @@ const OptionRow kOptions[] = {
     {"UDP_GRO", IPPROTO_UDP, 104, true},
     {"UDP_CORK", IPPROTO_UDP, 1, true},
     {"UDP_ENCAP", IPPROTO_UDP, 100, false},
+    {"UDP_ENCAP_by_udplite", IPPROTO_UDPLITE, 100, false},
+    {"UDP_CORK_by_udplite", IPPROTO_UDPLITE, 1, true},
+    {"UDP_SEGMENT_by_udplite", IPPROTO_UDPLITE, 103, true},
+    {"UDPLITE_SEND_CSCOV", IPPROTO_UDPLITE, 10, true},
+    {"UDPLITE_RECV_CSCOV", IPPROTO_UDPLITE, 11, true},
+    {"udplite_not_given", IPPROTO_UDPLITE, 12, false},
+    {"udp_as_udplite", IPPROTO_UDP, 10, false},
+    {"ICMP_FILTER", IPPROTO_RAW, 1, true},
+    {"ICMPV6_FILTER", IPPROTO_ICMPV6, 1, true},
+    {"MPTCP_INFO", 284, 1, true},
+    {"SMC_LIMIT_HS", 286, 1, true},
     {"TCP_REPAIR_QUEUE", IPPROTO_TCP, TCP_REPAIR_QUEUE, false},
     {"TCP_REPAIR_WINDOW", IPPROTO_TCP, TCP_REPAIR_WINDOW, false},
     {"TCP_ULP", IPPROTO_TCP, TCP_ULP, false},
@@ -262,10 +273,21 @@ TEST(DecideSockopt, table) {
 
 TEST(DecideSockopt, no_number_that_is_none) {
   Image image = image_of("{connect: [{address: 127.0.0.1, ports: [1]}]}");
-  const int levels[] = {SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP};
+  const int levels[] = {SOL_SOCKET, IPPROTO_IP, IPPROTO_IPV6, IPPROTO_TCP, IPPROTO_UDP, IPPROTO_UDPLITE};
   for (const int level : levels)
     for (const int option : {-1, -64, -63, -44, -57, 128, 192, 1 << 30}) {
       EXPECT_EQ(sbpf_decide_sockopt(&image, level, option), SBPF_DENY) << level << " " << option;
+    }
+}
+
+// Of no kind of socket that this version knows, or of one that no policy opens by name: DCCP, L2TP, TLS, Bluetooth, XDP.
+TEST(DecideSockopt, no_level_that_is_not_listed) {
+  Image image = image_of("{dangerously_allow_sockets: [raw, sctp, mptcp, udplite, smc]}");
+  Image all = image_of("{dangerously_allow_all: true}");
+  for (const int level : {-1, 2, 5, 16, 18, 33, 40, 42, 57, 59, 131, 133, 135, 137, 254, 256, 269, 273, 282, 283, 285, 287, 1 << 16, 1 << 30})
+    for (const int option : {0, 1, 100, 103}) {
+      EXPECT_EQ(sbpf_decide_sockopt(&image, level, option), SBPF_DENY) << level << " " << option;
+      EXPECT_EQ(sbpf_decide_sockopt(&all, level, option), SBPF_ALLOW) << level << " " << option;
     }
 }
 

@@ -218,6 +218,7 @@ set(SBPF_NETWORK_ATTACKS
   udp6_any_address_sendto_is_refused
   udp6_connect_is_refused
   udp6_sendto_is_refused
+  udp_encapsulation_by_udplite_level_is_refused
   udp_encapsulation_is_refused
   udplite_connect_is_refused
   udplite_sendto_is_refused
