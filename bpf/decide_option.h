@@ -124,6 +124,24 @@ SBPF_INLINE int sbpf_is_packet_info(int level, int type)
 	return (level == 0 && type == 8) || (level == 41 && (type == 50 || type == 2));
 }
 
+/* Numbers of sendmmsg: of x86-64, of i386, and of i386's socketcall with its first argument. Of those two, x86-64 has none that
+ * sends. The system calls of x32 are all taken for it. */
+#define SBPF_NR_SENDMMSG 307
+#define SBPF_NR_I386_SENDMMSG 345
+#define SBPF_NR_I386_SOCKETCALL 102
+#define SBPF_SOCKETCALL_SENDMMSG 20
+#define SBPF_X32_BIT 30 /* the highest of theirs; what is no system call has -1 */
+
+/* May this system call send several messages? `first` and `third`: its arguments as i386 and x86-64 pass them, in bx and dx. */
+SBPF_INLINE int sbpf_sends_several(__u64 number, __u64 first, __u64 third)
+{
+	if (number >> SBPF_X32_BIT == 1)
+		return 1;
+	if (number == SBPF_NR_I386_SOCKETCALL)
+		return (__u32)first == SBPF_SOCKETCALL_SENDMMSG;
+	return (number == SBPF_NR_SENDMMSG || number == SBPF_NR_I386_SENDMMSG) && (__u32)third > 1;
+}
+
 /* Are packets to this address for the host itself, by lo, whatever its routes say? */
 SBPF_INLINE int sbpf_is_loopback(const __u64 addr_be[2])
 {

@@ -229,30 +229,20 @@ static __noinline int judge_route_of_send(struct sbpf_sandbox *box, struct sock 
 	return refuse_interface(box, &d, sk, index);
 }
 
-/* Numbers of sendmmsg: of x86-64, of i386, and of i386's socketcall with its first argument. Of those two, x86-64 has none that
- * sends. */
-enum {
-	NR_SENDMMSG = 307,
-	NR_I386_SENDMMSG = 345,
-	NR_I386_SOCKETCALL = 102,
-	SOCKETCALL_SENDMMSG = 20
-};
-
 /* Of several messages to one address in one call, the kernel asks the hooks of the first alone, and each has ancillary data of its
  * own. */
 static __noinline int is_one_of_several(struct msghdr *msg)
 {
 	struct pt_regs *regs;
-	__u64 number, several;
+	__u64 number, first = 0;
 
 	if (!msg->msg_name || !msg->msg_namelen)
 		return 0;
 	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
 	number = BPF_CORE_READ(regs, orig_ax);
-	several = BPF_CORE_READ(regs, dx);
-	if (number == NR_I386_SOCKETCALL)
-		return (__u32)BPF_CORE_READ(regs, bx) == SOCKETCALL_SENDMMSG;
-	return (number == NR_SENDMMSG || number == NR_I386_SENDMMSG) && (__u32)several > 1;
+	if (number == SBPF_NR_I386_SOCKETCALL)
+		first = BPF_CORE_READ(regs, bx);
+	return sbpf_sends_several(number, first, BPF_CORE_READ(regs, dx));
 }
 
 static __noinline int judge_several(struct sbpf_sandbox *box, struct sock *sk)

@@ -384,6 +384,22 @@ TEST(DecideCmsg, those_that_name_an_interface) {
   EXPECT_TRUE(sbpf_is_packet_info(IPPROTO_IPV6, IPV6_2292PKTINFO));
 }
 
+TEST(DecideSeveral, by_the_system_call) {
+  struct Row {
+    const char* name;
+    std::uint64_t number, first, third;
+    bool several;
+  };
+  constexpr std::uint64_t kX32 = 1u << 30;
+  for (const Row& row : {Row{"sendmmsg", 307, 3, 2, true}, Row{"sendmmsg of one", 307, 3, 1, false}, Row{"sendmsg", 46, 3, 0x4000, false},
+                         Row{"sendto", 44, 3, 100, false}, Row{"i386 sendmmsg", 345, 3, 2, true}, Row{"i386 sendmmsg of one", 345, 3, 1, false},
+                         Row{"socketcall sendmmsg", 102, 20, 0, true}, Row{"socketcall sendmsg", 102, 16, 2, false},
+                         Row{"x32 sendmmsg", kX32 | 538, 3, 2, true}, Row{"x32 sendmmsg by the number of x86-64", kX32 | 307, 3, 2, true},
+                         Row{"x32 sendmsg", kX32 | 518, 3, 0, true}, Row{"io_uring_enter", 426, 3, 5, false},
+                         Row{"no system call", ~0ull, 3, 2, false}, Row{"-1 of i386", 0xffffffff, 3, 2, false}})
+    EXPECT_EQ(sbpf_sends_several(row.number, row.first, row.third) != 0, row.several) << row.name;
+}
+
 TEST(DecideCmsg, table) {
   for (const OptionRow& row : kAncillary)
     EXPECT_EQ(sbpf_risky_cmsg(row.level, row.option) == 0, row.allowed) << row.name;
