@@ -102,6 +102,25 @@ static __always_inline void control_of_message(struct route_control *control, st
 	read_control(data, msg->msg_controllen, control);
 }
 
+/* What policy routing and IPsec go by; members apart from kernel_types.h, for its length. */
+struct sock___steered {
+	__u32 sk_mark;
+	void *sk_policy[2];
+} __attribute__((preserve_access_index));
+
+/* Neither can be set inside. The kernel has no such policies where it is built without IPsec. */
+static __noinline int is_steered(struct sock *sk)
+{
+	const struct sock___steered *steered = (const struct sock___steered *)sk;
+	void *policies[2] = {};
+	__u32 mark = 1;
+
+	bpf_core_read(&mark, sizeof(mark), &steered->sk_mark);
+	if (bpf_core_field_exists(steered->sk_policy))
+		bpf_core_read(policies, sizeof(policies), &steered->sk_policy);
+	return mark || policies[0] || policies[1];
+}
+
 /* Source routes and extension headers that were set before the socket came under the policy, and flow labels, each of which may
  * bring some. */
 static __always_inline int has_header_options(struct sock *sk)
@@ -137,7 +156,7 @@ static __always_inline int is_early(const struct sbpf_sandbox *box, int own)
 /* Can what is sent by this socket go elsewhere than to the address that is judged? */
 static __always_inline int may_be_rerouted(const struct sbpf_sandbox *box, struct sock *sk, int own)
 {
-	return is_early(box, own) && has_header_options(sk) && !box_allows_all_network(box);
+	return is_early(box, own) && (is_steered(sk) || has_header_options(sk)) && !box_allows_all_network(box);
 }
 
 #endif

@@ -135,6 +135,7 @@ set(SBPF_NETWORK_ATTACKS
   premade_ipv6_routing_header_is_refused
   premade_listener_reply_is_refused
   premade_mapped_connection_send_is_refused
+  premade_mark_send_is_refused
   premade_mptcp_connect_to_other_address_is_refused
   premade_netlink_socket_is_refused
   premade_packet_socket_is_refused
