@@ -66,10 +66,16 @@ class FarClient : ExtraAddress, public Client {
 // Connects before the attacker joins its sandbox and waits for the answer.
 class EarlyClient : public Client {
  public:
-  explicit EarlyClient(const Scene& scene) : Client(scene, AF_INET, SOCK_STREAM, 0) {}
+  EarlyClient(const Scene& scene, int family)
+      : Client(scene, family, SOCK_STREAM, 0), family_(family), name_("sbpf-attack-" + scene.token) {}
+  Arguments arguments() const override {
+    Arguments all = Client::arguments();
+    all.insert_or_assign("name", name_);
+    return all;
+  }
   void before_attack() override {
-    fd_ = open_socket(AF_INET, SOCK_STREAM);
-    connect_to(fd_, v4("127.0.0.1", port()));
+    fd_ = open_socket(family_, SOCK_STREAM);
+    connect_to(fd_, family_ == AF_UNIX ? unix_abstract(name_) : v4("127.0.0.1", port()));
   }
   Seen look(const Outcome&, milliseconds patience) override {
     // The connection is the driver's own doing; only an answer counts.
@@ -77,17 +83,20 @@ class EarlyClient : public Client {
   }
 
  private:
+  int family_;
+  std::string name_;
   Fd fd_;
 };
 
 // There is a server on the port, of the outside: the attacker must get none of its clients.
 class SharedPortClient : public Client {
  public:
-  explicit SharedPortClient(const Scene& scene) : Client(scene, AF_INET, SOCK_STREAM, 0) {
-    server_ = open_socket(AF_INET, SOCK_STREAM);
-    set_option(server_, SOL_SOCKET, SO_REUSEPORT, 1);
-    bind_to(server_, v4("127.0.0.1", port()));
-    must(listen(server_.get(), 128), "listen");
+  SharedPortClient(const Scene& scene, int type) : Client(scene, AF_INET, type, 0) {
+    const bool connected = type == SOCK_STREAM;
+    server_ = open_socket(AF_INET, type);
+    set_option(server_, SOL_SOCKET, connected ? SO_REUSEPORT : SO_REUSEADDR, 1);
+    bind_to(server_, v4(connected ? "127.0.0.1" : "0.0.0.0", port()));
+    if (connected) must(listen(server_.get(), 128), "listen");
   }
   Seen look(const Outcome& outcome, milliseconds patience) override {
     for (int i = 0; i < 40; i++)
@@ -108,8 +117,10 @@ std::unique_ptr<VictimState> make_client_victim(Victim kind, const Scene& scene)
   if (kind == Victim::client_sctp4) return std::make_unique<Client>(scene, AF_INET, SOCK_STREAM, IPPROTO_SCTP);
   if (kind == Victim::far_client_tcp4) return std::make_unique<FarClient>(scene, SOCK_STREAM);
   if (kind == Victim::far_client_udp4) return std::make_unique<FarClient>(scene, SOCK_DGRAM);
-  if (kind == Victim::client_tcp4_shared) return std::make_unique<SharedPortClient>(scene);
-  if (kind == Victim::early_client_tcp4) return std::make_unique<EarlyClient>(scene);
+  if (kind == Victim::client_tcp4_shared) return std::make_unique<SharedPortClient>(scene, SOCK_STREAM);
+  if (kind == Victim::client_udp4_shared) return std::make_unique<SharedPortClient>(scene, SOCK_DGRAM);
+  if (kind == Victim::early_client_tcp4) return std::make_unique<EarlyClient>(scene, AF_INET);
+  if (kind == Victim::early_client_unix) return std::make_unique<EarlyClient>(scene, AF_UNIX);
   return nullptr;
 }
 

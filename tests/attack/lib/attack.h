@@ -55,8 +55,10 @@ enum class Victim {
   far_client_tcp4,
   far_client_udp4,     // the same, by an address of the machine that is not loopback
   client_tcp4_shared,  // the same, of a server that shares its port by SO_REUSEPORT
+  client_udp4_shared,  // the same, by SO_REUSEADDR
   client_sctp4,
   early_client_tcp4,  // the same client, connected before the attacker joins its sandbox
+  early_client_unix,  // the same, of an AF_UNIX server of the attacker's
   bystander_memory,   // memory of an outside process
   bystander_life,     // an outside process
   bystander_stop,     // the same, that must not be stopped
