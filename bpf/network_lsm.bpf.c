@@ -17,6 +17,7 @@
  * socket_setsockopt    __sys_setsockopt                 IP options, routing headers,          options set before joining
  *                                                       netfilter, interfaces, joins of groups
  */
+#include "accepted.h"
 #include "fs_judge.h"
 #include "interface.h"
 
@@ -200,7 +201,7 @@ static __always_inline int judge_message(struct sbpf_sandbox *box, const struct 
 		/* Its own sockets passed socket_create; AF_UNIX ones also their peer's hooks. */
 		if (own || (ep.family == AF_UNIX && is_handed_stdio(box, sock)))
 			return 0;
-		if (box_allows_all_network(box))
+		if (box_allows_all_network(box) || was_accepted_in(box, sk))
 			return 0;
 		return refuse_endpoint(box, &d, &ep, SBPF_REASON_FOREIGN_SOCKET);
 	}

@@ -22,16 +22,13 @@ static __always_inline __u64 task_of_node(__u64 node, __u32 type)
 	return node ? node - bpf_core_field_offset(struct task_struct, pid_links) - type * HLIST_NODE_SIZE : 0;
 }
 
-/* As task_in_box, of a task by its address. Global, so that it is verified once. */
-__weak __noinline int address_in_box(__u64 task, const struct sbpf_sandbox *box)
+/* As cgroup_in_box, of a cgroup by its address. Global, so that it is verified once. */
+__weak __noinline int cgroup_address_in_box(__u64 cgroup, const struct sbpf_sandbox *box)
 {
-	struct cgroup *cgrp, *ancestor = NULL;
+	struct cgroup *cgrp = (struct cgroup *)cgroup, *ancestor = NULL;
 	__u32 level;
 
-	if (!task || !box)
-		return 0;
-	cgrp = BPF_CORE_READ((struct task_struct *)task, cgroups, dfl_cgrp);
-	if (!cgrp)
+	if (!cgroup || !box)
 		return 0;
 	if (BPF_CORE_READ(cgrp, kn, id) == box->cgroup_id)
 		return 1;
@@ -39,8 +36,14 @@ __weak __noinline int address_in_box(__u64 task, const struct sbpf_sandbox *box)
 	if (BPF_CORE_READ(cgrp, level) <= (int)level || level >= SBPF_MAX_LEVELS)
 		return 0;
 	bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
-			      (void *)cgrp + bpf_core_field_offset(struct cgroup, ancestors) + level * sizeof(ancestor));
+			      (void *)cgroup + bpf_core_field_offset(struct cgroup, ancestors) + level * sizeof(ancestor));
 	return ancestor && BPF_CORE_READ(ancestor, kn, id) == box->cgroup_id;
+}
+
+/* As task_in_box, of a task by its address. */
+static __always_inline int address_in_box(__u64 task, const struct sbpf_sandbox *box)
+{
+	return task && cgroup_address_in_box((__u64)BPF_CORE_READ((struct task_struct *)task, cgroups, dfl_cgrp), box);
 }
 
 #endif

@@ -78,6 +78,70 @@ attached_numbers() {
   within 20 rmdir "$cgroup" 2>/dev/null
 }
 is owner/pid-namespace "$wanted" "$(attached_numbers)"
+# A server inside answers who comes from outside, though the kernel counts the server's end to the client's cgroup.
+cat >"$tmp/answers.py" <<'P'
+# HOW PATH: serves one client, and prints 0 or the errno of the answer.
+import os, socket, sys
+how, path = sys.argv[1:3]
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET if how == "seqpacket" else socket.SOCK_STREAM)
+s.bind(path)
+os.chmod(path, 0o777)
+s.listen()
+s.settimeout(20)
+fds = [os.dup(s.fileno()) for _ in range(300 if how == "late" else 0)]
+if how == "late":
+    os.dup2(s.fileno(), 400)
+    os.closerange(3, 400)
+    s = socket.socket(fileno=400)
+client = s.accept()[0]
+child = os.fork() if how == "child" else 0
+if child:
+    os._exit(os.WEXITSTATUS(os.waitpid(child, 0)[1]))
+if how in ("child", "ended"):
+    s.close()
+try:
+    client.sendall(b"word")
+    print("answer 0")
+except OSError as e:
+    print("answer", e.errno)
+P
+cp "$tmp/answers.py" /workspace/answers.py
+# answered HOW COMMAND…: what the server says, and what a client outside got
+answered() {
+  local how=$1 path=/tmp/answers.$1 got
+  shift
+  rm -f "$path"
+  "$@" python3 -IS /workspace/answers.py "$how" "$path" >"$tmp/said" 2>&1 & local server=$!
+  within 60 test -S "$path"
+  got=$(python3 -ISc 'import socket, sys, time
+s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET if sys.argv[1] == "seqpacket" else socket.SOCK_STREAM)
+for _ in range(100):
+    try: s.connect(sys.argv[2])
+    except ConnectionRefusedError: time.sleep(0.1)
+    else: break
+s.settimeout(20)
+try: print(s.recv(100).decode() or "nothing")
+except OSError: print("nothing")' "$how" "$path")
+  wait $server
+  echo "$(cat "$tmp/said"), $got"
+}
+in_run() { sbpf run -q --policy "$bare" -- "$@" 2>/dev/null; }
+in_attached() {
+  local cgroup=$cgroots/ipc
+  mkdir -p "$cgroup"
+  sbpf attach --name attached --policy "$bare" --cgroup "$cgroup" >/dev/null 2>&1 || echo "not attached"
+  (echo $BASHPID >"$cgroup/cgroup.procs" && "$@")
+  sbpf detach attached >/dev/null 2>&1
+  rmdir "$cgroup"
+}
+for how in stream seqpacket child; do
+  for where in '' in_run in_attached; do
+    is "answers/$how/${where:-control}" "answer 0, word" "$(answered "$how" $where)"
+  done
+done
+# Its own is what one of its listeners accepted, as long as that one is there.
+is answers/ended/control "answer 0, word" "$(answered ended)"
+is answers/ended/in_run "answer 1, nothing" "$(answered ended in_run)"
 # Left behind by one sandbox, it is in no other and not outside.
 box python3 -IS /workspace/ipc.py make /left >/dev/null
 is left/outside "find $ENOENT" "$(queue find /left)"

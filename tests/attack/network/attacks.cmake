@@ -149,6 +149,7 @@ set(SBPF_NETWORK_ATTACKS
   premade_udp_sendto_is_refused
   premade_udp_unspec_sendto_past_connection_is_refused
   premade_unix_dgram_send_is_refused
+  premade_unix_server_send_is_refused
   premade_unix_stream_write_is_refused
   privileged_port_bind_is_refused
   proc_mem_write_is_refused
