@@ -152,6 +152,14 @@ SBPF_INLINE int sbpf_is_loopback(const __u64 addr_be[2])
 	return (__u32)addr_be[1] == 0xffff0000u && (addr_be[1] >> 32 & 0xff) == 127;
 }
 
+/* Groups and broadcasts: what is sent to them leaves by the interface that has its source. */
+SBPF_INLINE int sbpf_is_group(const __u64 addr_be[2])
+{
+	if (!addr_be[0] && (__u32)addr_be[1] == 0xffff0000u)
+		return (addr_be[1] >> 32 & 0xff) >= 224;
+	return (addr_be[0] & 0xff) == 0xff;
+}
+
 /* Does the kernel take the scope of such an address for an interface? Link-local ones, and groups of a link or an interface. */
 SBPF_INLINE int sbpf_has_scope(const __u64 addr_be[2])
 {

@@ -173,6 +173,32 @@ static __noinline int may_come_from(struct sbpf_sandbox *box, struct endpoint *e
 	return decide_endpoint(box->cgroup_id, ep) == SBPF_REASON_NONE;
 }
 
+/* An IPv4 server that is bound to the wildcard, by a rule for that, answers from where it was asked: any address of the host, which
+ * the kernel sees to. (Not of IPv6, where IPV6_FREEBIND makes it any address at all.) */
+static __noinline int may_answer_from(struct sbpf_sandbox *box, struct sock *sk, struct msghdr *msg, struct endpoint *ep)
+{
+	__u64 mapped = ep->addr_be[1];
+
+	if (ep->addr_be[0] || (__u32)mapped != 0xffff0000u || !sk->__sk_common.skc_num)
+		return 0;
+	if (endpoint_of_name(ep, sk, msg) != ADDRESS_OK)
+		endpoint_of_peer(ep, sk);
+	if (!sbpf_is_group(ep->addr_be)) {
+		endpoint_of_local(ep, sk);
+		if (sbpf_is_wildcard(ep->addr_be)) {
+			if (decide_endpoint(box->cgroup_id, ep) == SBPF_REASON_NONE)
+				return 1;
+			ep->port = 0;
+			if (decide_endpoint(box->cgroup_id, ep) == SBPF_REASON_NONE)
+				return 1;
+		}
+	}
+	ep->addr_be[0] = 0; /* as it was, for the event */
+	ep->addr_be[1] = mapped;
+	ep->port = 0;
+	return 0;
+}
+
 /* What ancillary data say, but for the interface: judge_route_of_send() has that. */
 static __noinline int judge_control(struct sbpf_sandbox *box, struct sock *sk, struct msghdr *msg)
 {
@@ -191,6 +217,8 @@ static __noinline int judge_control(struct sbpf_sandbox *box, struct sock *sk, s
 		return refuse(box, &d);
 	}
 	if ((!control.from_be[0] && !control.from_be[1]) || may_come_from(box, &from, control.from_be, sk))
+		return 0;
+	if (!control.index && may_answer_from(box, sk, msg, &from))
 		return 0;
 	d.reason = SBPF_REASON_NO_RULE;
 	d.hook = SBPF_HOOK_socket_bind;

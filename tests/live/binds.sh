@@ -54,6 +54,33 @@ becomes wide/stays-wide "$wide" tcp,4,0.0.0.0,7300 "is 0.0.0.0 7300"
 has audit/changes-nothing "tcp,4,0.0.0.0,7300 is 0.0.0.0 7300" "$(bound "$audit" tcp,4,0.0.0.0,7300)"
 has audit/is-told "bind tcp 0.0.0.0:7300" "$(bound "$audit" tcp,4,0.0.0.0,7300)"
 
+# A UDP server on the wildcard, by a rule for that, names the address at which it was asked as the source of its answer.
+cat >"$tmp/source.py" <<'P'
+# ADDRESS TO FROM: binds ADDRESS, and sends to TO with FROM as the source, without an interface and with lo's. Prints each errno.
+import socket, struct, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind((sys.argv[1], 7310))
+s.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 0)
+for index in 0, 1:
+    info = struct.pack("i4s4s", index, socket.inet_aton(sys.argv[3]), bytes(4))
+    try:
+        s.sendmsg([b"word"], [(socket.IPPROTO_IP, 8, info)], 0, (sys.argv[2], 7311))
+        print(0, end=" ")
+    except OSError as e:
+        print(e.errno, end=" ")
+P
+# source POLICY ADDRESS TO FROM
+source() { sbpf run -q --policy "$1" -- python3 -IS "$tmp/source.py" "${@:2}" </dev/null 2>/dev/null; }
+to='connect: [{address: 127.0.0.1, ports: [7311], protocol: udp}, {address: 239.255.83.66, ports: [7311], protocol: udp}]'
+answers=$(network answers "  bind: [{address: 0.0.0.0, ports: [7310], protocol: udp}]"$'\n'"  $to"$'\n  interfaces: [lo]')
+asked=$(network asked "  bind: [{address: 127.0.0.1, ports: [7310], protocol: udp}]"$'\n'"  $to")
+ENETUNREACH=101
+is source/control "0 0 " "$(python3 -IS "$tmp/source.py" 0.0.0.0 127.0.0.1 $far)"
+is source/of-the-host "0 $EPERM " "$(source "$answers" 0.0.0.0 127.0.0.1 $far)"
+is source/of-another-host "$ENETUNREACH $EPERM " "$(source "$answers" 0.0.0.0 127.0.0.1 192.0.2.99)"
+is source/to-a-group "$EPERM $EPERM " "$(source "$answers" 0.0.0.0 239.255.83.66 $far)"
+is source/without-the-rule "$EPERM $EPERM " "$(source "$asked" 0.0.0.0 127.0.0.1 $far)"
+
 # Servers as programs start them, under the profiles for development.
 cat >"$tmp/servers.py" <<'P'
 import asyncio, socket, sys
