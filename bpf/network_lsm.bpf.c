@@ -377,7 +377,7 @@ static __noinline int judge_option(struct sbpf_sandbox *box, struct socket *sock
 			return 0;
 	}
 	policy = box_policy(box);
-	if (policy && sbpf_decide_sockopt(policy, level, option) == SBPF_ALLOW)
+	if (policy && sbpf_decide_sockopt(policy, d.net.type, level, option) == SBPF_ALLOW)
 		return 0;
 	return refuse(box, &d);
 }

@@ -8,6 +8,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <cstdint>
 #include <ostream>
 #include <vector>
 
@@ -64,5 +65,27 @@ INSTANTIATE_TEST_SUITE_P(
                 {IPV6_MTU_DISCOVER, IPV6_V6ONLY, IPV6_RECVPKTINFO, kIpv6RecvTclass}, {}},
         Program{"aioquic", {}, {}, {IPV6_V6ONLY}, {}}),
     [](const auto& test) { return test.param.name; });
+
+// Of no kind of socket that this version knows, or of one that no policy opens by name: DCCP, L2TP, TLS, XDP.
+TEST(DecideSockoptLevel, none_that_is_not_listed) {
+  for (const int level : {-1, 2, 5, 16, 18, 33, 40, 42, 57, 59, 131, 133, 135, 137, 254, 256, 269, 273, 282, 283, 285, 287, 1 << 16, 1 << 30})
+    for (const int option : {0, 1, 100, 103}) EXPECT_FALSE(sbpf_is_harmless_option(level, option)) << level << " " << option;
+}
+
+TEST(DecideSeveral, by_the_system_call) {
+  struct Row {
+    const char* name;
+    std::uint64_t number, first, third;
+    bool several;
+  };
+  constexpr std::uint64_t kX32 = 1u << 30;
+  for (const Row& row : {Row{"sendmmsg", 307, 3, 2, true}, Row{"sendmmsg of one", 307, 3, 1, false}, Row{"sendmsg", 46, 3, 0x4000, false},
+                         Row{"sendto", 44, 3, 100, false}, Row{"i386 sendmmsg", 345, 3, 2, true}, Row{"i386 sendmmsg of one", 345, 3, 1, false},
+                         Row{"socketcall sendmmsg", 102, 20, 0, true}, Row{"socketcall sendmsg", 102, 16, 2, false},
+                         Row{"x32 sendmmsg", kX32 | 538, 3, 2, true}, Row{"x32 sendmmsg by the number of x86-64", kX32 | 307, 3, 2, true},
+                         Row{"x32 sendmsg", kX32 | 518, 3, 0, true}, Row{"io_uring_enter", 426, 3, 5, false},
+                         Row{"no system call", ~0ull, 3, 2, false}, Row{"-1 of i386", 0xffffffff, 3, 2, false}})
+    EXPECT_EQ(sbpf_sends_several(row.number, row.first, row.third) != 0, row.several) << row.name;
+}
 
 }  // namespace

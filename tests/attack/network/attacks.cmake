@@ -222,6 +222,7 @@ set(SBPF_NETWORK_ATTACKS
   udp6_sendto_is_refused
   udp_encapsulation_by_udplite_level_is_refused
   udp_encapsulation_is_refused
+  udp_port_of_other_by_range_is_refused
   udplite_connect_is_refused
   udplite_sendto_is_refused
   unix_abstract_dgram_sendto_is_refused
