@@ -69,8 +69,8 @@ std::string guard_text(const sbpf_event& e) {
     case SBPF_HOOK_task_alloc:
       return "clone into another cgroup";
     case SBPF_HOOK_file_open:
-      if (e.task.target_pid != 0)
-        return "open of a file of process " + std::to_string(e.task.target_pid) + " outside the sandbox";
+    case SBPF_HOOK_file_receive:
+      if (e.task.target_pid != 0) return "use of a file of process " + std::to_string(e.task.target_pid) + " outside the sandbox";
       return e.reason == SBPF_REASON_LEAVE_CGROUP ? "write to a cgroup file" : "write to a file that drives the kernel";
     case SBPF_HOOK_file_fcntl:
     case SBPF_HOOK_file_ioctl:

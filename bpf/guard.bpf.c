@@ -33,6 +33,7 @@
 #include "fs_judge.h"
 #include "moved.h"
 #include "own.h"
+#include "process_files.h"
 #include "terminal.h"
 
 /* Guards have no allowing policy: dangerously_allow_all opens the network, not the way out. */
@@ -79,17 +80,6 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 	return 0;
 }
 
-/* The child of a service manager that sets a unit up in its cgroup: what is inside does not reach into it. Nor into what else
- * inside runs that executable, which is nobody's loss. */
-static __noinline int is_manager_of(__u64 address, const struct sbpf_sandbox *box)
-{
-	struct task_struct *task = (struct task_struct *)address;
-
-	if (!address || !(box->flags & SBPF_SANDBOX_KEPT) || (__u32)BPF_CORE_READ(task, tgid) == bpf_get_current_pid_tgid() >> 32)
-		return 0;
-	return launcher_of_task(address);
-}
-
 static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 {
 	struct inode *inode = file->f_inode;
@@ -108,13 +98,8 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 		if (!pid || is_autogroup(file->f_path.dentry)) {
 			if (writes)
 				reason = SBPF_REASON_GUARD;
-		} else {
-			__u64 task = task_of_node(first_node(pid, PIDTYPE_PID), PIDTYPE_PID);
-
-			if (!address_in_box(task, box) || is_manager_of(task, box) || (writes && is_canary_of_others(task))) {
-				reason = SBPF_REASON_GUARD;
-				target = task ? BPF_CORE_READ((struct task_struct *)task, tgid) : 0;
-			}
+		} else if (is_file_of_others(box, pid, writes, &target)) {
+			reason = SBPF_REASON_GUARD;
 		}
 	} else if (writes || acts_by_opening(inode)) {
 		if (is_cgroupfs(magic))

@@ -5,10 +5,13 @@
  * unix_stream_connect  unix_stream_connect              peers outside that no rule names,     socketpairs (have no outside)
  *                                                       sbpfd's socket
  * unix_may_send        unix_dgram_sendmsg, _connect     peers outside that no rule names
- * file_receive         receive_fd, pidfd_getfd          foreign sockets, cgroup files         descriptors inherited over exec
+ * file_receive         receive_fd, pidfd_getfd          foreign sockets; devices; files that  descriptors inherited over exec
+ *                                                       drive the kernel, to write; what
+ *                                                       /proc has of processes outside
  */
 #include "fs_judge.h"
 #include "network.h"
+#include "process_files.h"
 
 /* ---- AF_UNIX ---- */
 
@@ -132,10 +135,23 @@ int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
 
 /* ---- file_receive ---- */
 
+/* Of one process outside, to read as well: who may not open it may not have it. */
+static __noinline int receives_file_of_others(struct sbpf_sandbox *box, struct file *file, __u32 *target)
+{
+	struct inode *inode = file->f_inode;
+	__u64 pid;
+
+	if (inode->i_sb->s_magic != PROC_MAGIC)
+		return 0;
+	pid = owner_of_proc_file(inode);
+	return pid && is_file_of_others(box, pid, !!(file->f_mode & FMODE_WRITE), target);
+}
+
 static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 {
 	struct denial d = DENIAL(file_receive, SBPF_REASON_FOREIGN_SOCKET);
 	struct socket *sock = bpf_sock_from_file(file);
+	__u32 target = 0;
 	int reason;
 
 	if (is_canary(SBPF_HOOK_file_receive)) {
@@ -164,6 +180,12 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 		d.domain = SBPF_DOMAIN_GUARD;
 		d.task.target_pid = 0;
 		d.task.detail = file->f_inode->i_rdev;
+		return refuse(box, &d);
+	}
+	if (receives_file_of_others(box, file, &target)) {
+		d.reason = SBPF_REASON_GUARD;
+		d.domain = SBPF_DOMAIN_GUARD;
+		d.task.target_pid = target;
 		return refuse(box, &d);
 	}
 	if (file->f_mode & FMODE_WRITE && is_control(file->f_inode)) {

@@ -101,7 +101,12 @@ class Bystander : public Receiver {
             {"inherited_fd", std::to_string(kInheritance)}};
   }
   int inheritance() const override { return kind_ == Victim::bystander_socket ? kInheritance : -1; }
-  Fd connection() override { return Fd(must(dup(connection_.get()), "dup")); }
+  // What is handed to the attacker: where its memory or its program is the victim, a file of it.
+  Fd connection() override {
+    if (kind_ == Victim::bystander_memory) return open_file("/proc/" + std::to_string(pid_) + "/mem", O_RDWR);
+    if (kind_ == Victim::bystander_program_secret) return open_file("/proc/" + std::to_string(pid_) + "/environ", O_RDONLY);
+    return Fd(must(dup(connection_.get()), "dup"));
+  }
 
   Seen look(const Outcome& outcome, milliseconds patience) override {
     if (kind_ == Victim::bystander_socket) return Receiver::look(outcome, patience);

@@ -162,6 +162,7 @@ set(SBPF_NETWORK_ATTACKS
   raw_socket_in_user_namespace_is_refused
   raw_socket_of_attached_cgroup_is_refused
   real_pin_removal_is_refused
+  received_memory_of_outside_process_is_refused
   reuseport_hijack_is_refused
   scm_rights_cgroup_file_is_refused
   scm_rights_socket_by_uring_is_refused
