@@ -1,30 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of descriptors and mappings.
+// What /proc says of descriptors, mappings and tasks.
 #pragma once
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include <cstdlib>
-#include <fstream>
+#include <charconv>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "base/file.h"
 
 namespace sbpf::agent {
 
-// The number behind the key ("flags:", in octal; "Pid:") in a file of /proc/PID/fdinfo; 0: it has no such line.
-inline long fdinfo_number(const std::string& path, std::string_view key, int base = 10) {
-  std::ifstream info(path);
-  for (std::string word; info >> word;)
-    if (word == key && info >> word) return std::strtol(word.c_str(), nullptr, base);
-  return 0;
+// The number behind the key at the beginning of a line ("flags:", in octal; "TracerPid:"); nothing: no line has it. Pure.
+inline std::optional<long> fdinfo_number(std::string_view text, std::string_view key, int base = 10) {
+  while (!text.empty()) {
+    std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (!line.starts_with(key)) continue;
+    line.remove_prefix(std::min(line.find_first_not_of(" \t", key.size()), line.size()));
+    long number = 0;
+    if (std::from_chars(line.data(), line.data() + line.size(), number, base).ec == std::errc()) return number;
+  }
+  return std::nullopt;
+}
+
+// A file of /proc/PID/fdinfo; of one that has no end (an io_uring's, an epoll's), the beginning. Nothing: it cannot be read.
+inline std::optional<std::string> read_fdinfo(const std::string& path) {
+  constexpr std::size_t kEnough = 16u << 20;
+  return read_up_to(path, kEnough);
+}
+
+// The names in a directory of /proc. Where it goes away meanwhile, with its process, those that were read.
+inline std::vector<std::string> names_in(const std::string& directory) {
+  std::vector<std::string> names;
+  std::error_code ec;
+  for (std::filesystem::directory_iterator entry(directory, ec), end; !ec && entry != end; entry.increment(ec))
+    names.push_back(entry->path().filename());
+  return names;
 }
 
 // What is behind a link of /proc/PID/fd or map_files, without asking who serves its filesystem, which may be frozen; all zero where
 // that cannot be told.
 inline struct statx stat_without_asking(const std::string& link) {
   struct statx info {};
-  (void)::statx(AT_FDCWD, link.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE, &info);
+  (void)::statx(AT_FDCWD, link.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &info);
   return info;
 }
 

@@ -88,7 +88,7 @@ Result<void> check_process(std::string_view status, const Owner& owner) {
 }
 
 Result<HeldProcess> HeldProcess::hold(int pidfd, const Owner& owner) {
-  const auto pid = static_cast<pid_t>(fdinfo_number("/proc/self/fdinfo/" + std::to_string(pidfd), "Pid:"));
+  const auto pid = static_cast<pid_t>(fdinfo_number(read_file("/proc/self/fdinfo/" + std::to_string(pidfd)), "Pid:").value_or(0));
   if (pid <= 0) return tl::unexpected<Error>(gone());
   // A stranger that has the number by now is not the pidfd's, and is let go without having been stopped.
   if (::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) != 0) {

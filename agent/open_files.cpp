@@ -60,17 +60,19 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
     if ((header.flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(link, target, image))
       found.insert(who + target + how + ", a block device that no rule names");
   };
-  std::error_code ec;
-  for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
-    const long flags = fdinfo_number(proc + "/fdinfo/" + entry.path().filename().string(), "flags:", 8);
+  for (const std::string& number : names_in(proc + "/fd")) {
+    // Where they cannot be read, what is open is open for all.
+    const long flags = fdinfo_number(read_fdinfo(proc + "/fdinfo/" + number).value_or(""), "flags:", 8).value_or(O_RDWR);
     if ((flags & O_PATH) != 0) continue;
+    const std::string link = proc + "/fd/" + number;
+    std::error_code ec;
     const long mode = flags & O_ACCMODE;
     std::uint32_t wanted = 0;
     if (mode != O_WRONLY) wanted |= SBPF_FS_READ;
     if (mode != O_RDONLY) wanted |= SBPF_FS_WRITE;
-    const std::string target = fs::read_symlink(entry.path(), ec).string();
+    const std::string target = fs::read_symlink(link, ec).string();
     judge(target, wanted, " open");
-    judge_disk(entry.path(), target, " open");
+    judge_disk(link, target, " open");
   }
   std::ifstream maps(proc + "/maps");
   for (std::string line; std::getline(maps, line);) {

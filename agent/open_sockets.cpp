@@ -6,14 +6,11 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -22,9 +19,10 @@
 #include <optional>
 #include <sstream>
 
+#include "agent/devices.h"
 #include "agent/fdinfo.h"
 #include "agent/flows.h"
-#include "agent/mounts.h"
+#include "agent/kernel_files.h"
 #include "agent/socket_end.h"
 #include "base/fd.h"
 #include "base/file.h"
@@ -124,7 +122,7 @@ pid_t peer_of(const Fd& socket) {
   socklen_t size = sizeof number;
   if (::getsockopt(socket.get(), SOL_SOCKET, kPeerPidfd, &number, &size) == 0) {
     const Fd pidfd(number);
-    const long pid = fdinfo_number("/proc/self/fdinfo/" + std::to_string(number), "Pid:");
+    const long pid = fdinfo_number(read_file("/proc/self/fdinfo/" + std::to_string(number)), "Pid:").value_or(0);
     return pid > 0 ? static_cast<pid_t>(pid) : 0;
   }
   return credentials_of_peer(socket).pid;
@@ -163,43 +161,53 @@ std::string forbidden_unix(const Fd& socket, int number, const policy::Image& im
   return to.empty() ? "one end of a pair of AF_UNIX sockets that somebody outside made" : "AF_UNIX connection to " + to;
 }
 
-// What is a network though it is no socket, as bpf/device.h has it for what is opened later; nullptr: the device is none.
-const char* network_device(dev_t device) {
-  static const std::map<unsigned, std::string> kinds = [] {
-    std::map<unsigned, std::string> found;
-    std::ifstream devices("/proc/devices");
-    unsigned number = 0;
-    for (std::string line, name; std::getline(devices, line) && line.find("Block") == std::string::npos;)
-      if (std::istringstream(line) >> number >> name) found[number] = name;
-    return found;
-  }();
-  constexpr unsigned kMisc = 10, kTun = 200, kVhostNet = 238, kVhostVsock = 241;
-  if (major(device) == kMisc) {
-    if (minor(device) == kTun) return "a tun or tap device";
-    if (minor(device) == kVhostNet) return "/dev/vhost-net";
-    return minor(device) == kVhostVsock ? "/dev/vhost-vsock" : nullptr;
-  }
-  const auto kind = kinds.find(major(device));
-  if (kind == kinds.end()) return nullptr;
-  if (kind->second == "macvtap" || kind->second == "ipvtap") return "a macvtap or ipvtap device";
-  if (kind->second == "vhost-vdpa") return "a vhost-vdpa device";
-  if (kind->second == "infiniband_verbs") return "an InfiniBand device";
-  return kind->second == "ppp" ? "/dev/ppp" : nullptr;
-}
-
-// What is the whole machine's, as bpf/device.h has it for what is opened later: of the devices that no policy without a filesystem
-// section opens, those by which anything can be read or changed; nullptr: the file is none.
-const char* machine_device(const struct statx& info, bool writes) {
-  if (S_ISBLK(info.stx_mode)) return "a block device";
-  if (!S_ISCHR(info.stx_mode) || info.stx_rdev_major != 1) return nullptr;
-  if (info.stx_rdev_minor == 11 && writes) return "the kernel's log, to write,";
-  return info.stx_rdev_minor == 1 || info.stx_rdev_minor == 2 || info.stx_rdev_minor == 4 ? "the machine's memory or its ports" : nullptr;
-}
-
 class Look {
  public:
   Look(pid_t task, const policy::Image& image, const std::set<pid_t>& inside, OpenBefore& before)
-      : task_(task), image_(image), inside_(inside), before_(before), who_("pid " + std::to_string(task) + ": ") {}
+      : task_(task), image_(image), inside_(inside), before_(before), proc_("/proc/" + std::to_string(task)),
+        who_("pid " + std::to_string(task) + ": "), kernel_files_(task, inside) {}
+
+  void at_descriptor(const std::string& number) {
+    const std::string link = proc_ + "/fd/" + number;
+    std::error_code ec;
+    const std::string target = fs::read_symlink(link, ec).string();
+    const auto fdinfo = read_fdinfo(proc_ + "/fdinfo/" + number);
+    const auto flags = fdinfo ? fdinfo_number(*fdinfo, "flags:", 8) : std::nullopt;
+    // One that is gone has been closed by the death of its process.
+    if (!flags) return others(fs::is_symlink(link, ec) ? "a descriptor that cannot be looked at: " + number : "");
+    const bool writes = (*flags & O_ACCMODE) != O_RDONLY;
+    if ((*flags & O_PATH) == 0) {
+      if (const std::string what = kernel_files_.forbidden(link, target, *fdinfo, writes); !what.empty()) others(what + ": " + target);
+      at_device(stat_without_asking(link), writes, target);
+    }
+    // A kernel may leave the line out while somebody uses the ring.
+    if (target == "anon_inode:[io_uring]" && fdinfo_number(*fdinfo, "UserFiles:") != 0) others("descriptors that are registered with an io_uring");
+    if (allows_all() || !target.starts_with("socket:[")) return;
+    at_socket(std::stoull(target.substr(8)), std::stoi(number));
+    if (fdinfo_number(*fdinfo, "scm_fds:").value_or(0) != 0) others("descriptors that wait in an AF_UNIX socket");
+  }
+
+  // What is mapped needs no descriptor any more. `range`: its name in map_files.
+  void at_mapping(const std::string& range) {
+    const std::string link = proc_ + "/map_files/" + range;
+    std::error_code ec;
+    if (const char* device = machine_device(stat_without_asking(link), true, proc_); device != nullptr && judges_devices())
+      others(std::string(device) + " mapped: " + fs::read_symlink(link, ec).string());
+  }
+
+ private:
+  bool allows_all() const { return (image_.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0; }
+  // A filesystem section judges them as files.
+  bool judges_devices() const { return (image_.header().flags & SBPF_POLICY_DEVICES) == 0; }
+
+  void at_device(const struct statx& info, bool writes, const std::string& target) {
+    if (judges_devices()) {
+      const char* device = is_handle_of_device(target) ? "a device of the whole machine" : machine_device(info, writes, proc_);
+      if (device != nullptr) others(std::string(device) + " open: " + target);
+    }
+    const char* device = allows_all() ? nullptr : network_device(info);
+    if (device != nullptr && !policy::allows_socket(image_, SBPF_SOCKET_TUN)) others(std::string(device) + " open");
+  }
 
   void at_socket(std::uint64_t inode, int number) {
     before_.sockets.insert(inode);
@@ -225,7 +233,6 @@ class Look {
     if (!what.empty()) before_.others.push_back(who_ + what);
   }
 
- private:
   // Read for the first socket: many tasks have none.
   const std::map<std::uint64_t, Flow>& tables() {
     if (!tables_) {
@@ -239,7 +246,8 @@ class Look {
   const policy::Image& image_;
   const std::set<pid_t>& inside_;
   OpenBefore& before_;
-  std::string who_;
+  std::string proc_, who_;
+  KernelFiles kernel_files_;
   std::optional<std::map<std::uint64_t, Flow>> tables_;
 };
 
@@ -247,71 +255,18 @@ class Look {
 
 std::vector<pid_t> tasks_with_descriptors(pid_t pid) {
   std::vector<pid_t> tasks{pid};
-  std::error_code ec;
-  for (const auto& entry : fs::directory_iterator("/proc/" + std::to_string(pid) + "/task", ec)) {
-    const pid_t task = static_cast<pid_t>(std::strtol(entry.path().filename().c_str(), nullptr, 10));
+  for (const std::string& name : names_in("/proc/" + std::to_string(pid) + "/task")) {
+    const pid_t task = static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10));
     if (task != pid && ::syscall(SYS_kcmp, pid, task, KCMP_FILES, 0, 0) != 0) tasks.push_back(task);
   }
   return tasks;
 }
 
-namespace {
-
-// A file by which the kernel is driven, by any mount and under any name: "" if it is none, else what it is. bpf/control.h has how the
-// kernel's side tells them. What is written to a cgroup's moves a process, or has the kernel start a program. `mounts`: of the task,
-// read once.
-std::string control_file(const std::string& target, const std::string& fdinfo, const std::string& mountinfo, std::optional<std::vector<Mount>>& mounts) {
-  constexpr std::string_view kNames[] = {"cgroup.procs", "cgroup.threads", "release_agent"};
-  constexpr std::string_view kTypes[] = {"sysfs", "debugfs", "tracefs", "securityfs", "configfs", "binfmt_misc", "efivarfs", "fusectl", "bpf",
-                                         "pstore", "selinuxfs", "resctrl", "rpc_pipefs", "nfsd", "xenfs"};
-  if (!target.starts_with('/')) return "";
-  const std::string_view name = std::string_view(target).substr(target.rfind('/') + 1);
-  if (std::ranges::find(kNames, name) != std::end(kNames)) return "a cgroup file";  // whatever mount it is: one that is gone has no type
-  const long id = fdinfo_number(fdinfo, "mnt_id:");
-  if (!mounts) mounts = parse_mounts(read_file(mountinfo));
-  const auto mount = std::ranges::find(*mounts, static_cast<std::uint32_t>(id), &Mount::id);
-  if (mount == mounts->end()) return "";
-  if (mount->type.starts_with("cgroup")) return "a cgroup file";
-  // Below a number are the files of a process.
-  const bool of_process = target.size() > mount->point.size() + 1 && std::isdigit(static_cast<unsigned char>(target[mount->point.size() + 1])) != 0;
-  const bool control = mount->type == "proc" ? !of_process : std::ranges::find(kTypes, mount->type) != std::end(kTypes);
-  return control ? "a file that drives the kernel" : "";
-}
-
-}  // namespace
-
 void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pid_t>& inside, OpenBefore& before) {
-  const bool all = (image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0;
   const std::string proc = "/proc/" + std::to_string(task);
   Look look(task, image, inside, before);
-  std::optional<std::vector<Mount>> mounts;
-  std::error_code ec;
-  for (const auto& entry : fs::directory_iterator(proc + "/fd", ec)) {
-    const std::string number = entry.path().filename(), fdinfo = proc + "/fdinfo/" + number;
-    const std::string target = fs::read_symlink(entry.path(), ec).string();
-    const long flags = fdinfo_number(fdinfo, "flags:", 8);
-    const bool writes = (flags & O_ACCMODE) != O_RDONLY;
-    const struct statx info = stat_without_asking(entry.path());
-    if (writes)
-      if (const std::string what = control_file(target, fdinfo, proc + "/mountinfo", mounts); !what.empty())
-        look.others(what + " open for writing: " + target);
-    if (target == "anon_inode:[io_uring]" && fdinfo_number(fdinfo, "UserFiles:") != 0) look.others("descriptors that are registered with an io_uring");
-    if ((image.header().flags & SBPF_POLICY_DEVICES) == 0 && (flags & O_PATH) == 0)
-      if (const char* device = machine_device(info, writes); device != nullptr) look.others(std::string(device) + " open: " + target);
-    if (all) continue;
-    if (target.starts_with("socket:[")) {
-      look.at_socket(std::stoull(target.substr(8)), std::stoi(number));
-      if (fdinfo_number(fdinfo, "scm_fds:") != 0) look.others("descriptors that wait in an AF_UNIX socket");
-    }
-    if (!S_ISCHR(info.stx_mode)) continue;
-    const char* device = network_device(::makedev(info.stx_rdev_major, info.stx_rdev_minor));
-    if (device != nullptr && !policy::allows_socket(image, SBPF_SOCKET_TUN)) look.others(std::string(device) + " open");
-  }
-  // What is mapped needs no descriptor any more.
-  if ((image.header().flags & SBPF_POLICY_DEVICES) == 0)
-    for (const auto& entry : fs::directory_iterator(proc + "/map_files", ec))
-      if (const char* device = machine_device(stat_without_asking(entry.path()), true); device != nullptr)
-        look.others(std::string(device) + " mapped: " + fs::read_symlink(entry.path(), ec).string());
+  for (const std::string& number : names_in(proc + "/fd")) look.at_descriptor(number);
+  for (const std::string& range : names_in(proc + "/map_files")) look.at_mapping(range);
 }
 
 }  // namespace sbpf::agent

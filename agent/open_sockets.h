@@ -25,10 +25,11 @@ struct OpenBefore {
 std::vector<pid_t> tasks_with_descriptors(pid_t pid);
 
 // Looks at the sockets of a task, whatever their family and network namespace; at devices that are a network (tun, tap, vhost,
-// ppp); at those of the whole machine (disks, memory, the kernel's log), open or mapped; at descriptors that are on their way in an
-// AF_UNIX socket or registered with an io_uring; and at files that are open for writing and drive the kernel. What cannot be looked at
-// is one of `others`. `inside`: the processes of the cgroup, whose AF_UNIX servers are no outside. Free are the journal as a service's
-// output, and a pair of sockets as stdio. All tasks are frozen, or the answer is out of date.
+// ppp); at those of the whole machine (disks, consoles, memory, the kernel's log), open or mapped; at descriptors that are on their way
+// in an AF_UNIX socket or registered with an io_uring; at files that are open for writing and drive the kernel; and at what /proc has
+// of processes outside. What cannot be looked at is one of `others`. `inside`: the processes of the cgroup, whose AF_UNIX servers and
+// files in /proc are no outside. Free are the journal as a service's output, and a pair of sockets as stdio. All tasks are frozen, or
+// the answer is out of date.
 void find_open_sockets(pid_t task, const policy::Image& image, const std::set<pid_t>& inside, OpenBefore& before);
 
 }  // namespace sbpf::agent

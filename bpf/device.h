@@ -4,17 +4,9 @@
 #ifndef SBPF_DEVICE_H
 #define SBPF_DEVICE_H
 
+#include "decide_device.h"
 #include "gate.h"
 
-#define MISC_MAJOR 10
-#define TUN_MINOR 200
-#define VHOST_NET_MINOR 238
-#define VHOST_VSOCK_MINOR 241
-#define PPP_MAJOR 108
-#define INFINIBAND_MAJOR 231
-#define FIRST_PTS_MAJOR 136
-#define LAST_PTS_MAJOR 143
-#define FIRST_DRIVERS_MAJOR 136 /* of those that are looked up by name */
 #define CHRDEV_BUCKETS 255
 #define DRIVERS_IN_BUCKET 64
 #define MISC_DEVICES 256
@@ -24,38 +16,11 @@ extern const volatile __u64 sbpf_chrdevs;
 /* Likewise of its list of misc devices. */
 extern const volatile __u64 sbpf_misc_list;
 
-enum device_kind {
-	DEVICE_OTHER = 0,
-	DEVICE_NETWORK = 1,
-	DEVICE_ACCELERATOR = 2
-};
-
 struct driver_search {
 	__u64 driver; /* by its address */
 	__u32 major;
 	int kind;
 };
-
-#define NAME8(a, b, c, d, e, f, g, h) \
-	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | (__u64)(f) << 40 | (__u64)(g) << 48 | \
-	 (__u64)(h) << 56)
-#define FIRST_BYTES(name, n) ((name) & ((1ull << 8 * (n)) - 1))
-
-/* By the first bytes of the driver's name. */
-static __always_inline int kind_of_driver(__u64 name)
-{
-	switch (name) {
-	case NAME8('m', 'a', 'c', 'v', 't', 'a', 'p', 0):
-	case NAME8('i', 'p', 'v', 't', 'a', 'p', 0, 0):
-	case NAME8('v', 'h', 'o', 's', 't', '-', 'v', 'd'): /* vhost-vdpa */
-		return DEVICE_NETWORK;
-	case NAME8('k', 'f', 'd', 0, 0, 0, 0, 0):
-	case NAME8('d', 'r', 'm', 0, 0, 0, 0, 0):
-	case NAME8('a', 'c', 'c', 'e', 'l', 0, 0, 0):
-		return DEVICE_ACCELERATOR;
-	}
-	return FIRST_BYTES(name, 6) == NAME8('n', 'v', 'i', 'd', 'i', 'a', 0, 0) ? DEVICE_ACCELERATOR : DEVICE_OTHER;
-}
 
 static long search_driver(__u64 i, struct driver_search *search)
 {
@@ -79,16 +44,10 @@ __weak __noinline int kind_of_device(__u32 rdev)
 {
 	__u32 major = rdev >> SBPF_MINOR_BITS, minor = rdev & ((1u << SBPF_MINOR_BITS) - 1);
 	struct driver_search search = {.major = major};
+	int kind = kind_of_number(major, minor);
 
-	switch (major) {
-	case MISC_MAJOR:
-		return minor == TUN_MINOR || minor == VHOST_NET_MINOR || minor == VHOST_VSOCK_MINOR ? DEVICE_NETWORK : DEVICE_OTHER;
-	case PPP_MAJOR:
-	case INFINIBAND_MAJOR:
-		return DEVICE_NETWORK;
-	}
-	if (major < FIRST_DRIVERS_MAJOR)
-		return DEVICE_OTHER;
+	if (kind != DEVICE_BY_NAME)
+		return kind;
 	if (!sbpf_chrdevs)
 		return DEVICE_NETWORK; /* it cannot be told */
 	bpf_probe_read_kernel(&search.driver, sizeof(search.driver), (void *)(sbpf_chrdevs + major % CHRDEV_BUCKETS * 8));
@@ -101,13 +60,6 @@ static __always_inline int is_device(const struct inode *inode)
 	int type = inode->i_mode & S_IFMT;
 
 	return type == S_IFCHR || type == S_IFBLK;
-}
-
-static __always_inline int is_pseudo_terminal(__u32 rdev)
-{
-	__u32 major = rdev >> SBPF_MINOR_BITS;
-
-	return major >= FIRST_PTS_MAJOR && major <= LAST_PTS_MAJOR;
 }
 
 /* The terminal that the current task has as its own, by its number. */
@@ -134,14 +86,14 @@ static long search_misc(__u64 i, struct misc_search *search)
 
 	if (BPF_CORE_READ(device, minor) == search->minor) {
 		bpf_probe_read_kernel(&name, sizeof(name), BPF_CORE_READ(device, name));
-		search->found = name == NAME8('u', 's', 'e', 'r', 'f', 'a', 'u', 'l') || name == NAME8('n', 't', 's', 'y', 'n', 'c', 0, 0);
+		search->found = is_everyones_misc_name(name);
 		return 1;
 	}
 	search->node = (__u64)BPF_CORE_READ(device, list.next);
 	return !search->node || search->node == sbpf_misc_list;
 }
 
-/* Is it userfaultfd, which a hook of its own judges, or ntsync? Their numbers are given as they come. Global: verified once. */
+/* By its driver's name. Global: verified once. */
 __weak __noinline int is_everyones_misc(__u32 minor)
 {
 	struct misc_search search = {.minor = minor};
@@ -155,22 +107,14 @@ __weak __noinline int is_everyones_misc(__u32 minor)
 	return search.found;
 }
 
-/* Character devices that any program may need, and that end at itself: memory's (null, zero, full, random, urandom; kmsg to read;
- * mem and port take a capability), the terminal that it has, pseudo-terminals, FUSE, virtual machines, accelerators. All others are the whole machine's, or what is
- * attached to it: consoles, input, disks by another name (sg, bsg, nvme-generic), watchdogs, what drivers of later kernels bring. */
+/* By what it is (is_everyones_number() has which), or as the terminal that the current task has. */
 static __noinline int is_everyones_device(__u32 rdev, int writes)
 {
 	__u32 major = rdev >> SBPF_MINOR_BITS, minor = rdev & ((1u << SBPF_MINOR_BITS) - 1);
 
-	switch (major) {
-	case 1:
-		return minor == 1 || (minor >= 3 && minor <= 5) || (minor >= 7 && minor <= 9) || (minor == 11 && !writes);
-	case 5:
-		return minor == 0 || minor == 2 || rdev == own_terminal();
-	case MISC_MAJOR:
-		return minor == 229 || minor == 232 || is_everyones_misc(minor); /* fuse, kvm */
-	}
-	return is_pseudo_terminal(rdev) || rdev == own_terminal() || kind_of_device(rdev) == DEVICE_ACCELERATOR;
+	if (is_everyones_number(major, minor, writes) || rdev == own_terminal())
+		return 1;
+	return major == MISC_MAJOR ? is_everyones_misc(minor) : kind_of_device(rdev) == DEVICE_ACCELERATOR;
 }
 
 /* Why the policy does not let this device be opened; SBPF_REASON_NONE: it does, or it is none. With a filesystem section rules say

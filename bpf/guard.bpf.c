@@ -89,7 +89,7 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 
 	if (reason != SBPF_REASON_NONE) {
 		device = inode->i_rdev;
-	} else if (is_device(inode) && is_pseudo_terminal(inode->i_rdev) && is_terminal_of_others(box, file)) {
+	} else if (is_device(inode) && is_pseudo_terminal(inode->i_rdev >> SBPF_MINOR_BITS) && is_terminal_of_others(box, file)) {
 		reason = SBPF_REASON_TERMINAL;
 		device = inode->i_rdev;
 	} else if (magic == PROC_MAGIC) {

@@ -52,6 +52,12 @@ ATTACK(attach_with_connection_registered_with_uring_is_refused, {.victim = Victi
   ring.complete("write");
 }
 
+// A ring with nothing registered hides nothing.
+ATTACK(attach_with_empty_ring_is_free, {.victim = Victim::tcp4, .launch = Launch::attach_refused, .harmless = true}) {
+  const Ring ring;
+  ctx.join();
+}
+
 // The tables of the process's own network namespace do not have it.
 ATTACK(attach_with_connection_of_other_netns_is_refused, {.victim = Victim::tcp4, .launch = Launch::attach_refused, .root = true}) {
   const Fd fd = connection(ctx);

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is the whole machine's, and was opened before the policy was there. That it is read or written there, the attacker alone sees.
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/attack/lib/net.h"
+#include <csignal>
+#include <vector>
+
+#include "tests/attack/lib/process.h"
 
 using namespace attack;
 
@@ -33,4 +37,33 @@ ATTACK(attach_with_kernel_log_is_refused, {.allow = kDevices, .launch = Launch::
   const Fd log = open_file("/dev/kmsg", O_WRONLY);
   ctx.join();
   must(write(log.get(), "<7>sbpf attack\n", 15), "write");
+}
+
+// Whatever is not everyone's, as what is opened later.
+#define WITH_DEVICE(name, path, flags)                                \
+  ATTACK(name, {.allow = kDevices,                                    \
+                .launch = Launch::attach_refused,                     \
+                .root = true,                                         \
+                .claims = "what it drives, all processes share"}) {   \
+    const Fd device = open_file(path, flags);                         \
+    ctx.join();                                                       \
+  }
+
+WITH_DEVICE(attach_with_console_is_refused, "/dev/tty1", O_RDWR | O_NOCTTY)
+WITH_DEVICE(attach_with_screen_of_console_is_refused, "/dev/vcs1", O_RDONLY)
+WITH_DEVICE(attach_with_clock_device_is_refused, "/dev/rtc0", O_RDONLY)
+WITH_DEVICE(attach_with_latency_setting_is_refused, "/dev/cpu_dma_latency", O_WRONLY)
+
+// What any program may have open. A terminal of one's own is among it.
+ATTACK(attach_with_everyones_devices_is_free, {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .harmless = true}) {
+  std::vector<Fd> devices;
+  for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) devices.push_back(open_file(path, O_RDWR));
+  for (const char* path : {"/dev/fuse", "/dev/kvm", "/dev/kmsg"})
+    if (Fd device(open(path, O_RDONLY | O_CLOEXEC)); device) devices.push_back(std::move(device));
+  const auto [terminal, name] = new_terminal();
+  signal(SIGHUP, SIG_IGN);  // of the terminal's end
+  must(setsid(), "setsid");
+  devices.push_back(open_file(name, O_RDWR));
+  devices.push_back(open_file("/dev/tty", O_RDWR));
+  ctx.join();
 }

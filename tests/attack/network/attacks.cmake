@@ -6,6 +6,7 @@ set(SBPF_NETWORK_ATTACKS
   any_address_tcp6_connect_is_refused
   attach_with_hidden_connection_is_refused
   attach_with_machine_device_is_refused
+  attach_with_memory_of_outside_process_is_refused
   attach_with_netlink_socket_is_refused
   attach_with_open_cgroup_file_is_refused
   attach_with_open_connection_is_refused
