@@ -22,6 +22,7 @@
 #include "agent/open_sockets.h"
 #include "agent/secrets.h"
 #include "agent/strays.h"
+#include "agent/traces.h"
 #include "agent/verify.h"
 #include "policy/filesystem.h"
 
@@ -40,6 +41,7 @@ Result<OpenBefore> scan(const Kernel& kernel, const Cgroup& cgroup, const policy
       const auto files = forbidden_files(task, image);
       before.others.insert(before.others.end(), files.begin(), files.end());
     }
+  std::ranges::move(traces_outside(inside), std::back_inserter(before.others));
   auto outside = flows_held_outside(kernel, cgroup, image, before.sockets);
   if (!outside) return tl::unexpected<Error>(outside.error());
   std::ranges::move(*outside, std::back_inserter(before.flows));

@@ -13,6 +13,7 @@ set(SBPF_NETWORK_ATTACKS
   attach_with_own_open_connection_is_refused
   attach_with_packet_socket_is_refused
   attach_with_raw_socket_is_refused
+  attach_with_trace_of_outside_process_is_refused
   attach_with_tun_device_is_refused
   attach_with_unix_connection_is_refused
   attach_with_vsock_connection_is_refused
