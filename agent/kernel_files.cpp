@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cerrno>
 #include <cstdint>
-#include <filesystem>
 #include <sstream>
 #include <string_view>
 
@@ -20,7 +20,6 @@
 #include "base/fd.h"
 
 namespace sbpf::agent {
-namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kDrives = "a file that drives the kernel open for writing";
@@ -51,19 +50,26 @@ struct statx stat_of(const Fd& fd) {
   return info;
 }
 
-// The path of an open file below the root of this /proc: the end of what it is called that leads to that very file there, by no link
-// and no other mount. "": it is the root. Nothing: no end does.
+Fd open_proc(const std::string& root) { return Fd(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)); }
+
+// What the path means in this very /proc: no link leads away, and what is mounted over parts of it is not taken for it.
+Fd open_in_proc(const Fd& proc, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_NOFOLLOW | O_CLOEXEC);
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+  return Fd(static_cast<int>(::syscall(SYS_openat2, proc.get(), path.c_str(), &how, sizeof how)));
+}
+
+// The path of an open file below the root of this /proc: the end of what it is called that leads to that very file there. "": it is
+// the root. Nothing: no end does.
 std::optional<std::string> path_in(const std::string& root, const std::string& link, const std::string& target) {
   const struct statx file = stat_without_asking(link);
-  const Fd top(::open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!top || file.stx_ino == 0) return std::nullopt;
-  if (is_same(stat_of(top), file)) return "";
-  open_how how{};
-  how.flags = O_PATH | O_NOFOLLOW | O_CLOEXEC;
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+  const Fd proc = open_proc(root);
+  if (!proc || file.stx_ino == 0) return std::nullopt;
+  if (is_same(stat_of(proc), file)) return "";
   for (std::size_t at = target.find('/'); at != std::string::npos; at = target.find('/', at + 1)) {
     const std::string path = target.substr(at + 1);
-    const Fd found(static_cast<int>(::syscall(SYS_openat2, top.get(), path.c_str(), &how, sizeof how)));
+    const Fd found = open_in_proc(proc, path, O_PATH);
     if (found && is_same(stat_of(found), file)) return path;
   }
   return std::nullopt;
@@ -80,7 +86,7 @@ std::string owner_in_proc(const std::string& path) {
   return all.size() > own + 1 && all[own] == "net" ? "" : all[0];
 }
 
-KernelFiles::KernelFiles(pid_t task, const std::set<pid_t>& inside) : proc_("/proc/" + std::to_string(task)), inside_(inside) {}
+KernelFiles::KernelFiles(pid_t task, const std::set<pid_t>& inside) : task_(task), proc_("/proc/" + std::to_string(task)), inside_(inside) {}
 
 std::string KernelFiles::forbidden(const std::string& link, const std::string& target, const std::string& fdinfo, bool writes) {
   constexpr std::string_view kNames[] = {"cgroup.procs", "cgroup.threads", "release_agent"};
@@ -112,7 +118,7 @@ std::string KernelFiles::forbidden_of_proc(const Mount& mount, const std::string
   const std::string owner = owner_in_proc(*path);
   // The priority that autogroup sets is the session's.
   if (owner.empty() || last_name(*path) == "autogroup") return writes ? std::string(kDrives) : "";
-  return is_inside(root + mount.point + "/" + owner) ? "" : std::string(kOutside);
+  return is_inside(root + mount.point, owner) ? "" : std::string(kOutside);
 }
 
 std::optional<std::pair<Mount, std::string>> KernelFiles::mount_of(long id) {
@@ -124,29 +130,31 @@ std::optional<std::pair<Mount, std::string>> KernelFiles::mount_of(long id) {
   return std::nullopt;
 }
 
-// `process`: its directory in any /proc. Most have files of their own open.
-bool KernelFiles::is_inside(const std::string& process) {
-  const auto identity = identity_of(process);
+// `process`: its number in that /proc. Most have files of their own open.
+bool KernelFiles::is_inside(const std::string& proc, const std::string& process) {
+  const auto identity = identity_of(proc, process);
   if (!identity) return false;
-  if (identity == identity_of(proc_)) return true;
+  if (identity == identity_of("/proc", std::to_string(task_))) return true;
   if (!identities_) {
     identities_.emplace();
     for (const pid_t pid : inside_)
-      if (auto one = identity_of("/proc/" + std::to_string(pid)); one) identities_->insert(*std::move(one));
+      if (auto one = identity_of("/proc", std::to_string(pid)); one) identities_->insert(*std::move(one));
   }
   return identities_->contains(*identity);
 }
 
 // By the last of its numbers: the one in its own namespace.
-std::optional<KernelFiles::Identity> KernelFiles::identity_of(const std::string& process) {
+std::optional<KernelFiles::Identity> KernelFiles::identity_of(const std::string& proc, const std::string& process) {
   constexpr std::string_view kKey = "\nNStgid:";
-  std::error_code ec;
-  std::string space = fs::read_symlink(process + "/ns/pid", ec).string();
-  const std::string status = read_file(process + "/status");
+  const Fd top = open_proc(proc), space = open_in_proc(top, process + "/ns/pid", O_PATH), file = open_in_proc(top, process + "/status", O_RDONLY);
+  std::array<char, 64> name{};
+  if (!space || ::readlinkat(space.get(), "", name.data(), name.size() - 1) <= 0) return std::nullopt;
+  constexpr std::size_t kEnough = 1u << 16;
+  const std::string status = file ? read_up_to(file, kEnough).value_or("") : "";
   const std::size_t key = status.find(kKey);
-  if (ec || key == std::string::npos) return std::nullopt;
+  if (key == std::string::npos) return std::nullopt;
   const std::string numbers = status.substr(key + kKey.size(), status.find('\n', key + 1) - key - kKey.size());
-  return Identity(std::move(space), numbers.substr(numbers.rfind('\t') + 1));
+  return Identity(name.data(), numbers.substr(numbers.rfind('\t') + 1));
 }
 
 }  // namespace sbpf::agent

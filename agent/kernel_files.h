@@ -35,9 +35,10 @@ class KernelFiles {
   // The mount, and before what its point stands in our own sight; nothing: neither the task nor we see it.
   std::optional<std::pair<Mount, std::string>> mount_of(long id);
   std::string forbidden_of_proc(const Mount& mount, const std::string& root, const std::string& link, const std::string& target, bool writes);
-  bool is_inside(const std::string& process);
-  static std::optional<Identity> identity_of(const std::string& process);
+  bool is_inside(const std::string& proc, const std::string& process);
+  static std::optional<Identity> identity_of(const std::string& proc, const std::string& process);
 
+  pid_t task_;
   std::string proc_;
   const std::set<pid_t>& inside_;
   std::optional<std::vector<Mount>> mounts_, own_mounts_;  // read when they are asked for

@@ -28,6 +28,14 @@ void read_environment(Context& ctx, const Fd& environment) {
   ctx.loot({text, static_cast<std::size_t>(got)});
 }
 
+// Files that say of a process that it is this one.
+void pretend(const std::string& space, const std::string& status) {
+  char own[64] = {};
+  must(readlink("/proc/self/ns/pid", own, sizeof own - 1), "readlink");
+  must(symlink(own, space.c_str()), "symlink");
+  write_text(open_file(status, O_CREAT | O_WRONLY), "Name:\tx\nNStgid:\t" + std::to_string(getpid()) + "\n");
+}
+
 // What the first process of a PID namespace opens there, where its number is 1, as that of the host's first is here.
 void in_own_pids(const Context& ctx, const Step& open) {
   private_mounts();
@@ -116,11 +124,22 @@ ATTACK(attach_with_memory_of_outside_process_by_covered_mount_is_refused,
   const std::string fake = "/mnt/" + ctx.text("bystander");
   must(mkdir(fake.c_str(), 0755), "mkdir");
   must(mkdir((fake + "/ns").c_str(), 0755), "mkdir");
-  char own[64] = {};
-  must(readlink("/proc/self/ns/pid", own, sizeof own - 1), "readlink");
-  must(symlink(own, (fake + "/ns/pid").c_str()), "symlink");
-  write_text(open_file(fake + "/status", O_CREAT | O_WRONLY), "Name:\tx\nNStgid:\t" + std::to_string(getpid()) + "\n");
+  pretend(fake + "/ns/pid", fake + "/status");
   close(must(open((fake + "/mem").c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600), "open"));
+  ctx.join();
+  write_memory(ctx, memory);
+}
+
+// The same over parts of what the mount shows.
+ATTACK(attach_with_memory_of_outside_process_by_covered_names_is_refused,
+       {.victim = Victim::bystander_memory, .allow = kNever, .launch = Launch::attach_refused, .root = true}) {
+  private_mounts();
+  must(mount("none", "/mnt", "proc", 0, nullptr), "mount of proc");
+  const Fd memory = open_file(file_of(ctx, "mem", "/mnt/"), O_RDWR);
+  const std::string space = file_of(ctx, "ns", "/mnt/"), status = file_of(ctx, "status", "/mnt/");
+  must(mount("none", space.c_str(), "tmpfs", 0, nullptr), "mount");
+  pretend(space + "/pid", space + "/status");
+  must(mount((space + "/status").c_str(), status.c_str(), nullptr, MS_BIND, nullptr), "mount of the file");
   ctx.join();
   write_memory(ctx, memory);
 }
