@@ -12,7 +12,6 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <cstdint>
 #include <sstream>
 #include <string_view>
 
@@ -55,7 +54,7 @@ Fd open_proc(const std::string& root) { return Fd(::open(root.c_str(), O_PATH | 
 // What the path means in this very /proc: no link leads away, and what is mounted over parts of it is not taken for it.
 Fd open_in_proc(const Fd& proc, const std::string& path, int flags) {
   open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags | O_NOFOLLOW | O_CLOEXEC);
+  how.flags = static_cast<__u64>(flags | O_NOFOLLOW | O_CLOEXEC);
   how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
   return Fd(static_cast<int>(::syscall(SYS_openat2, proc.get(), path.c_str(), &how, sizeof how)));
 }

@@ -52,9 +52,9 @@ struct statx device(mode_t type, unsigned major, unsigned minor) {
 
 TEST(KernelFiles, devices_of_everyone_and_of_the_machine) {
   const std::string nobody = "/nowhere";  // has no terminal
-  for (const auto [major, minor] : {std::pair(1u, 3u), {1u, 5u}, {1u, 7u}, {1u, 8u}, {1u, 9u}, {5u, 0u}, {5u, 2u}, {136u, 4u}, {10u, 229u}, {10u, 232u}})
+  for (const auto& [major, minor] : {std::pair(1u, 3u), {1u, 5u}, {1u, 7u}, {1u, 8u}, {1u, 9u}, {5u, 0u}, {5u, 2u}, {136u, 4u}, {10u, 229u}, {10u, 232u}})
     EXPECT_EQ(machine_device(device(S_IFCHR, major, minor), true, nobody), nullptr) << major << ":" << minor;
-  for (const auto [major, minor] : {std::pair(1u, 1u), {1u, 2u}, {1u, 4u}, {4u, 1u}, {5u, 1u}, {7u, 1u}, {10u, 63u}, {10u, 235u}, {10u, 236u}, {13u, 64u}, {21u, 0u}, {202u, 0u}})
+  for (const auto& [major, minor] : {std::pair(1u, 1u), {1u, 2u}, {1u, 4u}, {4u, 1u}, {5u, 1u}, {7u, 1u}, {10u, 63u}, {10u, 235u}, {10u, 236u}, {13u, 64u}, {21u, 0u}, {202u, 0u}})
     EXPECT_NE(machine_device(device(S_IFCHR, major, minor), false, nobody), nullptr) << major << ":" << minor;
   EXPECT_EQ(machine_device(device(S_IFCHR, 1, 11), false, nobody), nullptr) << "the log, to read";
   EXPECT_NE(machine_device(device(S_IFCHR, 1, 11), true, nobody), nullptr);
