@@ -121,6 +121,47 @@ bool Watch::may_open_pins() const {
   return pin || errno != EPERM;
 }
 
+std::optional<Watch::Found> Watch::find_lost(const sbpf_sandbox& record, Entry& entry, std::vector<Lost>& unclear) {
+  Found found{look_at(*kernel_, snapshot_, record, entry.sound), false};
+  std::vector<Lost> not_told = take_unclear(found.lost);
+  if (!found.lost.empty() || !host_.empty()) {
+    auto sure = confirmed(record, entry);
+    found.changing = !sure && !entry.first && is_changing(*kernel_, record.cgroup_id);
+    if ((!sure && !found.changing) || !may_open_pins()) return std::nullopt;
+    // Who changes it may be stopped at it: then that is told, and what was lost before stays so.
+    if (found.changing) unclear.push_back({kChanging, "what sbpf itself began to change it is not at its end", true});
+    found.lost = found.changing ? entry.lost : std::move(*sure);
+    not_told = take_unclear(found.lost);
+  }
+  std::ranges::move(not_told, std::back_inserter(unclear));
+  if (found.changing) return found;
+  for (const auto* more : {&host_, &entry.canary_lost})
+    for (const Lost& one : *more)
+      if (!names(found.lost, one.what) && concerns(one, record)) found.lost.push_back(one);
+  look_at_later(entry, found.lost);
+  return found;
+}
+
+std::string Watch::state_text(const sbpf_sandbox& record, const Entry& entry, bool frozen, const std::vector<Lost>& lost) const {
+  const sbpf_guard& guard = kernel_->globals().guard;
+  std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
+                      std::to_string(record.moved_out) + (guard.open_until > boottime_ns() ? " o " : " c ") +
+                      (guard.let_through > 0 ? "t" : "-") + (is_unproven(entry) ? "u" : "-") + (is_unclear(entry) ? "?" : "-");
+  for (const Lost& one : probe_.unknown) state += "\n?" + one.what;
+  for (const Lost& one : lost) state += "\n" + one.what + "\t" + one.reason;
+  return state;
+}
+
+void Watch::tell_counters(const sbpf_sandbox& record, Entry& entry) {
+  Status& status = entry.status;
+  status.events = record.events;
+  status.lost_full = record.lost_full;
+  status.lost_rate = record.lost_rate;
+  std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
+  entry.told_at = now_ns();
+  tell(entry);
+}
+
 // False: the sandbox is over, or not there yet.
 bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const std::int64_t now = now_ns();
@@ -139,34 +180,12 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   const bool frozen = events ? events->find("frozen 1") != std::string::npos : entry.status.frozen;
   if (frozen || entry.first) entry.proven_at = now;  // nothing runs in it, and no canary either
 
-  std::vector<Lost> lost = look_at(*kernel_, snapshot_, record, entry.sound);
-  std::vector<Lost> not_told = take_unclear(lost);
-  bool changing = false;
-  if (!lost.empty() || !host_.empty()) {
-    auto sure = confirmed(record, entry);
-    changing = !sure && !entry.first && is_changing(*kernel_, record.cgroup_id);
-    if ((!sure && !changing) || !may_open_pins()) return !entry.first;
-    // Who changes it may be stopped at it: then that is told, and what was lost before stays so.
-    if (changing) unclear.push_back({kChanging, "what sbpf itself began to change it is not at its end", true});
-    lost = changing ? entry.lost : std::move(*sure);
-    not_told = take_unclear(lost);
-  }
-  std::ranges::move(not_told, std::back_inserter(unclear));
+  auto found = find_lost(record, entry, unclear);
+  if (!found) return !entry.first;
   note_unclear(entry, record.name, std::move(unclear));
-  if (changing && !is_unclear(entry)) return true;
-  if (!changing) {
-    for (const auto* more : {&host_, &entry.canary_lost})
-      for (const Lost& one : *more)
-        if (!names(lost, one.what) && concerns(one, record)) lost.push_back(one);
-    look_at_later(entry, lost);
-  }
-
-  const sbpf_guard& guard = kernel_->globals().guard;
-  std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
-                      std::to_string(record.moved_out) + (guard.open_until > boottime_ns() ? " o " : " c ") +
-                      (guard.let_through > 0 ? "t" : "-") + (is_unproven(entry) ? "u" : "-") + (is_unclear(entry) ? "?" : "-");
-  for (const Lost& one : probe_.unknown) state += "\n?" + one.what;
-  for (const Lost& one : lost) state += "\n" + one.what + "\t" + one.reason;
+  if (found->changing && !is_unclear(entry)) return true;
+  std::vector<Lost> lost = std::move(found->lost);
+  std::string state = state_text(record, entry, frozen, lost);
   bool changed = entry.first || state != entry.state;
   const bool moved = record.moved_out != entry.moved_out;
   std::vector<Lost> fresh;
@@ -196,17 +215,10 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   entry.state = std::move(state);
   entry.status.frozen = frozen;
 
-  Status& status = entry.status;
+  const Status& status = entry.status;
   const bool counted = status.events != record.events || status.lost_full != record.lost_full ||
                        status.lost_rate != record.lost_rate || !std::equal(status.denied.begin(), status.denied.end(), std::begin(record.denied));
-  if (changed || moved || (counted && now - entry.told_at >= kTellCounters)) {
-    status.events = record.events;
-    status.lost_full = record.lost_full;
-    status.lost_rate = record.lost_rate;
-    std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
-    entry.told_at = now;
-    tell(entry);
-  }
+  if (changed || moved || (counted && now - entry.told_at >= kTellCounters)) tell_counters(record, entry);
   entry.first = false;
   return true;
 }

@@ -94,6 +94,15 @@ class Watch {
   void collect_events(const sbpf_sandbox& record);
   void forget(std::uint64_t cgroup_id);
   bool look(const sbpf_sandbox& record, Entry& entry);
+  struct Found {
+    std::vector<Lost> lost;
+    bool changing = false;  // by sbpf itself: `lost` is what was lost before
+  };
+  // What is lost of it; `unclear` receives what cannot be told. Nothing: it is taken down, or another one took over.
+  std::optional<Found> find_lost(const sbpf_sandbox& record, Entry& entry, std::vector<Lost>& unclear);
+  // What a reading of it whole would be of.
+  std::string state_text(const sbpf_sandbox& record, const Entry& entry, bool frozen, const std::vector<Lost>& lost) const;
+  void tell_counters(const sbpf_sandbox& record, Entry& entry);
   std::vector<Lost> missing_now(Entry& entry);
   // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
   std::optional<std::vector<Lost>> confirmed(const sbpf_sandbox& record, Entry& entry);

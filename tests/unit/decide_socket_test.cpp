@@ -391,21 +391,5 @@ TEST(DecideCmsg, table) {
     EXPECT_EQ(sbpf_risky_cmsg(row.level, row.option) == 0, row.allowed) << row.name;
 }
 
-// The kernel side is asked with the socket's own setting, user space only as sockets are without it.
-TEST(DecideNarrowed, a_socket_of_ipv6_alone_is_put_on_no_ipv4) {
-  const __u64 wildcard6[2] = {0, 0}, mapped[2] = {0, 0xffff0000u}, one[2] = {0, __builtin_bswap64(1)}, far[2] = {1, 0};
-  const __u64 loopback4 = 0x0100007fffff0000u, loopback6 = one[1];
-  EXPECT_TRUE(sbpf_is_wildcard(wildcard6));
-  EXPECT_TRUE(sbpf_is_wildcard(mapped));
-  EXPECT_FALSE(sbpf_is_wildcard(one));
-  EXPECT_FALSE(sbpf_is_wildcard(far));
-  EXPECT_EQ(sbpf_narrowed(wildcard6, 0, 0), loopback4);
-  EXPECT_EQ(sbpf_narrowed(wildcard6, 0, 1), loopback6);
-  EXPECT_EQ(sbpf_narrowed(wildcard6, 1, 0), 0u);
-  EXPECT_EQ(sbpf_narrowed(wildcard6, 1, 1), loopback6);
-  EXPECT_EQ(sbpf_narrowed(mapped, 0, 0), loopback4);
-  EXPECT_EQ(sbpf_narrowed(mapped, 0, 1), 0u);
-}
-
 }  // namespace
 }  // namespace sbpf::policy
