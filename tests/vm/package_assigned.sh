@@ -44,28 +44,6 @@ is again/service-restart 0 "$(code systemctl restart sbpfd.service)"
 is again/start 0 "$(code systemctl start again)"
 more refused 2; is again/refused-after-start 0 $?
 is again/nothing-escaped "$through $heard" "$(lives through) $(visits tcp 127.0.0.1 7005)"
-# systemd sets its own limits at each start of a unit, whose policy has tighter ones.
-printf '[Service]\nExecStart=/bin/sleep infinity\n' >/run/systemd/system/limited.service
-printf 'version: 1\nname: limited\nprocess: {limits: {processes: 40, memory: 256MiB}}\n' >"$tmp/limited.yaml"
-systemctl daemon-reload
-limited=$cgroots/system.slice/limited.service
-its_limits() { echo "$(cat "$limited/pids.max") $(cat "$limited/memory.max")"; }
-is limits/start 0 "$(code systemctl start limited)"
-loose=$(its_limits)
-is limits/attach 0 "$(code sbpf attach --keep --cgroup "$limited" --name limited --policy "$tmp/limited.yaml")"
-is limits/set "40 268435456" "$(its_limits)"
-is limits/restart 0 "$(code systemctl restart limited)"
-is limits/control "$loose" "$(its_limits)"
-is limits/degraded "degraded limits" "$(sbpf status limited --json | jq -r '.isolation + " " + ([.degraded[].what] | unique | join(" "))')"
-put_back() { [[ $(its_limits) == "40 268435456" ]]; }
-within 90 put_back; is limits/put-back 0 $?
-is limits/active-again 0 "$(code sbpf status limited --require active)"
-said_so() { journalctl -q -u sbpfd -o cat | grep -q "the limits of sandbox limited were put back"; }
-within 20 said_so; is limits/said 0 $?
-is limits/detach 0 "$(code sbpf detach limited)"
-is limits/stop 0 "$(code systemctl stop limited)"
-rm /run/systemd/system/limited.service
-
 # What the host's restart leaves: the file. Without sbpfd, which would come later; the unit waits for what it requires.
 cp /var/lib/sbpf/assigned/again "$tmp/again"
 unheld() {
@@ -124,6 +102,27 @@ cp "$tmp/again" /var/lib/sbpf/assigned/again
 is restart/starts 0 "$(code systemctl start again)"
 is restart/start-sbpfd 0 "$(code systemctl start sbpfd.service)"
 is restart/nothing-escaped-at-all "$through $heard" "$(lives through) $(visits tcp 127.0.0.1 7005)"
+# systemd sets its own limits at each start of a unit, whose policy has tighter ones.
+printf '[Service]\nExecStart=/bin/sleep infinity\n' >/run/systemd/system/limited.service
+printf 'version: 1\nname: limited\nprocess: {limits: {processes: 40, memory: 256MiB}}\n' >"$tmp/limited.yaml"
+systemctl daemon-reload
+limited=$cgroots/system.slice/limited.service
+its_limits() { echo "$(cat "$limited/pids.max") $(cat "$limited/memory.max")"; }
+is limits/start 0 "$(code systemctl start limited)"
+loose=$(its_limits)
+is limits/attach 0 "$(code sbpf attach --keep --cgroup "$limited" --name limited --policy "$tmp/limited.yaml")"
+is limits/set "40 268435456" "$(its_limits)"
+is limits/restart 0 "$(code systemctl restart limited)"
+is limits/control "$loose" "$(its_limits)"
+is limits/degraded "degraded limits" "$(sbpf status limited --json | jq -r '.isolation + " " + ([.degraded[].what] | unique | join(" "))')"
+put_back() { [[ $(its_limits) == "40 268435456" ]]; }
+within 90 put_back; is limits/put-back 0 $?
+is limits/active-again 0 "$(code sbpf status limited --require active)"
+said_so() { journalctl -q -u sbpfd -o cat | grep -q "the limits of sandbox limited were put back"; }
+within 20 said_so; is limits/said 0 $?
+is limits/detach 0 "$(code sbpf detach limited)"
+is limits/stop 0 "$(code systemctl stop limited)"
+rm /run/systemd/system/limited.service
 is again/delete 200 "$(call -X DELETE http://localhost/v1/sandboxes/again)"
 more through 2; is again/deleted-is-open 0 $?
 is again/stop-again 0 "$(code systemctl stop again)"
