@@ -39,6 +39,7 @@ struct Setting {
   std::string value;
   const char* key;            // of process.limits
   bool may_be_absent = false;
+  bool is_switch = false;     // on or off, and no number that may be less
 };
 
 std::vector<Setting> settings_of(const policy::Limits& limits) {
@@ -49,7 +50,7 @@ std::vector<Setting> settings_of(const policy::Limits& limits) {
     // Memory is no limit when the rest goes to swap. Kernels without swap accounting have no such file.
     all.push_back({"memory.swap.max", "0", "memory", !has_swap()});
     // One of its processes killed at random would leave the rest in a state that no program expects.
-    all.push_back({"memory.oom.group", "1", "memory"});
+    all.push_back({"memory.oom.group", "1", "memory", false, true});
   }
   if (limits.cpu_millis) {
     const std::uint64_t quota = std::max(*limits.cpu_millis * kPeriodUs / 1000, kLeastQuotaUs);
@@ -80,6 +81,7 @@ std::optional<std::string> loosened(const Cgroup& cgroup, const Setting& setting
   if (!read) return error == ENOENT ? kNoLimit : "not known";
   while (read->ends_with('\n')) read->pop_back();
   const auto now = share_of(*read), wanted = share_of(setting.value);
+  if (setting.is_switch) return *read != setting.value ? std::optional(std::move(*read)) : std::nullopt;
   return !now || *now > *wanted ? std::optional(std::move(*read)) : std::nullopt;
 }
 

@@ -182,9 +182,22 @@ class Look {
     }
     // A kernel may leave the line out while somebody uses the ring.
     if (target == "anon_inode:[io_uring]" && fdinfo_number(*fdinfo, "UserFiles:") != 0) others("descriptors that are registered with an io_uring");
+    if (target == "anon_inode:[io_uring]" && !is_inside(fdinfo_number(*fdinfo, "SqThread:").value_or(0)))
+      others("an io_uring of a process outside, whose thread carries out what is asked");
+    if (target == "anon_inode:seccomp notify") others("seccomp's notifications, by which system calls of others are answered");
+    if (target == "anon_inode:[userfaultfd]" && !policy::opens(image_, SBPF_KERNEL_USERFAULTFD))
+      others("a userfaultfd, which may be of a process outside; kernel: {allow: [userfaultfd]} accepts it");
     if (allows_all() || !target.starts_with("socket:[")) return;
     at_socket(std::stoull(target.substr(8)), std::stoi(number));
     if (fdinfo_number(*fdinfo, "scm_fds:").value_or(0) != 0) others("descriptors that wait in an AF_UNIX socket");
+  }
+
+  // Of which process is this thread? One without a number is nobody's.
+  bool is_inside(long thread) const {
+    if (thread <= 0) return true;
+    const auto status = read_fdinfo("/proc/" + std::to_string(thread) + "/status");
+    const auto process = status ? fdinfo_number(*status, "Tgid:") : std::nullopt;
+    return process && inside_.contains(static_cast<pid_t>(*process));
   }
 
   // What is mapped needs no descriptor any more. `range`: its name in map_files.

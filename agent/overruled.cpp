@@ -52,16 +52,16 @@ bool calls_hook(const std::string& function) {
   });
 }
 
-// Errors: "overruled".
-Result<std::vector<Later>> all_later(const Kernel& kernel, int cgroup_fd) {
+// `from`: of the programs in force for a hook, in their order, the first one to count. Errors: "overruled".
+template <typename From>
+Result<std::vector<Later>> others_from(const Kernel& kernel, int cgroup_fd, From&& from) {
   std::vector<Later> later;
   for (const Hook& hook : hooks()) {
     if (hook.kind != HookKind::cgroup) continue;
     auto ids = in_force(cgroup_fd, static_cast<bpf_attach_type>(cgroup_attach_type(hook)));
     if (!ids) return tl::unexpected<Error>(ids.error());
     const std::uint32_t own = kernel.meta(hook.id).prog_id;
-    // A cgroup's own programs run first, and those of the root last.
-    for (auto after = std::ranges::find(*ids, own); after != ids->end(); ++after)
+    for (auto after = from(*ids, own); after != ids->end(); ++after)
       if (*after != own) later.push_back({hook.name, *after});
   }
   auto options = in_force(cgroup_fd, BPF_CGROUP_SETSOCKOPT);
@@ -87,15 +87,23 @@ Result<std::vector<Later>> take_trusted(std::vector<Later>& later, const std::ve
 
 }  // namespace
 
+// A cgroup's own programs run first, and those of the root last.
+Result<std::vector<Later>> programs_after(const Kernel& kernel, int cgroup_fd) {
+  return others_from(kernel, cgroup_fd, [](const std::vector<std::uint32_t>& ids, std::uint32_t own) { return std::ranges::find(ids, own); });
+}
+
+Result<std::vector<Later>> programs_above(const Kernel& kernel, int parent_fd) {
+  return others_from(kernel, parent_fd, [](const std::vector<std::uint32_t>& ids, std::uint32_t) { return ids.begin(); });
+}
+
 Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted) {
-  auto later = all_later(kernel, cgroup_fd);
+  auto later = programs_after(kernel, cgroup_fd);
   if (!later) return later;
   if (auto taken = take_trusted(*later, trusted); !taken) return taken;
   return later;
 }
 
-Result<std::vector<Later>> LaterSeen::newcomers(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted) {
-  auto later = all_later(kernel, cgroup_fd);
+Result<std::vector<Later>> LaterSeen::newcomers(Result<std::vector<Later>> later, const std::vector<policy::ProgramTag>& trusted) {
   if (!later) return later;
   auto taken = take_trusted(*later, trusted);
   if (!taken) return taken;

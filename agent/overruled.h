@@ -19,6 +19,11 @@ struct Later {
   bool operator==(const Later&) const = default;
 };
 
+// Those that are in force for the cgroup behind this descriptor; and of the cgroup above, those that run after ours for each cgroup
+// that is right below it, however many these are. Errors: "overruled" where the kernel does not say.
+Result<std::vector<Later>> programs_after(const Kernel& kernel, int cgroup_fd);
+Result<std::vector<Later>> programs_above(const Kernel& kernel, int parent_fd);
+
 // Those that are in force for the cgroup behind this descriptor, but for the trusted ones. Errors: "overruled" where the kernel
 // does not say.
 Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted);
@@ -26,9 +31,9 @@ Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, c
 // Which of them came while it looked. What was there before is told by the status, and is no loss.
 class LaterSeen {
  public:
-  // None at the first call. Nor did one come that ran as a trusted one, and is not trusted by the policy of now. Errors: those of
-  // later_programs(), and nothing is remembered.
-  Result<std::vector<Later>> newcomers(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted);
+  // Of those that are in force now. None at the first call. Nor did one come that ran as a trusted one, and is not trusted by the
+  // policy of now. Errors: that of `later`; "bpf_info": one cannot be asked. Then nothing is remembered.
+  Result<std::vector<Later>> newcomers(Result<std::vector<Later>> later, const std::vector<policy::ProgramTag>& trusted);
 
  private:
   bool first_ = true;

@@ -80,14 +80,14 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
     : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options), log_(kernel, record.cgroup_id) {
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
   learn(verified);
-  (void)later_.newcomers(kernel, cgroup.fd(), trusted_);
+  (void)later_.newcomers(programs_after(kernel, cgroup.fd()), trusted_);
   policy_id_ = policy_map_id(kernel, cgroup.id());
 }
 
 std::set<std::string> Supervisor::lost_now(const HostProbe& host, std::string& unclear) {
   std::set<std::string> lost = missing_parts(kernel_, record_, unclear);
   for (const Lost& one : host.lost) lost.insert(one.what);
-  const auto came = later_.newcomers(kernel_, cgroup_.fd(), trusted_);
+  const auto came = later_.newcomers(programs_after(kernel_, cgroup_.fd()), trusted_);
   if (!came && unclear.empty()) unclear = came.error().message;
   for (const Later& one : came ? *came : std::vector<Later>{}) lost.insert("later " + std::to_string(one.prog_id) + " " + one.hook);
   if (has_other_policy(host)) lost.insert("policy");

@@ -272,6 +272,7 @@ Result<void> Watch::pass(std::int64_t late) {
     if (!whole)
       complain({"cannot_tell", std::string("the records of the sandboxes cannot all be read: ") + std::strerror(errno), hint_for(errno), errno, "", true});
     snapshot_ = all.empty() ? Snapshot() : Snapshot(*kernel_);
+    above_.clear();
     look_at_all(all.empty() && entries_.empty());
     host_unclear_ = take_unclear(host_);
     std::set<std::uint64_t> present;

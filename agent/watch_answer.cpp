@@ -96,11 +96,30 @@ void Watch::note_unclear(Entry& entry, const std::string& name, std::vector<Lost
             "it is looked at again twice a second; nothing is taken for lost meanwhile", 0, "", true});
 }
 
+const Result<std::vector<Later>>& Watch::above(const Entry& entry) {
+  const std::string path = entry.cgroup->path(), parent = path.substr(0, path.rfind('/'));
+  const auto known = above_.find(parent);
+  if (known != above_.end()) return known->second;
+  const auto cgroup = Cgroup::open(parent);
+  return above_[parent] = cgroup ? programs_above(*kernel_, cgroup->fd()) : tl::unexpected<Error>(cgroup.error());
+}
+
+// The guard lets nobody attach one at a sandbox's cgroup or below it. So who comes, comes above, and is read once for all that have
+// the same cgroup above them; but for those that had one of their own when the watch came, and where a window let others through.
+Result<std::vector<Later>> Watch::later_of(Entry& entry) {
+  const sbpf_guard& guard = kernel_->globals().guard;
+  if (!entry.first && !entry.has_own_later && guard.let_through == 0 && guard.open_until < boottime_ns()) return above(entry);
+  auto all = programs_after(*kernel_, entry.cgroup->fd());
+  const auto& shared = above(entry);
+  entry.has_own_later = !all || !shared || all->size() != shared->size();
+  return all;
+}
+
 // A program that came to run after ours while the watch looked is a loss; what was there before is in the status.
 void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost) {
   if (!entry.cgroup) return;  // it could not be opened, which is told
   if (is_changing(*kernel_, entry.sound.record.cgroup_id) || is_upgrading(*kernel_) || kernel_->outdated()) return;
-  const auto came = entry.later.newcomers(*kernel_, entry.cgroup->fd(), entry.status.trusted_programs);
+  const auto came = entry.later.newcomers(later_of(entry), entry.status.trusted_programs);
   for (const Later& one : came ? *came : std::vector<Later>{}) lost.push_back({"later", describe(one), false, one.prog_id});
 }
 

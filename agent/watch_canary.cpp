@@ -146,6 +146,7 @@ std::vector<Lost> Watch::missing_now(Entry& entry) {
   // Whoever else has called the hooks since the last pass.
   const HostProbe host = probe_host(*kernel_, sentinel_.look_anew(*kernel_, kSentinelPatience));
   missing.insert(missing.end(), host.lost.begin(), host.lost.end());
+  above_.clear();
   look_at_later(entry, missing);
   missing.insert(missing.end(), entry.lost.begin(), entry.lost.end());
   return missing;

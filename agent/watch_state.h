@@ -58,6 +58,7 @@ struct Entry {
   std::int64_t unclear_at = 0;   // CLOCK_MONOTONIC: since when; 0: all can be told
   bool unclear_told = false;
   LaterSeen later;
+  bool has_own_later = true;     // programs of others at its own cgroup, not above; or it cannot be told
   std::vector<Lost> canary_lost; // of the last canary, but for what follows from other losses
   std::int64_t sound_at = 0;     // time of day
   std::int64_t told_at = 0, read_at = 0, canary_due = 0, restored_at = 0;
@@ -108,6 +109,9 @@ class Watch {
   std::optional<std::vector<Lost>> confirmed(const sbpf_sandbox& record, Entry& entry);
   bool is_record_lost(std::uint64_t id, const Entry& entry) const;
   void look_at_later(Entry& entry, std::vector<Lost>& lost);
+  // Programs of others that run after ours, for it and for all below the same cgroup.
+  Result<std::vector<Later>> later_of(Entry& entry);
+  const Result<std::vector<Later>>& above(const Entry& entry);
   void lost_records(const std::set<std::uint64_t>& present);
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
   // Freezes or kills what is in the cgroup, as `loss.on_loss` says, and notes it there. False: nothing is to be done. `kept`: others
@@ -138,6 +142,7 @@ class Watch {
   Sentinel sentinel_{true};
   HostProbe probe_;  // of this pass; what it found lost is in host_, too
   Snapshot snapshot_;
+  std::map<std::string, Result<std::vector<Later>>> above_;  // of this pass, by the cgroup's path
   std::map<std::uint64_t, Entry> entries_;
   CanaryChild canary_;
   WatchChild attaching_{attach_lines};

@@ -147,6 +147,26 @@ static __noinline int receives_file_of_others(struct sbpf_sandbox *box, struct f
 	return pid && is_file_of_others(box, pid, !!(file->f_mode & FMODE_WRITE), target);
 }
 
+/* A descriptor by which the memory (userfaultfd) or the system calls (seccomp's notifications) of a process outside would be in the
+ * receiver's hands: the kernel tells a program no more of it than its name. */
+static __noinline int is_hold_on_others(struct sbpf_sandbox *box, struct file *file)
+{
+	static const char memory[16] = "[userfaultfd]", calls[16] = "seccomp notify";
+	char name[16] = {};
+	__u64 *word = (__u64 *)name;
+	void *policy;
+
+	if (!box || !file || file->f_inode->i_sb->s_magic != ANON_INODE_MAGIC)
+		return 0;
+	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	if (word[0] == *(__u64 *)&calls[0] && word[1] == *(__u64 *)&calls[8])
+		return 1;
+	if (word[0] != *(__u64 *)&memory[0] || word[1] != *(__u64 *)&memory[8])
+		return 0;
+	policy = box_policy(box);
+	return !policy || !sbpf_decide_interface(policy, SBPF_KERNEL_USERFAULTFD);
+}
+
 static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 {
 	struct denial d = DENIAL(file_receive, SBPF_REASON_FOREIGN_SOCKET);
@@ -180,6 +200,11 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 		d.domain = SBPF_DOMAIN_GUARD;
 		d.task.target_pid = 0;
 		d.task.detail = file->f_inode->i_rdev;
+		return refuse(box, &d);
+	}
+	if (is_hold_on_others(box, file)) {
+		d.reason = SBPF_REASON_GUARD;
+		d.domain = SBPF_DOMAIN_GUARD;
 		return refuse(box, &d);
 	}
 	if (receives_file_of_others(box, file, &target)) {

@@ -147,4 +147,97 @@ box python3 -IS /workspace/ipc.py make /left >/dev/null
 is left/outside "find $ENOENT" "$(queue find /left)"
 is left/next-sandbox "find $ENOENT" "$(box python3 -IS /workspace/ipc.py find /left)"
 rm -f /dev/mqueue/outside
+# ---- a hold on another process (its memory by userfaultfd, its system calls by seccomp's notifications) is not received ----
+cat >"$tmp/hold.py" <<'P'
+import array, ctypes, os, socket, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+path, who = sys.argv[1:3]
+if who == "receiver":
+    server = socket.socket(socket.AF_UNIX)
+    server.bind(path)
+    os.chmod(path, 0o777)
+    server.listen()
+    client, _ = server.accept()
+    data, ancillary, *_ = client.recvmsg(16, socket.CMSG_SPACE(16))
+    print(sum(len(d) // 4 for *_, d in ancillary))
+    sys.exit()
+if who == "userfaultfd":
+    fd = libc.syscall(323, 1)
+elif who == "notify":
+    libc.prctl(38, 1, 0, 0, 0)
+    code = struct.pack("HBBI", 6, 0, 0, 0x7fff0000)
+    held = ctypes.create_string_buffer(code, len(code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(held)), 16)
+    fd = libc.syscall(317, 1, 8, program)
+else:
+    fd = os.open("/dev/null", os.O_RDONLY)
+if fd < 0:
+    sys.exit("cannot make it")
+client = socket.socket(socket.AF_UNIX)
+client.connect(path)
+socket.send_fds(client, [b"x"], [fd])
+P
+policy opens >/dev/null <<<$'version: 1\nname: opens\nprocess: {kernel: {allow: [userfaultfd]}}'
+# received KIND COMMAND…: how many descriptors arrive at a receiver that COMMAND starts
+received() {
+  rm -f "$tmp/hold.sock"
+  chmod 755 "$tmp"
+  "${@:2}" python3 "$tmp/hold.py" "$tmp/hold.sock" receiver >"$tmp/received" 2>"$tmp/received.err" & receiver=$!
+  within 60 test -S "$tmp/hold.sock"
+  sleep 0.2
+  python3 "$tmp/hold.py" "$tmp/hold.sock" "$1" || kill $receiver
+  wait $receiver
+  cat "$tmp/received"
+}
+for kind in plain userfaultfd notify; do
+  is hold/$kind/control 1 "$(received $kind env)"
+  is hold/$kind/denied "$([[ $kind == plain ]] && echo 1 || echo 0)" "$(received $kind sbpf run -q --policy no-network --)"
+done
+is hold/userfaultfd/allowed 1 "$(received userfaultfd sbpf run -q --policy "$tmp/opens.yaml" --)"
+# Nor is it kept by `attach`; nor an io_uring whose thread is a process's outside.
+cat >"$tmp/keeper.py" <<'P'
+import ctypes, os, struct, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+kind, cgroup, ready = sys.argv[1:4]
+if kind == "userfaultfd":
+    fd = libc.syscall(323, 1)
+elif kind == "notify":
+    libc.prctl(38, 1, 0, 0, 0)
+    code = struct.pack("HBBI", 6, 0, 0, 0x7fff0000)
+    held = ctypes.create_string_buffer(code, len(code))
+    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(held)), 16)
+    fd = libc.syscall(317, 1, 8, program)
+elif kind == "plain":
+    fd = os.open("/dev/null", os.O_RDONLY)
+else:  # with a thread of this process, which stays outside, or without
+    parameters = ctypes.create_string_buffer(struct.pack("III", 0, 0, 2 if kind == "ring-outside" else 0), 120)
+    fd = libc.syscall(425, 4, parameters)
+if fd < 0:
+    sys.exit("cannot make it")
+if os.fork():
+    time.sleep(600)
+with open(cgroup + "/cgroup.procs", "w") as procs:
+    procs.write(str(os.getpid()))
+open(ready, "w").close()
+time.sleep(600)
+P
+# attached KIND POLICY: the exit code of an attach to a cgroup with a process that holds it
+attached() {
+  local cgroup=$cgroots/holds code
+  mkdir -p "$cgroup"
+  rm -f "$tmp/ready"
+  python3 "$tmp/keeper.py" "$1" "$cgroup" "$tmp/ready" & local outside=$!
+  within 60 test -e "$tmp/ready"
+  sbpf attach --name holds --policy "$2" --cgroup "$cgroup" >"$tmp/said" 2>&1; code=$?
+  sbpf detach holds >/dev/null 2>&1
+  echo 1 >"$cgroup/cgroup.kill"
+  kill $outside; wait $outside 2>/dev/null
+  within 20 rmdir "$cgroup" 2>/dev/null
+  echo $code
+}
+is keeps/plain 0 "$(attached plain no-network)"
+is keeps/ring 0 "$(attached ring no-network)"
+for kind in userfaultfd notify ring-outside; do is keeps/$kind/refused 125 "$(attached $kind no-network)"; done
+is keeps/userfaultfd/allowed 0 "$(attached userfaultfd "$tmp/opens.yaml")"
+
 finish

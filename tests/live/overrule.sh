@@ -156,8 +156,10 @@ before=$(told_lost)
 for who in watch supervisor; do
   limit=$(prlimit --pid "${!who}" --nofile -o SOFT,HARD --noheadings | xargs | tr ' ' :)
   prlimit --pid "${!who}" --nofile="8:${limit#*:}"
+  foreign bystander-link "$cgroots" connect4; is "trusted/few/$who/comes" 0 "$error" # of the same tag
   sleep 4
   is "trusted/few/$who" "$before 1" "$(told_lost) $(frozen; echo $?)"
+  kill $other; wait $other 2>/dev/null
   prlimit --pid "${!who}" --nofile="$limit"
   sleep 2
   is "trusted/few/$who/again" "$before 1" "$(told_lost) $(frozen; echo $?)"
