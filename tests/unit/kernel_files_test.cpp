@@ -32,6 +32,7 @@ TEST(KernelFiles, numbers_stand_behind_a_key_that_begins_a_line) {
   EXPECT_EQ(fdinfo_number(text, "empty:"), std::nullopt);
   EXPECT_EQ(fdinfo_number("", "flags:"), std::nullopt);
   EXPECT_EQ(fdinfo_number("scm_fds: 3", "scm_fds:"), 3);
+  EXPECT_EQ(fdinfo_number("some 1234 flags: 3\nflags: 2", "flags:"), 2) << "a key begins its line";
 }
 
 TEST(KernelFiles, terminal_of_a_task) {
