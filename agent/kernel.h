@@ -41,9 +41,6 @@ Result<Fd> lock_host(std::chrono::milliseconds patience);
 enum class Asked { inodes, announce, strays, led, cgroup_links, modifiers };
 inline constexpr std::array kAsked{"inodes", "announce", "strays", "led", "cgroup_links", "modifiers"};
 
-// What opening a pin says with this errno, which is kept: nothing where another mount lies over the pins' (/sys/fs, /sys).
-Seen pin_seen(int error);
-
 class Kernel {
  public:
   // Opens what is pinned, after checking that it is this version's and complete; loads, attaches and pins it if nothing

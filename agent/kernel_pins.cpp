@@ -43,7 +43,7 @@ char kind_of(const std::string& name) { return name == "programs/meta" ? 'm' : n
 // `unclear`: set where that cannot be told.
 std::string why_broken(const std::string& path, int fd, char kind, bool& unclear) {
   const Fd pinned(bpf_obj_get(path.c_str()));
-  unclear = !pinned && pin_seen(errno) == Seen::unknown;
+  unclear = !pinned && seen_by_pin_error(errno) == Seen::unknown;
   if (!pinned) return errno == ENOENT ? "the pin is missing" : std::string("the pin cannot be opened: ") + std::strerror(errno);
   if (fd < 0) return "";
   return identity(pinned.get(), kind) == identity(fd, kind) ? "" : "the pin is one of another object";
@@ -128,19 +128,14 @@ Result<void> Kernel::repair_pins() {
 
 Seen Kernel::pinned() {
   const std::string root{kPinRoot};
-  struct stat info {};
-  if (::stat(root.c_str(), &info) == 0) return Seen::there;
-  return errno == ENOENT ? pin_seen(ENOENT) : Seen::unknown;
-}
-
-Seen pin_seen(int error) {
-  if (seen_by_pin_error(error) == Seen::unknown) return Seen::unknown;
   constexpr long kBpfFsMagic = 0xcafe4a11;
   struct statfs filesystem {};
-  const std::string mount{kPinRoot.substr(0, kPinRoot.rfind('/'))};
-  const bool visible = ::statfs(mount.c_str(), &filesystem) == 0 && filesystem.f_type == kBpfFsMagic;
-  errno = error;
-  return visible ? Seen::absent : Seen::unknown;
+  struct stat info {};
+  const std::string mount = root.substr(0, root.rfind('/'));
+  if (::stat(root.c_str(), &info) == 0) return Seen::there;
+  if (errno != ENOENT) return Seen::unknown;
+  errno = 0;
+  return ::statfs(mount.c_str(), &filesystem) == 0 && filesystem.f_type == kBpfFsMagic ? Seen::absent : Seen::unknown;
 }
 
 std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id, bool& unclear) const {

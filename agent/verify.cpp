@@ -30,7 +30,7 @@ HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_s
   status.canary = "not run";
   Fd fd(bpf_obj_get(link_pin(record.name, hook).c_str()));
   if (!fd) {
-    status.unclear = pin_seen(errno) == Seen::unknown;
+    status.unclear = seen_by_pin_error(errno) == Seen::unknown;
     status.reason = status.unclear ? cannot_tell("link pin cannot be opened", errno) : "link pin is missing";
     return status;
   }
