@@ -148,44 +148,59 @@ is left/outside "find $ENOENT" "$(queue find /left)"
 is left/next-sandbox "find $ENOENT" "$(box python3 -IS /workspace/ipc.py find /left)"
 rm -f /dev/mqueue/outside
 # ---- a hold on another process (its memory by userfaultfd, its system calls by seccomp's notifications) is not received ----
+# hold.py receiver SOCKET | sender SOCKET KIND | keeper CGROUP READY KIND
 cat >"$tmp/hold.py" <<'P'
-import array, ctypes, os, socket, struct, sys
+import ctypes, os, socket, struct, sys, time
 libc = ctypes.CDLL(None, use_errno=True)
-path, who = sys.argv[1:3]
-if who == "receiver":
+
+def make(kind):
+    if kind == "userfaultfd":
+        fd = libc.syscall(323, 1)
+    elif kind == "notify":
+        libc.prctl(38, 1, 0, 0, 0)
+        code = struct.pack("HBBI", 6, 0, 0, 0x7fff0000)
+        held = ctypes.create_string_buffer(code, len(code))
+        program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(held)), 16)
+        fd = libc.syscall(317, 1, 8, program)
+    elif kind == "plain":
+        fd = os.open("/dev/null", os.O_RDONLY)
+    else:  # an io_uring with a thread of this process, or without
+        fd = libc.syscall(425, 4, ctypes.create_string_buffer(struct.pack("III", 0, 0, 2 if kind == "ring-outside" else 0), 120))
+    if fd < 0:
+        sys.exit("cannot make it")
+    return fd
+
+role, place = sys.argv[1:3]
+if role == "receiver":
     server = socket.socket(socket.AF_UNIX)
-    server.bind(path)
-    os.chmod(path, 0o777)
+    server.bind(place)
+    os.chmod(place, 0o777)
     server.listen()
     client, _ = server.accept()
     data, ancillary, *_ = client.recvmsg(16, socket.CMSG_SPACE(16))
     print(sum(len(d) // 4 for *_, d in ancillary))
-    sys.exit()
-if who == "userfaultfd":
-    fd = libc.syscall(323, 1)
-elif who == "notify":
-    libc.prctl(38, 1, 0, 0, 0)
-    code = struct.pack("HBBI", 6, 0, 0, 0x7fff0000)
-    held = ctypes.create_string_buffer(code, len(code))
-    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(held)), 16)
-    fd = libc.syscall(317, 1, 8, program)
-else:
-    fd = os.open("/dev/null", os.O_RDONLY)
-if fd < 0:
-    sys.exit("cannot make it")
-client = socket.socket(socket.AF_UNIX)
-client.connect(path)
-socket.send_fds(client, [b"x"], [fd])
+elif role == "sender":
+    fd = make(sys.argv[3])
+    client = socket.socket(socket.AF_UNIX)
+    client.connect(place)
+    socket.send_fds(client, [b"x"], [fd])
+else:  # the child keeps it in the cgroup; who made it stays outside
+    fd = make(sys.argv[4])
+    if not os.fork():
+        with open(place + "/cgroup.procs", "w") as procs:
+            procs.write(str(os.getpid()))
+        open(sys.argv[3], "w").close()
+    time.sleep(600)
 P
 policy opens >/dev/null <<<$'version: 1\nname: opens\nprocess: {kernel: {allow: [userfaultfd]}}'
 # received KIND COMMAND…: how many descriptors arrive at a receiver that COMMAND starts
 received() {
   rm -f "$tmp/hold.sock"
   chmod 755 "$tmp"
-  "${@:2}" python3 "$tmp/hold.py" "$tmp/hold.sock" receiver >"$tmp/received" 2>"$tmp/received.err" & receiver=$!
+  "${@:2}" python3 "$tmp/hold.py" receiver "$tmp/hold.sock" >"$tmp/received" 2>"$tmp/received.err" & receiver=$!
   within 60 test -S "$tmp/hold.sock"
   sleep 0.2
-  python3 "$tmp/hold.py" "$tmp/hold.sock" "$1" || kill $receiver
+  python3 "$tmp/hold.py" sender "$tmp/hold.sock" "$1" || kill $receiver
   wait $receiver
   cat "$tmp/received"
 }
@@ -195,38 +210,12 @@ for kind in plain userfaultfd notify; do
 done
 is hold/userfaultfd/allowed 1 "$(received userfaultfd sbpf run -q --policy "$tmp/opens.yaml" --)"
 # Nor is it kept by `attach`; nor an io_uring whose thread is a process's outside.
-cat >"$tmp/keeper.py" <<'P'
-import ctypes, os, struct, sys, time
-libc = ctypes.CDLL(None, use_errno=True)
-kind, cgroup, ready = sys.argv[1:4]
-if kind == "userfaultfd":
-    fd = libc.syscall(323, 1)
-elif kind == "notify":
-    libc.prctl(38, 1, 0, 0, 0)
-    code = struct.pack("HBBI", 6, 0, 0, 0x7fff0000)
-    held = ctypes.create_string_buffer(code, len(code))
-    program = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 1, ctypes.addressof(held)), 16)
-    fd = libc.syscall(317, 1, 8, program)
-elif kind == "plain":
-    fd = os.open("/dev/null", os.O_RDONLY)
-else:  # with a thread of this process, which stays outside, or without
-    parameters = ctypes.create_string_buffer(struct.pack("III", 0, 0, 2 if kind == "ring-outside" else 0), 120)
-    fd = libc.syscall(425, 4, parameters)
-if fd < 0:
-    sys.exit("cannot make it")
-if os.fork():
-    time.sleep(600)
-with open(cgroup + "/cgroup.procs", "w") as procs:
-    procs.write(str(os.getpid()))
-open(ready, "w").close()
-time.sleep(600)
-P
 # attached KIND POLICY: the exit code of an attach to a cgroup with a process that holds it
 attached() {
   local cgroup=$cgroots/holds code
   mkdir -p "$cgroup"
   rm -f "$tmp/ready"
-  python3 "$tmp/keeper.py" "$1" "$cgroup" "$tmp/ready" & local outside=$!
+  python3 "$tmp/hold.py" keeper "$cgroup" "$tmp/ready" "$1" & local outside=$!
   within 60 test -e "$tmp/ready"
   sbpf attach --name holds --policy "$2" --cgroup "$cgroup" >"$tmp/said" 2>&1; code=$?
   sbpf detach holds >/dev/null 2>&1
