@@ -13,17 +13,15 @@
 #include <optional>
 
 #include "agent/agent.h"
+#include "agent/bring_up.h"
 #include "agent/change.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/held.h"
-#include "agent/host.h"
-#include "agent/limits.h"
 #include "agent/names.h"
 #include "agent/places.h"
 #include "agent/streams.h"
 #include "agent/strays.h"
-#include "agent/undo.h"
 #include "agent/verify.h"
 #include "policy/filesystem.h"
 
@@ -98,6 +96,8 @@ void relay_until_empty(Kernel& kernel, const Cgroup& cgroup, const ResolverProce
   }
 }
 
+Owner owner_of(const AdoptOptions& options) { return {options.uid, options.gid, options.parent}; }
+
 }  // namespace
 
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
@@ -114,77 +114,82 @@ Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
   return {};
 }
 
-Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
-  const Owner owner{options.uid, options.gid, options.parent};
-  if (auto fit = check_for_user(policy, owner.uid); !fit) return tl::unexpected<Error>(fit.error());
-  const auto checked = policy::compile_rules(policy, 1, policy::empty_view(policy));
-  if (!checked) return tl::unexpected<Error>(checked.error());
-  // Refused before the lock is waited for, and before anything is made.
-  {
-    auto first = HeldProcess::hold(options.pidfd, owner);
-    if (!first) return tl::unexpected<Error>(first.error());
-  }
-  auto lock = lock_host_to_load();
-  if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
-  const bool loaded_before = Kernel::is_pinned();
-  auto kernel = ready_kernel();
-  if (!kernel) return tl::unexpected<Error>(kernel.error());
-  Undo undo(*kernel, loaded_before);
-  const auto others = collect_some_garbage(*kernel, options.name);
+namespace {
+
+// What it takes to move it: held, outside of every sandbox, in a network that the resolver serves.
+Result<HeldProcess> hold_outside(const policy::Policy& policy, const AdoptOptions& options, const Kernel& kernel) {
   auto root = root_cgroup();
   if (!root) return tl::unexpected<Error>(root.error());
+  auto process = HeldProcess::hold(options.pidfd, owner_of(options));
+  if (!process) return process;
+  if (auto outside = check_outside(*process, kernel, *root); !outside) return tl::unexpected<Error>(outside.error());
+  if (auto reached = check_network(policy, *process); !reached) return tl::unexpected<Error>(reached.error());
+  return process;
+}
+
+// The inodes of its stdio that the sandbox may use.
+Result<std::array<std::uint64_t, 3>> stdio_of(const HeldProcess& process, const policy::Image& rules) {
+  auto streams = process.stdio();
+  if (!streams) return tl::unexpected<Error>(streams.error());
+  return inspect_stdio(rules, {(*streams)[0].get(), (*streams)[1].get(), (*streams)[2].get()});
+}
+
+Result<policy::Limits> limits_for(const policy::Policy& policy, const HeldProcess& process) {
+  auto mount = cgroup2_mount();
+  auto from = process.cgroup();
+  if (!mount || !from) return tl::unexpected<Error>(mount ? from.error() : mount.error());
+  return limits_within(policy.limits, *mount, *from);
+}
+
+}  // namespace
+
+Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
+  if (auto fit = check_for_user(policy, options.uid); !fit) return tl::unexpected<Error>(fit.error());
+  const auto rules = policy::compile_rules(policy, 1, policy::empty_view(policy));
+  if (!rules) return tl::unexpected<Error>(rules.error());
+  // Refused before the lock is waited for, and before anything is made.
+  if (auto first = HeldProcess::hold(options.pidfd, owner_of(options)); !first) return tl::unexpected<Error>(first.error());
+  auto begun = BringUp::begin();
+  if (!begun) return tl::unexpected<Error>(begun.error());
+  BringUp& up = **begun;
+  Kernel& kernel = up.kernel();
+  const auto others = collect_some_garbage(kernel, options.name);
   if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return options.name == other.name; }))
     return fail("sandbox_exists", "a sandbox named " + options.name + " exists", "choose another name");
-  auto process = HeldProcess::hold(options.pidfd, owner);
+  auto process = hold_outside(policy, options, kernel);
   if (!process) return tl::unexpected<Error>(process.error());
-  if (auto outside = check_outside(*process, *kernel, *root); !outside) return tl::unexpected<Error>(outside.error());
-  if (auto reached = check_network(policy, *process); !reached) return reached;
-  auto streams = process->stdio();
-  if (!streams) return tl::unexpected<Error>(streams.error());
-  auto stdio = inspect_stdio(*checked, {(*streams)[0].get(), (*streams)[1].get(), (*streams)[2].get()});
+  auto stdio = stdio_of(*process, *rules);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
   // As its own mount namespace has the paths: the service has another one.
-  auto image = compile_as_seen_by(process->pid(), *kernel, policy, 1);
+  auto image = compile_as_seen_by(process->pid(), kernel, policy, 1);
   if (!image) return tl::unexpected<Error>(image.error());
-
-  auto cgroup = Cgroup::create(root->path() + "/" + options.name);
-  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
-  undo.has(*cgroup, options.name);
-  auto mount = cgroup2_mount();
-  auto from = process->cgroup();
-  if (!mount || !from) return tl::unexpected<Error>(mount ? from.error() : mount.error());
-  if (auto limited = apply_limits(*cgroup, limits_within(policy.limits, *mount, *from)); !limited) return tl::unexpected<Error>(limited.error());
+  auto limits = limits_for(policy, *process);
+  if (!limits) return tl::unexpected<Error>(limits.error());
+  if (auto made = up.make_cgroup(options.name, *limits); !made) return made;
+  const Cgroup& cgroup = up.cgroup();
   std::optional<ResolverProcess> resolver;
   if (!policy.network.hosts.empty()) {
-    auto serving = start_resolver(policy, options.name, cgroup->id(), checked->header().names);
+    auto serving = start_resolver(policy, options.name, cgroup.id(), rules->header().names);
     if (!serving) return tl::unexpected<Error>(serving.error());
     resolver.emplace(std::move(*serving));
   }
-  std::optional<Change> change(std::in_place, *kernel, Change::set_up, cgroup->id(), options.name);
-  SandboxSpec spec{options.name, 0, *stdio, resolver ? &resolver->names : nullptr};
-  std::vector<Fd> links;
-  if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up) return tl::unexpected<Error>(explain_failure(up.error()));
-  links.clear();  // the pins hold them
-  const auto record = find_record(*kernel, cgroup->id());
-  if (!record) return fail("sandbox_setup", "the sandbox has no record");
-  Status status = read_status(*kernel, *record, true);
-  if (!may_start(status, policy.mode)) {
-    const std::string reason = why_not_active(status);
-    return tl::unexpected<Error>(explain_failure(
-        {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
-  }
+  std::optional<Change> change(std::in_place, kernel, Change::set_up, cgroup.id(), options.name);
+  const SandboxSpec spec{options.name, 0, *stdio, resolver ? &resolver->names : nullptr};
+  if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return set_up;
+  auto status = up.prove(cgroup, true, [&](const Status& now) { return may_start(now, policy.mode); });
+  if (!status) return tl::unexpected<Error>(status.error());
   // It is alone until here, so a failure before kills nobody.
-  if (auto moved = process->move_to(*cgroup); !moved) return tl::unexpected<Error>(moved.error());
-  if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) return tl::unexpected<Error>(labelled.error());
-  undo.keep_all();
+  if (auto moved = process->move_to(cgroup); !moved) return moved;
+  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  up.keep_all();
   change.reset();
-  lock->reset();
-  status.processes = 1;
+  up.release_lock();
+  status->processes = 1;
   {
     const HeldProcess released = std::move(*process);  // it goes on
   }
-  options.on_adopted(status);
-  if (resolver) relay_until_empty(*kernel, *cgroup, *resolver);
+  options.on_adopted(*status);
+  if (resolver) relay_until_empty(kernel, cgroup, *resolver);
   return {};
 }
 

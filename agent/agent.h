@@ -161,8 +161,8 @@ struct RunOptions {
   std::vector<int> inherited;           // descriptors that the program gets beside stdio, by these numbers
   // Called once, when the sandbox is verified and before the first instruction runs.
   std::function<void(const Status&)> on_active;
-  // Called for a hook that was found missing while the program runs (after on_loss was carried out).
-  std::function<void(const Status&)> on_loss;
+  // Called for what was found lost while the program runs, after on_loss was carried out. `lost`: "WHAT: WHY", one for each part.
+  std::function<void(const Status&, const std::vector<std::string>& lost)> on_loss;
   // Called with what does not weaken the isolation but the operator should know.
   std::function<void(const std::string&)> on_warning;
   // Called once the program runs.
@@ -288,7 +288,7 @@ std::string programs_digest();
 std::string layout_digest();
 
 // Reads what is in a sandbox's ring, oldest first, calling `sink` for each; with `follow`, goes on until `sink` returns
-// false or the sandbox is gone. Errors: "no_such_sandbox", "busy" (another reader).
+// false or the sandbox is gone. Errors: "no_such_sandbox".
 Result<void> events(const std::string& name, bool follow, const std::function<bool(const Event&)>& sink);
 
 }  // namespace sbpf::agent

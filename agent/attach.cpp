@@ -10,12 +10,12 @@
 
 #include "agent/agent.h"
 #include "agent/assigned.h"
+#include "agent/bring_up.h"
 #include "agent/change.h"
 #include "agent/flows.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/guardian.h"
-#include "agent/host.h"
 #include "agent/launchers.h"
 #include "agent/limits.h"
 #include "agent/open_files.h"
@@ -149,7 +149,8 @@ tl::unexpected<Error> give_up(const Kernel& kernel, const Cgroup& cgroup, const 
   return tl::unexpected<Error>(std::move(error));
 }
 
-Result<Status> attach_to(Kernel& kernel, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy, const AttachOptions& options) {
+Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy, const AttachOptions& options) {
+  Kernel& kernel = up.kernel();
   const auto others = collect_some_garbage(kernel, name);
   if (auto placed = check_place(cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
   if (auto free = check_assigned(cgroup, name, options.keep); !free) return tl::unexpected<Error>(free.error());
@@ -168,25 +169,18 @@ Result<Status> attach_to(Kernel& kernel, const Cgroup& cgroup, const std::string
   spec.name = name;
   spec.flags = SBPF_SANDBOX_ATTACHED | (options.keep ? SBPF_SANDBOX_KEPT : 0);
   if (!open_before->empty() && !options.evict) spec.flags |= SBPF_SANDBOX_KEPT_SOCKETS;
-  std::vector<Fd> links;
-  if (auto up = set_up(kernel, cgroup, spec, *image, true, links); !up)
-    return tl::unexpected<Error>(explain_failure(up.error()));
-  links.clear();
+  if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return tl::unexpected<Error>(set_up.error());
   Result<std::vector<std::string>> cut;
   if (options.evict) cut = cut_flows(kernel, cgroup, *image, open_before->sockets);
   if (!cut) return give_up(kernel, cgroup, name, cut.error());
   if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return give_up(kernel, cgroup, name, labelled.error());
-  auto record = find_record(kernel, cgroup.id());
   freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
   const bool canary = !options.proof_later || !cgroup.frozen();
-  Status status = record ? read_status(kernel, *record, canary) : Status{};
-  if (status.isolation == Isolation::inactive || !is_clear(status))
-    return give_up(kernel, cgroup, name,
-                   explain_failure({"isolation_not_active", "isolation could not be verified: " + why_not_active(status),
-                                    "run `sbpf preflight`", 0, "", false}));
+  auto status = up.prove(cgroup, canary, [](const Status& now) { return now.isolation != Isolation::inactive && is_clear(now); });
+  if (!status) return give_up(kernel, cgroup, name, status.error());
   if (options.keep)
     if (auto assigned = assign(name, cgroup.path(), policy); !assigned) return give_up(kernel, cgroup, name, assigned.error());
-  status.ended = std::move(*cut);
+  status->ended = std::move(*cut);
   return status;
 }
 
@@ -212,21 +206,19 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   const auto checked = policy::compile_rules(policy, 1, policy::empty_view(policy));
   if (!checked) return tl::unexpected<Error>(checked.error());
-  auto lock = lock_host_to_load();
-  if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
-  const bool loaded_before = Kernel::is_pinned();
-  auto kernel = ready_kernel();
-  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  auto begun = BringUp::begin();
+  if (!begun) return tl::unexpected<Error>(begun.error());
+  BringUp& up = **begun;
   Result<Status> done;
   // A unit that starts again and again has its cgroup removed between two looks, until it is kept.
   for (int tries = kAttachTries; tries > 0; tries--) {
-    done = attach_to(*kernel, *cgroup, options.name.empty() ? derive_name(cgroup->path()) : options.name, policy, options);
+    done = attach_to(up, *cgroup, options.name.empty() ? derive_name(cgroup->path()) : options.name, policy, options);
     if (done || !options.keep || cgroup->seen() != Seen::absent) break;
     auto next = open_cgroup(options, policy.limits);
     if (!next) break;
     cgroup = std::move(next);
   }
-  if (!done && !loaded_before) Kernel::remove_all();
+  if (done) up.keep_programs();
   return done;
 }
 

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "agent/bring_up.h"
 #include "agent/canary.h"
 #include "agent/change.h"
 #include "agent/fs_view.h"
@@ -136,57 +137,47 @@ Result<void> try_paths(const Kernel& kernel) {
   return fail(std::move(view.error()), "the paths of a policy");
 }
 
-// Loads, attaches, and has a canary denied, in a cgroup that is removed again.
-void check_by_doing(std::vector<Check>& checks) {
-  Check programs = check("programs", "all", "load and attach every hook, unpinned");
-  Check canary = check("canary", "all", "have each hook deny a canary in a cgroup of its own");
-  const auto give_up = [&](Check& c, const Error& error) {
-    broken(c, error.message, error.hint);
-    if (&c == &programs) broken(canary, "not run: the programs are not in force", programs.fix);
-    checks.push_back(programs);
-    checks.push_back(canary);
-  };
-  auto lock = lock_host_to_load();
-  if (!lock) return give_up(programs, lock.error());
-  auto kernel = Kernel::is_pinned() ? Kernel::ensure() : Kernel::load();
-  if (!kernel) return give_up(programs, kernel.error());
-  auto root = root_cgroup();
-  if (!root) return give_up(programs, root.error());
-  auto cgroup = Cgroup::create(root->path() + "/preflight-" + std::to_string(::getpid()));
-  if (!cgroup) return give_up(programs, cgroup.error());
-  if (auto looked_up = try_paths(*kernel); !looked_up) {
-    (void)remove_cgroup(cgroup->path());
-    if (!Kernel::is_pinned()) Kernel::remove_all();
-    return give_up(programs, looked_up.error());
-  }
+// Every hook attached in a cgroup of its own, and a canary denied by each. `programs`: it did not come so far.
+struct Tried {
+  std::optional<Error> programs, canary;
+};
+
+Tried try_hooks() {
+  auto begun = BringUp::begin_unpinned();
+  if (!begun) return {begun.error(), {}};
+  BringUp& up = **begun;
+  SandboxSpec spec;
+  spec.name = "preflight-" + std::to_string(::getpid());
+  if (auto made = up.make_cgroup(spec.name, {}); !made) return {made.error(), {}};
+  if (auto looked_up = try_paths(up.kernel()); !looked_up) return {looked_up.error(), {}};
   policy::Policy nothing;
   nothing.name = "preflight";
   auto image = policy::compile(nothing, 1, policy::empty_view(nothing));
-  std::vector<Fd> links;
-  SandboxSpec spec;
-  spec.name = "preflight";
+  if (!image) return {image.error(), {}};
   SandboxNames names;  // no resolver, but the hooks that go with one
   names.port4 = SBPF_DNS_PORT;
   spec.names = &names;
   spec.flags |= SBPF_SANDBOX_FLOWS;  // likewise
   // Its links are pinned nowhere: the watch takes that for no loss, and whoever comes after a killed one takes it down.
-  std::optional<Change> changing(std::in_place, *kernel, Change::set_up, cgroup->id(), spec.name);
-  auto up = image ? set_up(*kernel, *cgroup, spec, *image, false, links) : Result<void>(fail(image.error(), ""));
-  if (up) {
-    auto report = run_canary(*kernel, *cgroup, *image, SBPF_SANDBOX_NAMES);
-    if (!report)
-      broken(canary, report.error().message, report.error().hint);
-    else if (!report->ok())
-      broken(canary, report->detail, "run sbpf where bpf is in the kernel's LSM list and no tool detaches programs");
-    take_down(*kernel, cgroup->id(), spec.name);
-  } else {
-    broken(programs, up.error().message, up.error().hint);
+  const Change changing(up.kernel(), Change::set_up, up.cgroup().id(), spec.name);
+  if (auto set_up = up.set_up(up.cgroup(), spec, *image); !set_up) return {set_up.error(), {}};
+  auto report = run_canary(up.kernel(), up.cgroup(), *image, SBPF_SANDBOX_NAMES);
+  up.take_down();
+  if (!report) return {{}, report.error()};
+  if (!report->ok())
+    return {{}, Error{"canary", report->detail, "run sbpf where bpf is in the kernel's LSM list and no tool detaches programs", 0, "", false}};
+  return {};
+}
+
+void check_by_doing(std::vector<Check>& checks) {
+  Check programs = check("programs", "all", "load and attach every hook, unpinned");
+  Check canary = check("canary", "all", "have each hook deny a canary in a cgroup of its own");
+  const Tried tried = try_hooks();
+  if (tried.programs) {
+    broken(programs, tried.programs->message, tried.programs->hint);
     broken(canary, "not run: the programs are not in force", programs.fix);
   }
-  links.clear();
-  changing.reset();
-  (void)remove_cgroup(cgroup->path());
-  if (!Kernel::is_pinned()) Kernel::remove_all();
+  if (tried.canary) broken(canary, tried.canary->message, tried.canary->hint);
   checks.push_back(programs);
   checks.push_back(canary);
 }
@@ -229,6 +220,8 @@ Result<Kernel> ready_kernel() {
     if (auto missing = first_missing()) return tl::unexpected<Error>(std::move(*missing));
   auto kernel = Kernel::ensure();
   if (!kernel) return tl::unexpected<Error>(explain_failure(kernel.error()));
+  // Whoever may remove an empty cgroup may have removed sbpf's.
+  if (auto known = know_root(*kernel); !known) return tl::unexpected<Error>(known.error());
   return kernel;
 }
 

@@ -20,6 +20,7 @@
 #include "agent/kernel_fit.h"
 #include "agent/kernel_upgrade.h"
 #include "agent/liveness.h"
+#include "agent/look.h"
 #include "agent/names_cgroup.h"
 #include "bpf/sbpf.digest.h"
 #include "bpf/sbpf.skel.h"
@@ -179,10 +180,7 @@ Result<Kernel> Kernel::load(const Kernel* old) {
     }
   }
   if (auto mapped = kernel.map_globals(); !mapped) return tl::unexpected<Error>(mapped.error());
-  auto root = root_cgroup();
-  if (!root) return tl::unexpected<Error>(root.error());
-  kernel.globals_->gate.root_level = root->level();
-  kernel.globals_->gate.root_id = root->id();
+  if (auto known = know_root(kernel); !known) return tl::unexpected<Error>(known.error());
   if (auto recorded = kernel.record_meta(); !recorded) return tl::unexpected<Error>(recorded.error());
   if (auto agent = become_agent(kernel); !agent) return tl::unexpected<Error>(agent.error());
   return kernel;
@@ -329,7 +327,7 @@ Result<Kernel> Kernel::open() {
     const std::string path = kRoot + (each ? "/programs/" : "/links/") + hook.name;
     Fd& fd = (each ? kernel.programs_ : kernel.links_)[hook.id];
     fd = Fd(bpf_obj_get(path.c_str()));
-    if (!fd && seen_by_pin_error(errno) == Seen::unknown) return tl::unexpected<Error>(open_pin(path).error());
+    if (!fd && pin_seen(errno) == Seen::unknown) return tl::unexpected<Error>(open_pin(path).error());
   }
   if (std::memcmp(kernel.meta_[0].layout_sha256, sbpf_layout_sha256, sizeof sbpf_layout_sha256) != 0)
     return fail("stale_programs", "the pinned programs are of another version of sbpf",

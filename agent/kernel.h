@@ -41,6 +41,9 @@ Result<Fd> lock_host(std::chrono::milliseconds patience);
 enum class Asked { inodes, announce, strays, led, cgroup_links, modifiers };
 inline constexpr std::array kAsked{"inodes", "announce", "strays", "led", "cgroup_links", "modifiers"};
 
+// What opening a pin says with this errno, which is kept: nothing where another mount lies over the pins' (/sys/fs, /sys).
+Seen pin_seen(int error);
+
 class Kernel {
  public:
   // Opens what is pinned, after checking that it is this version's and complete; loads, attaches and pins it if nothing
@@ -100,7 +103,7 @@ class Kernel {
 
   // Which pins of kernel-wide objects are gone or are pins of something else, with the reason; costs a few hundred calls.
   // Those of which that cannot be told are not among them; `unclear`, if given, receives why of the first.
-  std::vector<Degradation> broken_pins(std::string* unclear = nullptr) const;
+  std::vector<Degradation> broken_pins(bool of_links_alone, std::string* unclear = nullptr) const;
   // Pins what broken_pins() names again; a link that is gone is attached anew from its pinned program.
   // Errors: "pin", "program_attach" for the first that cannot be repaired.
   Result<void> repair_pins();

@@ -19,6 +19,7 @@
 
 #include "agent/agent.h"
 #include "agent/kernel.h"
+#include "agent/overruled.h"
 #include "bpf/sbpf.skel.h"
 
 namespace sbpf::agent {
@@ -93,19 +94,15 @@ void find_overruled(sbpf_bpf& skeleton, const Btf& vmlinux) {
   std::map<std::string, sbpf_hook, std::less<>> lsm;
   for (const Hook& hook : hooks())
     if (hook.kind == HookKind::lsm) lsm.emplace(hook.name, hook.id);
-  constexpr std::string_view kCaller = "security_", kHook = "bpf_lsm_";
+  constexpr std::string_view kHook = "bpf_lsm_";
   for (std::uint32_t id = 1; id < btf__type_cnt(vmlinux.get()); id++) {
     const btf_type* type = btf__type_by_id(vmlinux.get(), id);
     if (!btf_is_func(type)) continue;
     const std::string_view name = btf__name_by_offset(vmlinux.get(), type->name_off);
-    const bool caller = name.starts_with(kCaller);
-    if (!caller && !name.starts_with(kHook)) continue;
-    const auto found = lsm.find(name.substr(caller ? kCaller.size() : kHook.size()));
-    if (found == lsm.end()) continue;
-    if (caller)
-      skeleton.rodata->sbpf_callers[found->second] = id;
-    else if (std::ranges::find(kLiftable, found->second) != kLiftable.end())
-      skeleton.rodata->sbpf_liftable[found->second] = id;
+    if (const auto called = hook_called_by(name)) skeleton.rodata->sbpf_callers[*called] = id;
+    if (!name.starts_with(kHook)) continue;
+    const auto found = lsm.find(name.substr(kHook.size()));
+    if (found != lsm.end() && std::ranges::find(kLiftable, found->second) != kLiftable.end()) skeleton.rodata->sbpf_liftable[found->second] = id;
   }
 }
 

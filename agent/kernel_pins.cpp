@@ -43,7 +43,7 @@ char kind_of(const std::string& name) { return name == "programs/meta" ? 'm' : n
 // `unclear`: set where that cannot be told.
 std::string why_broken(const std::string& path, int fd, char kind, bool& unclear) {
   const Fd pinned(bpf_obj_get(path.c_str()));
-  unclear = !pinned && seen_by_pin_error(errno) == Seen::unknown;
+  unclear = !pinned && pin_seen(errno) == Seen::unknown;
   if (!pinned) return errno == ENOENT ? "the pin is missing" : std::string("the pin cannot be opened: ") + std::strerror(errno);
   if (fd < 0) return "";
   return identity(pinned.get(), kind) == identity(fd, kind) ? "" : "the pin is one of another object";
@@ -72,9 +72,10 @@ std::string Kernel::why_idle(const Hook* hook) const {
   return program_mismatch(*hook, now.prog_id, unclear);
 }
 
-std::vector<Degradation> Kernel::broken_pins(std::string* why_unclear) const {
+std::vector<Degradation> Kernel::broken_pins(bool of_links_alone, std::string* why_unclear) const {
   std::vector<Degradation> broken;
   for (const Pin& pin : pins()) {
+    if (of_links_alone && pin.hook == nullptr) continue;
     bool unclear = false;
     std::string why = why_broken(std::string(kPinRoot) + "/" + pin.name, pin.fd, kind_of(pin.name), unclear);
     if (why.empty()) why = why_idle(pin.hook);
@@ -128,14 +129,19 @@ Result<void> Kernel::repair_pins() {
 
 Seen Kernel::pinned() {
   const std::string root{kPinRoot};
+  struct stat info {};
+  if (::stat(root.c_str(), &info) == 0) return Seen::there;
+  return errno == ENOENT ? pin_seen(ENOENT) : Seen::unknown;
+}
+
+Seen pin_seen(int error) {
+  if (seen_by_pin_error(error) == Seen::unknown) return Seen::unknown;
   constexpr long kBpfFsMagic = 0xcafe4a11;
   struct statfs filesystem {};
-  struct stat info {};
-  const std::string mount = root.substr(0, root.rfind('/'));
-  if (::stat(root.c_str(), &info) == 0) return Seen::there;
-  if (errno != ENOENT) return Seen::unknown;
-  errno = 0;
-  return ::statfs(mount.c_str(), &filesystem) == 0 && filesystem.f_type == kBpfFsMagic ? Seen::absent : Seen::unknown;
+  const std::string mount{kPinRoot.substr(0, kPinRoot.rfind('/'))};
+  const bool visible = ::statfs(mount.c_str(), &filesystem) == 0 && filesystem.f_type == kBpfFsMagic;
+  errno = error;
+  return visible ? Seen::absent : Seen::unknown;
 }
 
 std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id, bool& unclear) const {

@@ -170,7 +170,8 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy) {
   if ((record->flags & SBPF_SANDBOX_KEPT) != 0)
     if (auto assigned = assign(name, cgroup->path(), policy); !assigned)
       return fail(std::move(assigned.error()), "the new policy is in force, and the assignment holds the one before");
-  Status status = read_status(host->kernel, *record, true);
+  host->lock.reset();  // others need not wait for a canary
+  Status status = proven_status(host->kernel, *record, probe_host(host->kernel));
   status.ended = std::move(*cut);
   return status;
 }

@@ -52,15 +52,16 @@ void look_at_links(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox
   ::clock_gettime(CLOCK_REALTIME, &time);
   const auto opened_ns = static_cast<std::int64_t>(boottime_ns());
   bool all_opened = true;
+  ListedLinks listed(kernel, &all);
   for (const Hook& hook : hooks_of(record.flags)) {
     if (!hook.per_sandbox()) continue;
-    HookStatus status = cgroup_hook(kernel, hook, record);
-    all_opened = all_opened && !status.unclear;
-    // A pin that cannot be opened hides nothing of a link that is known.
-    if (status.attached)
-      sound.links[hook.id] = status.link_id;
-    else if (!status.unclear || !all.has({record.cgroup_id, sound.links[hook.id], kernel.meta(hook.id).prog_id}))
+    HookStatus status = cgroup_hook(kernel, hook, record, listed);
+    const bool opened = status.link_id != 0;
+    all_opened = all_opened && opened;
+    if (!status.attached)
       lost.push_back({hook.name, std::move(status.reason), status.unclear});
+    else if (opened)
+      sound.links[hook.id] = status.link_id;
   }
   sound.pins = {};
   // The kernel's clock for files goes by ticks: what changes twice in one looks as if it changed once.
@@ -95,12 +96,12 @@ void look_at_policy(const Kernel& kernel, const Snapshot& all, std::uint64_t cgr
   const auto contents = policy::image_sha256(image->entries);
   if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0) {
     lost.push_back({"policy", "the kernel's policy map does not have its own hash"});
+  } else if (header.generation >= published && ref && !is_published(kernel, cgroup_id, *ref, header)) {
+    lost.push_back({"policy", kOtherPolicy});
   } else if (header.generation < published ||
              (id != sound.policy_id && header.generation <= sound.generation && !sound.policy_gone)) {
     lost.push_back({"policy", "generation " + std::to_string(header.generation) + " is in force, after generation " +
                                   std::to_string(std::max(sound.generation, published))});
-  } else if (ref && !is_published(kernel, cgroup_id, *ref, header)) {
-    lost.push_back({"policy", kOtherPolicy});
   } else {
     sound.policy = std::move(map);
     sound.policy_id = id;
@@ -153,6 +154,14 @@ Result<void> repair_policy(const Kernel& kernel, const Sound& sound) {
 
 }  // namespace
 
+bool names(const std::vector<Lost>& lost, const std::string& what) {
+  return std::ranges::any_of(lost, [&](const Lost& one) { return one.what == what; });
+}
+
+bool is_answered(const std::vector<Lost>& lost, const Lost& one) {
+  return std::ranges::any_of(lost, [&](const Lost& other) { return other.what == one.what && other.program == one.program; });
+}
+
 std::vector<Lost> take_unclear(std::vector<Lost>& lost) {
   std::vector<Lost> unclear;
   std::ranges::copy_if(lost, std::back_inserter(unclear), &Lost::unclear);
@@ -170,13 +179,22 @@ bool knows_root(const Kernel& kernel) {
   return !root || knows_root(kernel, *root);
 }
 
-std::vector<Lost> look_at_host(const Kernel& kernel) {
+Result<void> know_root(const Kernel& kernel) {
+  const auto root = root_cgroup();
+  if (!root) return tl::unexpected<Error>(root.error());
+  if (knows_root(kernel, root->id())) return {};
+  kernel.globals().gate.root_level = root->level();
+  __atomic_store_n(&kernel.globals().gate.root_id, root->id(), __ATOMIC_SEQ_CST);
+  return {};
+}
+
+std::vector<Lost> look_at_host(const Kernel& kernel, Depth depth) {
   std::vector<Lost> lost;
   const Seen lsm = bpf_lsm_seen();
   if (lsm == Seen::absent) lost.push_back({"lsm", "bpf is not in the kernel's LSM list: LSM programs never run"});
   if (lsm == Seen::unknown) lost.push_back({"lsm", "/sys/kernel/security/lsm cannot be read", true});
   std::string unclear;
-  for (Degradation& pin : kernel.broken_pins(&unclear)) lost.push_back({std::move(pin.what), std::move(pin.reason)});
+  for (Degradation& pin : kernel.broken_pins(depth == Depth::links, &unclear)) lost.push_back({std::move(pin.what), std::move(pin.reason)});
   if (!unclear.empty()) lost.push_back({"pins", unclear, true});
   // Looked up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
   const auto root = root_cgroup_id();
@@ -188,6 +206,7 @@ std::vector<Lost> look_at_host(const Kernel& kernel) {
 
 Snapshot::Snapshot(const Kernel& kernel) {
   auto links = read_records<sbpf_cgroup_link>(kernel.asked(Asked::cgroup_links), nullptr, "links", "the links of cgroups");
+  knows_links_ = links.has_value();
   if (links) links_ = std::move(*links);
   std::ranges::sort(links_, {}, &sbpf_cgroup_link::id);
   if (auto policies = inner_maps(kernel.policies())) policies_ = std::move(*policies);
@@ -196,6 +215,18 @@ Snapshot::Snapshot(const Kernel& kernel) {
 bool Snapshot::has(const sbpf_cgroup_link& link) const {
   const auto found = std::ranges::lower_bound(links_, link.id, {}, &sbpf_cgroup_link::id);
   return found != links_.end() && found->id == link.id && found->cgroup_id == link.cgroup_id && found->prog_id == link.prog_id;
+}
+
+Seen Snapshot::runs(std::uint64_t cgroup_id, std::uint32_t prog_id) const {
+  if (!knows_links_) return Seen::unknown;
+  const auto is_it = [&](const sbpf_cgroup_link& link) { return link.cgroup_id == cgroup_id && link.prog_id == prog_id; };
+  return std::ranges::any_of(links_, is_it) ? Seen::there : Seen::absent;
+}
+
+Seen ListedLinks::runs(std::uint64_t cgroup_id, std::uint32_t prog_id) {
+  if (before_ != nullptr && before_->runs(cgroup_id, prog_id) == Seen::there) return Seen::there;
+  if (!now_) now_.emplace(kernel_);
+  return now_->runs(cgroup_id, prog_id);
 }
 
 std::uint32_t Snapshot::policy_of(std::uint64_t cgroup_id) const { return inner_map_id(policies_, cgroup_id); }
@@ -224,10 +255,7 @@ Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const So
         return tl::unexpected<Error>(not_repaired("the sandbox's record", errno));
     } else if (one.what == "gate") {
       refresh_levels(kernel);
-      if (auto root = root_cgroup()) {
-        kernel.globals().gate.root_level = root->level();
-        __atomic_store_n(&kernel.globals().gate.root_id, root->id(), __ATOMIC_SEQ_CST);
-      }
+      if (auto known = know_root(kernel); !known) return known;
     } else if (one.what == "storage") {
       if (sound.ref.cgroup_id == 0 && (sound.record.flags & SBPF_SANDBOX_NAMES) != 0)
         return fail("repair", "the cgroup's storage cannot be put back: the ports of its resolver were never seen", "start the sandbox anew");

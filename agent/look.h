@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "agent/inner_maps.h"
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
+#include "base/seen.h"
 
 namespace sbpf::agent {
 
@@ -49,15 +51,44 @@ class Snapshot {
   explicit Snapshot(const Kernel& kernel);
   // Is this link attached to this cgroup, and runs this program?
   bool has(const sbpf_cgroup_link& link) const;
+  // Does any link run this program for the cgroup of this id?
+  Seen runs(std::uint64_t cgroup_id, std::uint32_t prog_id) const;
   // The number of the map that is the policy of the cgroup of this id; 0: not known.
   std::uint32_t policy_of(std::uint64_t cgroup_id) const;
 
  private:
+  bool knows_links_ = false;
   std::vector<sbpf_cgroup_link> links_;  // by id
   InnerMaps policies_;                   // by cgroup id
 };
 
+// The kernel's own list of links, for what no pin tells: read when it is asked for, and once.
+class ListedLinks {
+ public:
+  // `before`: a list from before, in which what came since is missing; null: none.
+  explicit ListedLinks(const Kernel& kernel, const Snapshot* before = nullptr) : kernel_(kernel), before_(before) {}
+  // Does any link run this program for the cgroup of this id?
+  Seen runs(std::uint64_t cgroup_id, std::uint32_t prog_id);
+
+ private:
+  const Kernel& kernel_;
+  const Snapshot* before_;
+  std::optional<Snapshot> now_;
+};
+
 inline constexpr char kOtherPolicy[] = "the policy in force was published for this sandbox by none of sbpf's commands";
+
+// Is this among what is lost?
+bool names(const std::vector<Lost>& lost, const std::string& what);
+
+// Was this one of those? Programs that run after ours are told apart.
+bool is_answered(const std::vector<Lost>& lost, const Lost& one);
+
+// Does the loss of a part of the host concern this sandbox? Of the host's gate those of `attach` use another part, which
+// look_at() looks at.
+inline bool concerns(const Lost& one, const sbpf_sandbox& record) {
+  return one.what != "gate" || (record.flags & SBPF_SANDBOX_ATTACHED) == 0;
+}
 
 // Takes those that cannot be told out of a list, and gives them.
 std::vector<Lost> take_unclear(std::vector<Lost>& lost);
@@ -66,9 +97,14 @@ std::vector<Lost> take_unclear(std::vector<Lost>& lost);
 // be told.
 bool knows_root(const Kernel& kernel, std::uint64_t root);
 bool knows_root(const Kernel& kernel);
+// Has them know it, made if it is not there. The caller holds the host lock. Errors: those of root_cgroup().
+Result<void> know_root(const Kernel& kernel);
+
+// How deep the host is looked at: what is in force; or the pins of programs and maps, too, by which it is put back.
+enum class Depth : unsigned char { links, pins };
 
 // What every sandbox of the host lacks: LSM list, links and pins. Needs no lock.
-std::vector<Lost> look_at_host(const Kernel& kernel);
+std::vector<Lost> look_at_host(const Kernel& kernel, Depth depth);
 
 // What this one lacks of its own. Remembers in `sound` what is in order: links, storage, a newer policy. Pins whose directory
 // did not change are not opened again for a minute: their links are looked up in `all`. What is not in order there is read

@@ -46,12 +46,6 @@ std::string name_of_program(std::uint32_t id) {
 
 bool is_among(const std::vector<Later>& all, const Later& one) { return std::ranges::find(all, one) != all.end(); }
 
-bool calls_hook(const std::string& function) {
-  return std::ranges::any_of(hooks(), [&](const Hook& hook) {
-    return hook.kind == HookKind::lsm && function == std::string("security_") + hook.name;
-  });
-}
-
 // `from`: of the programs in force for a hook, in their order, the first one to count. Errors: "overruled".
 template <typename From>
 Result<std::vector<Later>> others_from(const Kernel& kernel, int cgroup_fd, From&& from) {
@@ -86,6 +80,18 @@ Result<std::vector<Later>> take_trusted(std::vector<Later>& later, const std::ve
 }
 
 }  // namespace
+
+// Most are called security_HOOK. security/security.c
+std::optional<sbpf_hook> hook_called_by(std::string_view function) {
+  constexpr std::string_view kPrefix = "security_";
+  if (function == "security_create_user_ns") return SBPF_HOOK_userns_create;
+  if (function == "security_bprm_check") return SBPF_HOOK_bprm_check_security;
+  if (!function.starts_with(kPrefix)) return std::nullopt;
+  const auto found = std::ranges::find_if(hooks(), [&](const Hook& hook) {
+    return hook.kind == HookKind::lsm && function.substr(kPrefix.size()) == hook.name;
+  });
+  return found == hooks().end() ? std::nullopt : std::optional(found->id);
+}
 
 // A cgroup's own programs run first, and those of the root last.
 Result<std::vector<Later>> programs_after(const Kernel& kernel, int cgroup_fd) {
@@ -129,7 +135,7 @@ std::vector<Lost> patched_functions(const std::string& root) {
   for (fs::recursive_directory_iterator at(root, ec), end; !ec && at != end; at.increment(ec)) {
     if (at.depth() != 2) continue;
     const std::string name = at->path().filename(), function = name.substr(0, name.find(','));
-    if (!calls_hook(function)) continue;
+    if (!hook_called_by(function)) continue;
     const std::string patch = at->path().parent_path().parent_path().filename();
     lost.push_back({"overruled", "live patch " + patch + " replaces " + function + ", which calls sbpf's hook"});
   }
@@ -146,7 +152,7 @@ Result<std::vector<Lost>> modified_functions(const Kernel& kernel) {
   for (const sbpf_modifier& one : *modifiers) {
     const btf_type* type = btf__type_by_id(types.get(), one.btf_id);
     const std::string function = type ? btf__name_by_offset(types.get(), type->name_off) : "";
-    if (calls_hook(function)) lost.push_back({"overruled", name_of_program(one.prog_id) + " answers in the place of " + function + ", which calls sbpf's hook"});
+    if (hook_called_by(function)) lost.push_back({"overruled", name_of_program(one.prog_id) + " answers in the place of " + function + ", which calls sbpf's hook"});
   }
   return lost;
 }

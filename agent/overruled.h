@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/kernel.h"
@@ -42,6 +44,9 @@ class LaterSeen {
 
 // For a person: the program's name, number and tag, and who loaded it.
 std::string describe(const Later& later);
+
+// The LSM hook of ours that this kernel function calls; nothing: none.
+std::optional<sbpf_hook> hook_called_by(std::string_view function);
 
 // Programs that answer in the place of the kernel functions that call our hooks: these are not called then, whatever is
 // attached to them. Errors: "overruled".

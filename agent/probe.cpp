@@ -11,20 +11,31 @@ HostProbe probe_host(const Kernel& kernel, const Liveness& alive) {
     case Proof::runs:
       break;
     case Proof::stopped:
-      // Programs that do not know our root know no sentinel: that is another loss, and told as what it is ("gate").
-      if (knows_root(kernel)) found.lost.push_back({"liveness", alive.reason});
+      // Programs that do not know our root know no sentinel: of a sandbox there that is another loss ("gate").
+      if (knows_root(kernel))
+        found.lost.push_back({"liveness", alive.reason});
+      else
+        found.unknown.push_back({"liveness", "not proven that the programs run: sbpf's root cgroup is not the one that they know", true});
       break;
     case Proof::unknown:
-      found.unknown.push_back({"liveness", "not proven that the programs run: " + alive.reason});
+      found.unknown.push_back({"liveness", "not proven that the programs run: " + alive.reason, true});
       break;
   }
   if (auto modified = modified_functions(kernel); !modified)
-    found.unknown.push_back({"overruled", modified.error().message});
+    found.unknown.push_back({"overruled", modified.error().message, true});
   else
     found.lost.insert(found.lost.end(), modified->begin(), modified->end());
   const auto patched = patched_functions();
   found.lost.insert(found.lost.end(), patched.begin(), patched.end());
   return found;
+}
+
+std::vector<Lost> probe(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound, Depth depth, const HostProbe& host) {
+  std::vector<Lost> lost = look_at(kernel, Snapshot(), record, sound);
+  for (Lost& one : look_at_host(kernel, depth))
+    if (concerns(one, record)) lost.push_back(std::move(one));
+  for (const auto* found : {&host.lost, &host.unknown}) lost.insert(lost.end(), found->begin(), found->end());
+  return lost;
 }
 
 }  // namespace sbpf::agent

@@ -21,4 +21,8 @@ inline constexpr auto kSentinelPatience = std::chrono::milliseconds(200);
 // The cheap pass, for all sandboxes of the host, with what a sentinel has just found. Needs no lock.
 HostProbe probe_host(const Kernel& kernel, const Liveness& alive);
 
+// All that one sandbox lacks, and what of it cannot be told: of its own, as look_at() has it, of the host, and what `host` found.
+// But for programs that run after ours, which are compared with those of before: LaterSeen.
+std::vector<Lost> probe(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound, Depth depth, const HostProbe& host);
+
 }  // namespace sbpf::agent

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sbpf run`: one flat list of steps; any failure undoes all before it, and nothing ran.
+// `sbpf run`: any failure undoes all that was done before it, and nothing ran.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,11 +9,11 @@
 #include <random>
 
 #include "agent/agent.h"
+#include "agent/bring_up.h"
 #include "agent/events.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
-#include "agent/limits.h"
 #include "agent/names.h"
 #include "agent/places.h"
 #include "agent/seccomp_ready.h"
@@ -22,7 +22,6 @@
 #include "agent/streams.h"
 #include "agent/strays.h"
 #include "agent/supervise.h"
-#include "agent/undo.h"
 #include "agent/verify.h"
 #include "policy/filesystem.h"
 
@@ -65,96 +64,122 @@ Result<void> check_environment(const RunOptions& options, const policy::Policy& 
   return {};
 }
 
-}  // namespace
+// What is decided, read and refused before anything is made.
+struct Prepared {
+  RunOptions options;
+  std::string name;
+  policy::Image rules;  // without the paths, which only the sandbox's own mounts tell
+  Launch launch;
+  std::unique_ptr<NotDumpable> not_dumpable;  // while secrets are in this process
+  std::vector<HeldSecret> secrets;
+  std::array<std::uint64_t, 3> stdio_inode{};
+};
 
-Result<RunResult> run(const policy::Policy& policy, const RunOptions& asked) {
-  RunOptions options = asked;
-  if (options.argv.empty()) return fail("usage", "no command was given", "sbpf run -- COMMAND");
-  const std::string name = options.name.empty() ? make_name() : options.name;
-  const auto checked = policy::compile_rules(policy, 1, policy::empty_view(policy));
-  if (!checked) return tl::unexpected<Error>(checked.error());
+Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) {
+  Prepared ready;
+  ready.options = asked;
+  if (asked.argv.empty()) return fail("usage", "no command was given", "sbpf run -- COMMAND");
+  ready.name = asked.name.empty() ? make_name() : asked.name;
+  auto rules = policy::compile_rules(policy, 1, policy::empty_view(policy));
+  if (!rules) return tl::unexpected<Error>(rules.error());
+  ready.rules = std::move(*rules);
   auto filters = seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
   if (!filters) return tl::unexpected<Error>(filters.error());
-  Launch launch{privileges_of(policy), std::move(*filters)};
-  if (options.user) launch.privileges.user = options.user;
-  if (auto free = check_environment(options, policy); !free) return tl::unexpected<Error>(free.error());
-  std::unique_ptr<NotDumpable> not_dumpable;
-  if (!policy.secrets.empty()) not_dumpable = std::make_unique<NotDumpable>();
+  ready.launch = Launch{privileges_of(policy), std::move(*filters)};
+  if (asked.user) ready.launch.privileges.user = asked.user;
+  if (auto free = check_environment(asked, policy); !free) return tl::unexpected<Error>(free.error());
+  if (!policy.secrets.empty()) ready.not_dumpable = std::make_unique<NotDumpable>();
   auto secrets = read_secrets(policy.secrets);  // what is missing stops it here; stdin is read before the lock is taken
   if (!secrets) return tl::unexpected<Error>(secrets.error());
-  auto stdio = inspect_stdio(*checked, {0, 1, 2});
+  ready.secrets = std::move(*secrets);
+  auto stdio = inspect_stdio(ready.rules, {0, 1, 2});
   if (!stdio) return tl::unexpected<Error>(stdio.error());
+  ready.stdio_inode = *stdio;
+  return ready;
+}
 
-  auto lock = lock_host_to_load();
-  if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
-  const bool loaded_before = Kernel::is_pinned();
-  auto kernel = ready_kernel();
-  if (!kernel) return tl::unexpected<Error>(kernel.error());
-  Undo undo(*kernel, loaded_before);
-  const auto others = collect_some_garbage(*kernel, name);
-  auto root = root_cgroup();
-  if (!root) return tl::unexpected<Error>(root.error());
-  if (auto free = check_new_name(others, name); !free) return tl::unexpected<Error>(free.error());
-  auto cgroup = Cgroup::create(root->path() + "/" + name);
-  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
-  undo.has(*cgroup, name);
-  if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+// Hands the secrets over where the program will find them. This thread is in the sandbox's places.
+Result<HandedSecrets> hand_over(Prepared& ready) {
+  const auto& user = ready.launch.privileges.user;
+  auto handed = place_secrets(std::move(ready.secrets), user ? user->uid : ::geteuid(), user ? user->gid : ::getegid());
+  if (!handed) return handed;
+  ready.not_dumpable.reset();  // they are gone from this process (I10)
+  ready.options.env.insert(ready.options.env.end(), handed->env.begin(), handed->env.end());
+  for (const Fd& fd : handed->fds) ready.options.inherited.push_back(fd.get());
+  return handed;
+}
 
-  // Before the thread goes where the program will be: the resolver stays outside.
+// What it has beside its cgroup when the program starts.
+struct Running {
   std::optional<ResolverProcess> resolver;
+  Fd mountinfo;  // as it was before the paths were looked up
+  std::unique_ptr<Supervisor> supervisor;
+  pid_t pid = -1;
+  Fd pidfd;
+};
+
+// From the cgroup to the program's first instruction.
+Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy) {
+  Running running;
+  Kernel& kernel = up.kernel();
+  const Cgroup& cgroup = up.cgroup();
+  // Before the thread goes where the program will be: the resolver stays outside.
   if (!policy.network.hosts.empty()) {
-    auto started = start_resolver(policy, name, cgroup->id(), checked->header().names);
+    auto started = start_resolver(policy, ready.name, cgroup.id(), ready.rules.header().names);
     if (!started) return tl::unexpected<Error>(started.error());
-    resolver.emplace(std::move(*started));
+    running.resolver.emplace(std::move(*started));
   }
   // From here to the program's start this thread is where the program will be.
   auto places = Stay::in_private_places();
   if (!places) return tl::unexpected<Error>(explain_failure(places.error()));
-  const auto& user = launch.privileges.user;
-  auto handed = place_secrets(std::move(*secrets), user ? user->uid : ::geteuid(), user ? user->gid : ::getegid());
+  auto handed = hand_over(ready);
   if (!handed) return tl::unexpected<Error>(handed.error());
-  not_dumpable.reset();  // they are gone from this process (I10)
-  options.env.insert(options.env.end(), handed->env.begin(), handed->env.end());
-  for (const Fd& fd : handed->fds) options.inherited.push_back(fd.get());
-  Fd mountinfo(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));  // before the paths are looked up
-  auto image = compile_here(*kernel, policy, 1);
+  running.mountinfo = Fd(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));
+  auto image = compile_here(kernel, policy, 1);
   if (!image) return tl::unexpected<Error>(image.error());
-  SandboxSpec spec{name, 0, *stdio, resolver ? &resolver->names : nullptr};
-  std::vector<Fd> links;
-  if (auto up = set_up(*kernel, *cgroup, spec, *image, true, links); !up)
-    return tl::unexpected<Error>(explain_failure(up.error()));
-  links.clear();  // the pins hold them
-  const auto record = find_record(*kernel, cgroup->id());
-  if (!record) return fail("sandbox_setup", "the sandbox's record is gone", "");
-  Status status = read_status(*kernel, *record, true);
-  if (!may_start(status, policy.mode)) {
-    const std::string reason = why_not_active(status);
-    return tl::unexpected<Error>(explain_failure(
-        {"isolation_not_active", "isolation could not be verified: " + reason, "run `sbpf preflight`", 0, "", false}));
-  }
-  undo.keep_programs();
-  Supervisor supervisor(*kernel, *cgroup, *record, status, options);
-  if (options.on_active) options.on_active(status);
-  Fd pidfd;
-  auto pid = spawn(*cgroup, launch, options, pidfd);
+  const SandboxSpec spec{ready.name, 0, ready.stdio_inode, running.resolver ? &running.resolver->names : nullptr};
+  if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return tl::unexpected<Error>(set_up.error());
+  const auto status = up.prove(cgroup, true, [&](const Status& now) { return may_start(now, policy.mode); });
+  if (!status) return tl::unexpected<Error>(status.error());
+  const auto record = find_record(kernel, cgroup.id());
+  if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
+  up.keep_programs();
+  running.supervisor = std::make_unique<Supervisor>(kernel, cgroup, *record, *status, ready.options);
+  if (ready.options.on_active) ready.options.on_active(*status);
+  auto pid = spawn(cgroup, ready.launch, ready.options, running.pidfd);
   handed->fds.clear();  // what the program did not read of them goes with it
   if (!pid) return tl::unexpected<Error>(pid.error());
+  running.pid = *pid;
   if (auto returned = places->back(); !returned) return tl::unexpected<Error>(returned.error());
-  if (auto labelled = find_strays(*kernel, cgroup->id()); !labelled) return tl::unexpected<Error>(labelled.error());
-  if (options.on_started) options.on_started();
-  lock->reset();  // from here on the cgroup is populated, so no one collects it
+  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  return running;
+}
 
+}  // namespace
+
+Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
+  auto ready = prepare(policy, options);
+  if (!ready) return tl::unexpected<Error>(ready.error());
+  auto begun = BringUp::begin();
+  if (!begun) return tl::unexpected<Error>(begun.error());
+  BringUp& up = **begun;
+  const auto others = collect_some_garbage(up.kernel(), ready->name);
+  if (auto free = check_new_name(others, ready->name); !free) return tl::unexpected<Error>(free.error());
+  if (auto made = up.make_cgroup(ready->name, policy.limits); !made) return tl::unexpected<Error>(made.error());
+  auto running = start(up, *ready, policy);
+  if (!running) return tl::unexpected<Error>(running.error());
+  if (options.on_started) options.on_started();
+  up.release_lock();
+
+  Supervisor& supervisor = *running->supervisor;
   // What is mounted later is denied until the policy reaches it.
   if (policy::has_paths(policy))
-    supervisor.on_mounts(std::move(mountinfo), [&] { return refresh_filesystem(*kernel, *cgroup, policy); });
-  if (resolver) supervisor.serve_names(*resolver);
-  RunResult result = supervisor.wait(*pid, pidfd);
-  // For the undoing: in the place of the first, as what is declared here ends before that. Nothing runs in it any more: where
-  // another one keeps the lock, the next command collects it.
-  if (auto again = lock_host(kPatienceAtTheEnd)) {
-    *lock = std::move(*again);
-  } else {
-    undo.keep_all();
+    supervisor.on_mounts(std::move(running->mountinfo), [&] { return refresh_filesystem(up.kernel(), up.cgroup(), policy); });
+  if (running->resolver) supervisor.serve_names(*running->resolver);
+  RunResult result = supervisor.wait(running->pid, running->pidfd);
+  // For the undoing. Nothing runs in it any more: where another one keeps the lock, the next command collects it.
+  if (auto again = up.lock_again(kPatienceAtTheEnd); !again) {
+    up.keep_all();
     if (options.on_warning) options.on_warning("the sandbox is over, and its empty cgroup is left to the next command: " + again.error().message);
   }
   return result;

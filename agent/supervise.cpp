@@ -10,13 +10,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 
+#include "agent/answer.h"
 #include "agent/change.h"
 #include "agent/deadline.h"
+#include "agent/ended.h"
 #include "agent/event_log.h"
 #include "agent/events.h"
 #include "agent/guard.h"
-#include "agent/strays.h"
 #include "agent/verify.h"
 #include "base/poll.h"
 
@@ -79,19 +81,19 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
                        const RunOptions& options)
     : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options), log_(kernel, record.cgroup_id) {
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
-  learn(verified);
+  learn(verified, {});
   (void)later_.newcomers(programs_after(kernel, cgroup.fd()), trusted_);
-  policy_id_ = policy_map_id(kernel, cgroup.id());
 }
 
-std::set<std::string> Supervisor::lost_now(const HostProbe& host, std::string& unclear) {
-  std::set<std::string> lost = missing_parts(kernel_, record_, unclear);
-  for (const Lost& one : host.lost) lost.insert(one.what);
+std::vector<Lost> Supervisor::find_lost(const HostProbe& host) {
+  std::vector<Lost> lost = probe(kernel_, record_, sound_, Depth::links, host);
   const auto came = later_.newcomers(programs_after(kernel_, cgroup_.fd()), trusted_);
-  if (!came && unclear.empty()) unclear = came.error().message;
-  for (const Later& one : came ? *came : std::vector<Later>{}) lost.insert("later " + std::to_string(one.prog_id) + " " + one.hook);
-  if (has_other_policy(host)) lost.insert("policy");
-  if (unclear.empty() && !host.unknown.empty()) unclear = host.unknown.front().reason;
+  if (!came) lost.push_back({"later", came.error().message, true});
+  for (const Later& one : came ? *came : std::vector<Later>{}) lost.push_back({"later", describe(one), false, one.prog_id});
+  // Who takes the sandbox down has killed what is in it first.
+  const Seen record = record_seen(kernel_, record_.cgroup_id);
+  if (record == Seen::absent && cgroup_.populated() && !is_marked_ended(record_) && !is_changing(kernel_, record_.cgroup_id))
+    lost.push_back({"record", "the sandbox's record is missing"});
   return lost;
 }
 
@@ -106,31 +108,26 @@ void ForwardedSignals::forward(pid_t pid) const {
   }
 }
 
-void Supervisor::learn(const Status& status) {
-  if (std::ranges::any_of(status.degraded, [](const Degradation& d) { return d.what == "policy"; })) return;
-  generation_ = status.generation;
+void Supervisor::learn(const Status& status, const std::vector<Lost>& lost) {
+  if (names(lost, "policy") || std::ranges::any_of(status.degraded, [](const Degradation& d) { return d.what == "policy"; })) return;
+  learned_from_ = sound_.policy_id;
   mode_ = status.mode;
   on_loss_ = status.on_loss;
   trusted_ = status.trusted_programs;
 }
 
-void Supervisor::answer_loss(const HostProbe& host) {
+void Supervisor::answer_loss(const HostProbe& host, const std::vector<Lost>& lost) {
   Status status = read_status(kernel_, record_, false, host);
-  learn(status);
+  learn(status, lost);
+  note_lost(status, lost);
   status.mode = mode_;
   status.on_loss = on_loss_;
-  if (status.mode == policy::Mode::enforce && status.on_loss != policy::OnLoss::alert) {
-    if (status.on_loss == policy::OnLoss::freeze)
-      (void)cgroup_.freeze(true);
-    else
-      (void)cgroup_.kill();
-    // Who is not in the cgroup any more can be neither frozen nor killed with it.
-    kill_strays(kernel_, record_.cgroup_id);
-  }
-  status.frozen = cgroup_.frozen();
-  audit("isolation of sandbox " + status.sandbox + " was lost" +
-        (status.degraded.empty() ? "" : " (" + status.degraded.front().what + ": " + status.degraded.front().reason + ")"));
-  if (options_.on_loss) options_.on_loss(status);
+  std::vector<std::string> reasons;
+  for (const Lost& one : lost) reasons.push_back(one.what + ": " + one.reason);
+  const Answer answer = agent::answer_loss(&kernel_, &cgroup_, {status.sandbox, record_.cgroup_id, false, mode_, on_loss_, reasons.front()});
+  if (answer.failed && options_.on_warning) options_.on_warning(answer.failed->message);
+  status.frozen = answer.done == "frozen" || cgroup_.frozen();
+  if (options_.on_loss) options_.on_loss(status, reasons);
 }
 
 void Supervisor::note_unclear(const std::string& why) {
@@ -140,37 +137,27 @@ void Supervisor::note_unclear(const std::string& why) {
                       " stands: " + why + "; nothing is taken for lost meanwhile");
 }
 
-// Read whole when its map is another one, or another generation is noted: a map's contents are frozen.
-bool Supervisor::has_other_policy(const HostProbe& host) {
-  const std::uint32_t id = policy_map_id(kernel_, record_.cgroup_id);
-  const auto ref = read_ref(kernel_, record_.cgroup_id);
-  if (id != 0 && id == policy_id_ && (!ref || ref->generation == generation_)) return false;
-  const Status status = read_status(kernel_, record_, false, host);
-  const auto policy = std::ranges::find(status.degraded, "policy", &Degradation::what);
-  if (policy != status.degraded.end()) return policy->effective != "not known";
-  policy_id_ = id;
-  learn(status);
-  return false;
-}
-
 void Supervisor::watch() {
   std::uint64_t ticks = 0;
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
   kernel_.renew();
   const HostProbe host = probe_host(kernel_, sentinel_.look(kernel_, kSentinelPatience));
-  std::string unclear;
-  std::set<std::string> lost = lost_now(host, unclear);
+  std::vector<Lost> lost = find_lost(host);
+  const std::vector<Lost> unclear = take_unclear(lost);
   // Who exchanges the programs may be stopped at it.
   const bool exchanged = !lost.empty() && (is_upgrading(kernel_) || kernel_.outdated());
-  note_unclear(exchanged ? "sbpf's programs are being exchanged" : lost.empty() ? unclear : "");
+  note_unclear(exchanged ? "sbpf's programs are being exchanged" : lost.empty() && !unclear.empty() ? unclear.front().reason : "");
   if (exchanged) return mend_killed(kernel_);
   if (auto now = find_record(kernel_, record_.cgroup_id)) record_ = *now;
+  if (sound_.policy_id != learned_from_) learn(read_status(kernel_, record_, false, host), lost);
   // Each part is answered once; one that was mended and comes back is answered again.
-  const bool fresh = !std::ranges::includes(lost_, lost) || record_.moved_out != moved_out_;
-  if (!unclear.empty()) lost.merge(lost_);  // of what cannot be told now
+  std::vector<Lost> fresh;
+  std::ranges::copy_if(lost, std::back_inserter(fresh), [&](const Lost& one) { return !is_answered(lost_, one); });
+  if (record_.moved_out != moved_out_) fresh.push_back({"processes", "root outside moved a process out of the sandbox"});
+  if (!unclear.empty()) lost.insert(lost.end(), lost_.begin(), lost_.end());  // of what cannot be told now
   lost_ = std::move(lost);
   moved_out_ = record_.moved_out;
-  if (fresh) answer_loss(host);
+  if (!fresh.empty()) answer_loss(host, fresh);
 }
 
 bool Supervisor::take_events() {

@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/types.h>
 
-#include <set>
 #include <string>
 
 #include "agent/agent.h"
@@ -69,13 +68,11 @@ class Supervisor {
   // Why it cannot be told how the sandbox stands; "": it can. Says so when it lasts.
   void note_unclear(const std::string& why);
   // Carries out on_loss, as the policy that was published last says, and tells. An audit policy only tells.
-  void answer_loss(const HostProbe& host);
+  void answer_loss(const HostProbe& host, const std::vector<Lost>& lost);
   // Keeps what a whole policy says of that: one that is missing, or was put in by others, says nothing.
-  void learn(const Status& status);
-  // What is lost now. `unclear` receives why it cannot be told of a part.
-  std::set<std::string> lost_now(const HostProbe& host, std::string& unclear);
-  // Is a policy in force that sbpf did not publish for the sandbox?
-  bool has_other_policy(const HostProbe& host);
+  void learn(const Status& status, const std::vector<Lost>& lost);
+  // What is lost now, and what cannot be told.
+  std::vector<Lost> find_lost(const HostProbe& host);
   // Moves what the kernel told to the sandbox's log, and hands it on. False: another process is at it.
   bool take_events();
   // What nobody was handed, and what is left.
@@ -95,11 +92,11 @@ class Supervisor {
   bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;
   LaterSeen later_;
-  std::set<std::string> lost_;  // that was answered
+  Sound sound_;
+  std::vector<Lost> lost_;  // that was answered
   int unclear_passes_ = 0;
   std::uint64_t moved_out_ = 0;
-  std::uint32_t generation_ = 0;  // of the policy that said these
-  std::uint32_t policy_id_ = 0;   // of its map
+  std::uint32_t learned_from_ = 0;  // the number of the policy's map that said these
   policy::Mode mode_ = policy::Mode::enforce;
   policy::OnLoss on_loss_ = policy::OnLoss::freeze;
   std::vector<policy::ProgramTag> trusted_;

@@ -24,14 +24,21 @@ std::string cannot_tell(const char* what, int error) {
   return std::string(what) + ": " + std::strerror(error) + " (" + hint_for(error) + ")";
 }
 
-HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, bool program) {
+HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, bool program, ListedLinks& listed) {
   HookStatus status;
   status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
   Fd fd(bpf_obj_get(link_pin(record.name, hook).c_str()));
   if (!fd) {
-    status.unclear = seen_by_pin_error(errno) == Seen::unknown;
-    status.reason = status.unclear ? cannot_tell("link pin cannot be opened", errno) : "link pin is missing";
+    const bool hidden = pin_seen(errno) == Seen::unknown;
+    status.reason = hidden ? cannot_tell("link pin cannot be opened", errno) : "link pin is missing";
+    if (!hidden) return status;
+    // The kernel lists what runs, whether its pin can be opened or not.
+    const Seen runs = listed.runs(record.cgroup_id, kernel.meta(hook.id).prog_id);
+    status.unclear = runs == Seen::unknown;
+    status.attached = runs == Seen::there;
+    if (runs == Seen::there) status.reason.clear();
+    if (runs == Seen::absent) status.reason = "no link runs its program, and the pin cannot be opened";
     return status;
   }
   auto link = link_info(fd.get());
@@ -62,8 +69,8 @@ HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_s
 
 constexpr const char* kLsmUnclear = "/sys/kernel/security/lsm cannot be read: mount securityfs there, or raise the limit of descriptors";
 
-HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
-  return read_cgroup_hook(kernel, hook, record, true);
+HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, ListedLinks& listed) {
+  return read_cgroup_hook(kernel, hook, record, true, listed);
 }
 
 void add_degradation(Status& status, const char* what, std::string requested, std::string effective, std::string reason) {
@@ -196,27 +203,21 @@ std::string why_not_active(const Status& status) {
   return why;
 }
 
-HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record) {
-  return read_cgroup_hook(kernel, hook, record, false);
+HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, ListedLinks& listed) {
+  return read_cgroup_hook(kernel, hook, record, false, listed);
 }
 
-// What the host's links run was read when the sandbox began: the kernel can put no other program under such a link.
-std::set<std::string> missing_parts(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear) {
-  std::set<std::string> missing;
-  const auto part = [&](Seen seen, const std::string& what, const std::string& why) {
-    if (seen == Seen::absent) missing.insert(what);
-    if (seen == Seen::unknown && unclear.empty()) unclear = what + ": " + why;
-  };
-  for (const Hook& hook : hooks_of(record.flags)) {
-    const HookStatus status = !hook.per_sandbox() ? kernel.host_status(hook, false) : cgroup_status(kernel, hook, record);
-    if (!status.attached) part(status.unclear ? Seen::unknown : Seen::absent, hook.name, status.reason);
+void note_lost(Status& status, const std::vector<Lost>& lost) {
+  for (const Lost& one : lost) {
+    status.isolation = one.what == "later" ? std::max(status.isolation, Isolation::degraded) : Isolation::inactive;
+    for (HookStatus& hook : status.hooks)
+      if (hook.hook != nullptr && one.what == hook.hook->name) {
+        if (hook.reason.empty()) hook.reason = one.reason;
+        hook.attached = false;
+      }
+    if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
+      add_degradation(status, one.what.c_str(), "in place", "missing", one.reason);
   }
-  std::string why;
-  const Seen gate = gate_seen(kernel, record, why);
-  part(gate, "gate", why);
-  if (!read_ref(kernel, record.cgroup_id)) part(seen_by_error(errno), "storage", cannot_tell("the cgroup's storage cannot be read", errno));
-  part(bpf_lsm_seen(), "lsm", kLsmUnclear);
-  return missing;
 }
 
 HostProbe probe_host(const Kernel& kernel) {
@@ -244,8 +245,9 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   bool sound = host.lost.empty();
   for (const Lost& one : host.lost) add_degradation(status, one.what.c_str(), "in force", "not in force", one.reason);
   for (const Lost& one : host.unknown) add_degradation(status, one.what.c_str(), "in force", "not known", one.reason);
+  ListedLinks listed(kernel);
   for (const Hook& hook : hooks_of(status.flags)) {
-    status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : cgroup_status(kernel, hook, record));
+    status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : cgroup_status(kernel, hook, record, listed));
     sound = sound && (status.hooks.back().attached || status.hooks.back().unclear);
   }
   // What is missing, as far as that can be told.

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 
 #include "agent/kernel.h"
@@ -26,9 +25,8 @@ std::optional<Status> prove(const Kernel& kernel, const sbpf_sandbox& record, co
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary);
 HostProbe probe_host(const Kernel& kernel);
 
-// The same without the policy's contents: the cheap pass that a supervisor makes twice a second. Which parts are missing: hooks by
-// name, "gate", "storage", "lsm". `unclear` receives why it cannot be told of one.
-std::set<std::string> missing_parts(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear);
+// Notes in a status what was found lost, beside what it says itself.
+void note_lost(Status& status, const std::vector<Lost>& lost);
 
 // Could all of it be told?
 bool is_clear(const Status& status);
@@ -40,6 +38,7 @@ bool may_start(const Status& status, policy::Mode mode);
 std::string why_not_active(const Status& status);
 
 // One hook of the sandbox's cgroup, read back by its number alone: as long as a Kernel is open, no other program gets it.
-HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record);
+// `listed` is asked where its pin cannot be opened; link_id is 0 then.
+HookStatus cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, ListedLinks& listed);
 
 }  // namespace sbpf::agent

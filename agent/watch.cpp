@@ -138,7 +138,7 @@ std::optional<Watch::Found> Watch::find_lost(const sbpf_sandbox& record, Entry& 
   for (const auto* more : {&host_, &entry.canary_lost})
     for (const Lost& one : *more)
       if (!names(found.lost, one.what) && concerns(one, record)) found.lost.push_back(one);
-  look_at_later(entry, found.lost);
+  look_at_later(entry, found.lost, unclear);
   return found;
 }
 
@@ -237,7 +237,7 @@ void Watch::look_at_all(bool none) {
   host_.clear();
   probe_ = {};
   if (none) return let_go();
-  host_ = look_at_host(*kernel_);
+  host_ = look_at_host(*kernel_, Depth::pins);
   probe_ = probe_host(*kernel_, sentinel_.look(*kernel_, kSentinelPatience));
   host_.insert(host_.end(), probe_.lost.begin(), probe_.lost.end());
   for (const Lost& one : probe_.unknown)
@@ -273,6 +273,7 @@ Result<void> Watch::pass(std::int64_t late) {
       complain({"cannot_tell", std::string("the records of the sandboxes cannot all be read: ") + std::strerror(errno), hint_for(errno), errno, "", true});
     snapshot_ = all.empty() ? Snapshot() : Snapshot(*kernel_);
     above_.clear();
+    passes_++;
     look_at_all(all.empty() && entries_.empty());
     host_unclear_ = take_unclear(host_);
     std::set<std::uint64_t> present;

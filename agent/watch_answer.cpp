@@ -22,36 +22,20 @@ std::vector<std::string> whats(const std::vector<Lost>& lost) {
 
 }  // namespace
 
-bool names(const std::vector<Lost>& lost, const std::string& what) {
-  return std::ranges::any_of(lost, [&](const Lost& one) { return one.what == what; });
-}
-
-bool is_answered(const std::vector<Lost>& lost, const Lost& one) {
-  return std::ranges::any_of(lost, [&](const Lost& other) { return other.what == one.what && other.program == one.program; });
-}
-
 void Watch::read(Entry& entry, const std::vector<Lost>& lost) {
   const policy::Mode mode = entry.status.mode;
   const policy::OnLoss on_loss = entry.status.on_loss;
   auto trusted = std::move(entry.status.trusted_programs);
   entry.status = read_status(*kernel_, entry.sound.record, false, probe_);
   Status& status = entry.status;
-  // A policy that is missing or put in by others does not say how the next loss is answered.
-  if (names(lost, "policy") && !entry.first) {
+  // A policy that is missing, put in by others, or cannot be read does not say how the next loss is answered.
+  const bool unsaid = names(lost, "policy") || std::ranges::find(status.degraded, "policy", &Degradation::what) != status.degraded.end();
+  if (unsaid && !entry.first) {
     status.mode = mode;
     status.on_loss = on_loss;
     status.trusted_programs = std::move(trusted);
   }
-  for (const Lost& one : lost) {
-    status.isolation = one.what == "later" ? std::max(status.isolation, Isolation::degraded) : Isolation::inactive;
-    for (HookStatus& hook : status.hooks)
-      if (hook.hook != nullptr && one.what == hook.hook->name) {
-        if (hook.reason.empty()) hook.reason = one.reason;
-        hook.attached = false;
-      }
-    if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
-      status.degraded.push_back({one.what, "in place", "missing", one.reason});
-  }
+  note_lost(status, lost);
   for (const Lost& one : is_unclear(entry) ? entry.unclear : std::vector<Lost>{}) {
     if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
     if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
@@ -104,11 +88,13 @@ const Result<std::vector<Later>>& Watch::above(const Entry& entry) {
   return above_[parent] = cgroup ? programs_above(*kernel_, cgroup->fd()) : tl::unexpected<Error>(cgroup.error());
 }
 
-// The guard lets nobody attach one at a sandbox's cgroup or below it. So who comes, comes above, and is read once for all that have
-// the same cgroup above them; but for those that had one of their own when the watch came, and where a window let others through.
+// The guard lets nobody attach one at a sandbox's cgroup or below it, but for who wins a race (bpf/own.bpf.c). So who comes, comes
+// above, and is read once for all that have the same cgroup above them; but by turns, for those that had one of their own when the
+// watch came, and where a window let others through.
 Result<std::vector<Later>> Watch::later_of(Entry& entry) {
   const sbpf_guard& guard = kernel_->globals().guard;
-  if (!entry.first && !entry.has_own_later && guard.let_through == 0 && guard.open_until < boottime_ns()) return above(entry);
+  const bool is_turn = (passes_ + entry.sound.record.cgroup_id) % kOwnLaterPasses == 0;
+  if (!entry.first && !entry.has_own_later && !is_turn && guard.let_through == 0 && guard.open_until < boottime_ns()) return above(entry);
   auto all = programs_after(*kernel_, entry.cgroup->fd());
   const auto& shared = above(entry);
   entry.has_own_later = !all || !shared || all->size() != shared->size();
@@ -116,23 +102,22 @@ Result<std::vector<Later>> Watch::later_of(Entry& entry) {
 }
 
 // A program that came to run after ours while the watch looked is a loss; what was there before is in the status.
-void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost) {
+void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost, std::vector<Lost>& unclear) {
   if (!entry.cgroup) return;  // it could not be opened, which is told
   if (is_changing(*kernel_, entry.sound.record.cgroup_id) || is_upgrading(*kernel_) || kernel_->outdated()) return;
   const auto came = entry.later.newcomers(later_of(entry), entry.status.trusted_programs);
+  if (!came) unclear.push_back({"later", came.error().message, true});
   for (const Later& one : came ? *came : std::vector<Later>{}) lost.push_back({"later", describe(one), false, one.prog_id});
 }
 
-bool Watch::stop(WatchLoss& loss, bool enforce, const Cgroup& cgroup, bool kept) {
-  if (!enforce || loss.on_loss == policy::OnLoss::alert) return false;
-  const bool freeze = loss.on_loss == policy::OnLoss::freeze;
-  // Without waiting until it is done: other sandboxes are due.
-  const auto done = freeze ? cgroup.write("cgroup.freeze", "1") : kept ? cgroup.kill_processes() : cgroup.write("cgroup.kill", "1");
-  if (done)
-    loss.answered = freeze ? "frozen" : "killed";
-  else
-    complain(done.error());
-  return true;
+void Watch::stop(WatchLoss& loss, const Cgroup* cgroup, LostSandbox lost) {
+  lost.name = loss.sandbox;
+  lost.on_loss = loss.on_loss;
+  lost.reason = loss.hooks.front() + ": " + loss.reasons.front();
+  const Answer answer = answer_loss(kernel_ ? &*kernel_ : nullptr, cgroup, lost);
+  if (answer.failed) complain(*answer.failed);
+  loss.answered = answer.done;
+  loss.at = day_ns();
 }
 
 void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
@@ -144,13 +129,10 @@ void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
     loss.hooks.emplace_back("processes");
     loss.reasons.emplace_back("root outside moved a process out of the sandbox");
   }
-  // Of the policy in force; of the last one that was read whole where there is none.
-  const bool enforce = entry.status.mode == policy::Mode::enforce;
   loss.on_loss = entry.status.on_loss;
-  if (entry.cgroup && stop(loss, enforce, *entry.cgroup, (entry.sound.record.flags & SBPF_SANDBOX_KEPT) != 0)) kill_strays(*kernel_, entry.sound.record.cgroup_id);
-  loss.at = day_ns();
-  announce_to(*kernel_, entry.sound.record.cgroup_id, SBPF_REASON_ISOLATION_LOST, static_cast<std::uint32_t>(loss.hooks.size()));
-  audit("isolation of sandbox " + loss.sandbox + " was lost (" + loss.hooks.front() + ": " + loss.reasons.front() + "): " + loss.answered);
+  const sbpf_sandbox& record = entry.sound.record;
+  stop(loss, entry.cgroup ? &*entry.cgroup : nullptr, {"", record.cgroup_id, (record.flags & SBPF_SANDBOX_KEPT) != 0, entry.status.mode, {}, ""});
+  announce_to(*kernel_, record.cgroup_id, SBPF_REASON_ISOLATION_LOST, static_cast<std::uint32_t>(loss.hooks.size()));
   sink_.loss(loss);
 }
 
@@ -186,7 +168,9 @@ void Watch::lost_records(const std::set<std::uint64_t>& present) {
       over.push_back(id);
       continue;
     }
-    const std::vector<Lost> lost = {{"record", "the sandbox's record is missing: everything is denied"}};
+    const bool attached = (entry.sound.record.flags & SBPF_SANDBOX_ATTACHED) != 0;
+    const std::vector<Lost> lost = {{"record", std::string("the sandbox's record is missing: ") +
+                                                   (attached ? "no LSM hook knows it" : "everything is denied")}};
     if (!names(entry.lost, "record")) {
       answer(entry, lost, false);
       read(entry, lost);
@@ -199,13 +183,15 @@ void Watch::lost_records(const std::set<std::uint64_t>& present) {
 }
 
 void Watch::repair() {
-  const bool any = std::ranges::any_of(entries_, [](const auto& e) { return !e.second.lost.empty(); });
+  const bool any = names(host_, "gate") || std::ranges::any_of(entries_, [](const auto& e) { return !e.second.lost.empty(); });
   // While the glass is broken someone takes things down on purpose: that is answered, and mended when the window closes.
   if (!any || kernel_->outdated() || kernel_->globals().guard.open_until > boottime_ns()) return;
   const auto lock = lock_host(std::chrono::milliseconds(0));
   if (!lock) return;  // at the next pass
   if (!host_.empty())
     if (auto pinned = kernel_->repair_pins(); !pinned) complain(pinned.error());
+  if (names(host_, "gate"))
+    if (auto known = know_root(*kernel_); !known) complain(known.error());
   for (auto& [id, entry] : entries_) {
     if (entry.lost.empty() || is_there(entry) != Seen::there) continue;
     // Judged anew under the lock: what was seen may have been changed by who held it.

@@ -68,10 +68,9 @@ void Watch::answer_unheld(const Assignment& assignment, Unheld& unheld) {
   loss.hooks = {"cgroup"};
   loss.reasons = {"a cgroup that nothing confines is at " + assignment.cgroup};
   loss.on_loss = assignment.policy.on_loss;
-  stop(loss, assignment.policy.mode == policy::Mode::enforce, *cgroup, true);
-  loss.at = unheld.lost_at = day_ns();
+  stop(loss, &*cgroup, {"", 0, true, assignment.policy.mode, {}, ""});
+  unheld.lost_at = loss.at;
   unheld.answered = cgroup->id();
-  audit("isolation of sandbox " + loss.sandbox + " was lost (" + loss.reasons.front() + "): " + loss.answered);
   sink_.loss(loss);
 }
 

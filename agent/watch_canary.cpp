@@ -139,15 +139,12 @@ std::optional<CanaryAnswer> CanaryChild::answer() {
 // What is missing besides what a canary found. The programs may have stopped since the last pass, which would have told it; and
 // what that pass found may have been put back since the canary, and not told yet.
 std::vector<Lost> Watch::missing_now(Entry& entry) {
-  std::vector<Lost> missing = look_at(*kernel_, Snapshot(), entry.sound.record, entry.sound);
-  (void)take_unclear(missing);
-  for (const Lost& one : look_at_host(*kernel_))
-    if (!one.unclear && concerns(one, entry.sound.record)) missing.push_back(one);
   // Whoever else has called the hooks since the last pass.
   const HostProbe host = probe_host(*kernel_, sentinel_.look_anew(*kernel_, kSentinelPatience));
-  missing.insert(missing.end(), host.lost.begin(), host.lost.end());
+  std::vector<Lost> missing = probe(*kernel_, entry.sound.record, entry.sound, Depth::pins, host);
   above_.clear();
-  look_at_later(entry, missing);
+  look_at_later(entry, missing, missing);
+  (void)take_unclear(missing);
   missing.insert(missing.end(), entry.lost.begin(), entry.lost.end());
   return missing;
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/answer.h"
 #include "agent/look.h"
 #include "agent/overruled.h"
 #include "agent/probe.h"
@@ -29,23 +30,14 @@ inline constexpr std::int64_t kCanaryPeriod = 60 * kSecond;
 inline constexpr std::int64_t kUnclear = 10 * kSecond;  // what could not be told for so long makes a sandbox degraded
 inline constexpr std::int64_t kCanaryStale = 300 * kSecond;  // without one for so long a sandbox is degraded
 
+// A sandbox's own cgroup is asked what runs after ours once in so many passes, and the one above it in each.
+inline constexpr std::uint64_t kOwnLaterPasses = 20;
+
 inline constexpr char kChanging[] = "changing";  // what cannot be told while sbpf itself changes a sandbox
 
 // The time of day, and that of the watch's own deeds and waits, which stands still while the host sleeps.
 std::int64_t day_ns();
 inline std::int64_t now_ns() { return static_cast<std::int64_t>(monotonic_ns()); }
-
-// Is this among what is lost?
-bool names(const std::vector<Lost>& lost, const std::string& what);
-
-// Was this one of those? Programs that run after ours are told apart.
-bool is_answered(const std::vector<Lost>& lost, const Lost& one);
-
-// Does the loss of a part of the host concern this sandbox? Of the host's gate those of `attach` use another part, which
-// look_at() looks at.
-inline bool concerns(const Lost& one, const sbpf_sandbox& record) {
-  return one.what != "gate" || (record.flags & SBPF_SANDBOX_ATTACHED) == 0;
-}
 
 // One sandbox.
 struct Entry {
@@ -108,15 +100,14 @@ class Watch {
   // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
   std::optional<std::vector<Lost>> confirmed(const sbpf_sandbox& record, Entry& entry);
   bool is_record_lost(std::uint64_t id, const Entry& entry) const;
-  void look_at_later(Entry& entry, std::vector<Lost>& lost);
+  void look_at_later(Entry& entry, std::vector<Lost>& lost, std::vector<Lost>& unclear);
   // Programs of others that run after ours, for it and for all below the same cgroup.
   Result<std::vector<Later>> later_of(Entry& entry);
   const Result<std::vector<Later>>& above(const Entry& entry);
   void lost_records(const std::set<std::uint64_t>& present);
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
-  // Freezes or kills what is in the cgroup, as `loss.on_loss` says, and notes it there. False: nothing is to be done. `kept`: others
-  // start in it later.
-  bool stop(WatchLoss& loss, bool enforce, const Cgroup& cgroup, bool kept);
+  // Answers the loss (answer.h), and notes in it how and when. Name, reason and on_loss of `lost` are those of `loss`.
+  void stop(WatchLoss& loss, const Cgroup* cgroup, LostSandbox lost);
   void restored(Entry& entry);
   void tell_limits(Entry& entry, const CanaryAnswer& answer);
   void read(Entry& entry, const std::vector<Lost>& lost);
@@ -144,6 +135,7 @@ class Watch {
   Snapshot snapshot_;
   std::map<std::string, Result<std::vector<Later>>> above_;  // of this pass, by the cgroup's path
   std::map<std::uint64_t, Entry> entries_;
+  std::uint64_t passes_ = 0;
   CanaryChild canary_;
   WatchChild attaching_{attach_lines};
   std::map<std::string, Unheld> unheld_;  // assignments, by name

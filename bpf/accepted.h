@@ -58,6 +58,7 @@ static __noinline __u64 listener_of_task(__u64 task, struct unix_address *addres
 	struct listener_search search = {.address = address};
 	struct fdtable *table;
 	struct sock *found;
+	__u64 cgroup;
 	__u32 count;
 
 	if (!task)
@@ -69,7 +70,11 @@ static __noinline __u64 listener_of_task(__u64 task, struct unix_address *addres
 	count = BPF_CORE_READ(table, max_fds);
 	SBPF_REPEAT(count < DESCRIPTORS_LOOKED_AT ? count : DESCRIPTORS_LOOKED_AT, search_listener, &search);
 	found = search.found;
-	return found ? (__u64)BPF_CORE_READ(found, sk_cgrp_data.cgroup) : 0;
+	if (!found)
+		return 0;
+	cgroup = (__u64)BPF_CORE_READ(found, sk_cgrp_data.cgroup);
+	/* It may have been closed since it was found, and its memory be another's. */
+	return BPF_CORE_READ((struct unix_sock *)found, addr) == address ? cgroup : 0;
 }
 
 /* The cgroup in which the listener was made that accepted this connection; 0: it is none, or the listener is not found. */

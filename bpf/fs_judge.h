@@ -101,7 +101,7 @@ static __always_inline int emit_fs(struct sbpf_sandbox *box, const struct denial
 		return 0;
 	event = reserve_event(box, sizeof(*event));
 	if (!event)
-		return 0;
+		return untell(box, denial, &telling);
 	fill_event(&event->event, box, denial, &telling, verdict, denial->domain == SBPF_DOMAIN_NETWORK ? EPERM : EACCES);
 	event->dentry = place->dentry;
 	event->dev = BPF_CORE_READ(dentry, d_sb, s_dev);

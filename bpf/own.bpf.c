@@ -37,7 +37,8 @@ static __noinline int overrules(__u32 attach_type, __u32 function)
 		return 0;
 	if (attach_type == BPF_MODIFY_RETURN)
 		return is_among(sbpf_callers, function);
-	return attach_type == BPF_LSM_MAC && is_among(sbpf_liftable, function);
+	/* One of a cgroup answers there in the place of ours, too. */
+	return (attach_type == BPF_LSM_MAC || attach_type == BPF_LSM_CGROUP) && is_among(sbpf_liftable, function);
 }
 
 static __noinline int is_overruling_program(__u32 fd)
@@ -97,7 +98,8 @@ static __noinline int is_command_that_overrules(int cmd, union bpf_attr *attr)
 	case BPF_RAW_TRACEPOINT_OPEN:
 		return is_overruling_program(attr->raw_tracepoint.prog_fd);
 	case BPF_PROG_ATTACH:
-		return is_judged_by_cgroup(attr->attach_type) && is_in_sandbox(attr->target_fd);
+		return is_overruling_program(attr->attach_bpf_fd) ||
+		       (is_judged_by_cgroup(attr->attach_type) && is_in_sandbox(attr->target_fd));
 	case BPF_LINK_CREATE:
 		return is_overruling_program(attr->link_create.prog_fd) ||
 		       (is_judged_by_cgroup(attr->link_create.attach_type) && is_in_sandbox(attr->link_create.target_fd));

@@ -140,6 +140,27 @@ static __always_inline int may_tell_allowed(struct sbpf_sandbox *box)
 	return 1;
 }
 
+/* There was no room for it after all: the next one of its kind is the first again. Global: verified once. */
+__weak __noinline int untell(struct sbpf_sandbox *box, const struct denial *denial, const struct telling *telling)
+{
+	struct sbpf_told_one *one;
+	struct sbpf_told *told;
+	__u64 id;
+
+	if (!box || !denial || !telling)
+		return 0;
+	id = box->cgroup_id;
+	told = bpf_map_lookup_elem(&sbpf_told, &id);
+	if (!told)
+		return 0;
+	one = place_of(told, telling->key);
+	if (one->key == telling->key)
+		one->key = 0;
+	if (telling->first)
+		told->kinds[denial->hook < SBPF_MAX_HOOKS ? denial->hook : SBPF_MAX_HOOKS - 1] &= ~(1ull << (denial->reason & 63));
+	return 0;
+}
+
 /* Room in the sandbox's ring; NULL: the event is lost, and counted. */
 static __always_inline void *reserve_event(struct sbpf_sandbox *box, __u64 size)
 {
@@ -183,7 +204,7 @@ static __always_inline int emit(struct sbpf_sandbox *box, const struct denial *d
 	struct sbpf_event *event = reserve_event(box, sizeof(*event));
 
 	if (!event)
-		return 0;
+		return untell(box, denial, telling);
 	fill_event(event, box, denial, telling, verdict, error);
 	bpf_ringbuf_submit(event, 0);
 	return 1;

@@ -14,7 +14,6 @@
 namespace sbpf::cli {
 namespace {
 
-constexpr std::size_t kRoom = 256 * 1024, kImportantRoom = 2 * kRoom;
 constexpr std::size_t kAtOnce = 4096;  // a pipe with any room takes so much
 
 // As write(2), of what has room. Whoever else writes may take that in between; then a timer ends the waiting.
@@ -46,7 +45,7 @@ ssize_t write_at_once(int fd, const char* data, std::size_t size) {
 }  // namespace
 
 bool Outlet::has_room(std::size_t size, Weight weight) const {
-  return waiting_.size() + size <= (weight == Weight::important ? kImportantRoom : kRoom);
+  return waiting_.size() + size <= (weight == Weight::important ? room_ : room_ / 2);
 }
 
 void Outlet::tell_count() {
@@ -70,7 +69,7 @@ Result<void> Outlet::line(std::string_view text, Weight weight) {
 
 Result<void> Outlet::flush() {
   // Not for ever, where somebody reads as fast as is written.
-  for (std::size_t left = kImportantRoom / kAtOnce; fd_ >= 0 && !waiting_.empty() && left > 0; left--) {
+  for (std::size_t left = room_ / kAtOnce; fd_ >= 0 && !waiting_.empty() && left > 0; left--) {
     const ssize_t n = write_at_once(fd_, waiting_.data(), waiting_.size());
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) break;
     if (n < 0) {

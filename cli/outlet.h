@@ -18,8 +18,12 @@ class Outlet {
  public:
   enum class Weight : unsigned char { ordinary, important };  // there is room for important lines when there is none for others
 
-  // `count_line`: the line that says how many lines are missing. A negative descriptor takes nothing.
-  Outlet(int fd, std::function<std::string(std::uint64_t)> count_line) : fd_(fd), count_line_(std::move(count_line)) {}
+  static constexpr std::size_t kRoom = 512 * 1024;
+
+  // `count_line`: the line that says how many lines are missing. A negative descriptor takes nothing. `room`: bytes, half of them for
+  // ordinary lines.
+  Outlet(int fd, std::function<std::string(std::uint64_t)> count_line, std::size_t room = kRoom)
+      : fd_(fd), count_line_(std::move(count_line)), room_(room) {}
 
   // Does it lead anywhere? What nobody reads need not be made.
   bool is_open() const { return fd_ >= 0; }
@@ -36,6 +40,7 @@ class Outlet {
 
   int fd_;
   std::function<std::string(std::uint64_t)> count_line_;
+  std::size_t room_;
   std::string waiting_;
   std::uint64_t untold_ = 0;
 };

@@ -81,15 +81,11 @@ class Voice {
   Outlet error_, status_;
 };
 
-void tell_loss(const agent::Status& status, Voice& voice) {
+void tell_loss(const agent::Status& status, const std::vector<std::string>& lost, Voice& voice) {
   voice.say("ISOLATION LOST: sandbox " + printable(status.sandbox) + " has " + std::to_string(status.hooks_attached()) +
        "/" + std::to_string(agent::hooks_of(status.flags).size()) + " hooks; on_loss: " +
        std::string(policy::to_string(status.on_loss)) + (status.frozen ? ", its processes are frozen" : ""));
-  for (const agent::HookStatus& hook : status.hooks)
-    if (!hook.attached && hook.hook != nullptr)
-      voice.say("ISOLATION LOST: " + std::string(hook.hook->name) + ": " + printable(hook.reason));
-  for (const agent::Degradation& d : status.degraded)
-    if (d.what == "processes" || d.what == "liveness" || d.what == "overruled" || d.what == "later" || d.what == "policy") voice.say("ISOLATION LOST: " + d.what + " " + d.effective + ": " + printable(d.reason));
+  for (const std::string& one : lost) voice.say("ISOLATION LOST: " + printable(one));
   voice.status([&] { return Json{{"loss", status_json(status)}}; });
 }
 
@@ -178,7 +174,7 @@ Result<int> run_here(const RunArgs& args, const policy::Policy& policy, agent::R
     voice.say(headline(status));
     voice.status([&] { return status_json(status); });
   };
-  options.on_loss = [&](const agent::Status& status) { tell_loss(status, voice); };
+  options.on_loss = [&](const agent::Status& status, const std::vector<std::string>& lost) { tell_loss(status, lost, voice); };
   options.on_pass = [&] { voice.go_on(); };
   if (args.events)
     options.on_event = [&](const agent::Event& event) {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf watch`: what the watch over all sandboxes sees and does, a line at a time.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "agent/watch.h"
 #include "cli/commands.h"
 #include "cli/format.h"
+#include "cli/outlet.h"
 
 namespace sbpf::cli {
 namespace {
-
-const char* on_loss_text(policy::OnLoss on_loss) {
-  return on_loss == policy::OnLoss::kill ? "kill" : on_loss == policy::OnLoss::alert ? "alert" : "freeze";
-}
 
 Json sandbox_json(const agent::Status& status, std::int64_t canary_at) {
   Json degraded = Json::array(), denied = Json::object();
@@ -32,7 +32,7 @@ Json sandbox_json(const agent::Status& status, std::int64_t canary_at) {
           {"policy_name", status.policy_name},
           {"policy_sha256", status.policy_sha256},
           {"mode", status.mode == policy::Mode::audit ? "audit" : "enforce"},
-          {"on_loss", on_loss_text(status.on_loss)},
+          {"on_loss", policy::to_string(status.on_loss)},
           {"frozen", status.frozen},
           {"kept", status.kept},
           {"hooks_attached", status.hooks_attached()},
@@ -45,12 +45,39 @@ Json sandbox_json(const agent::Status& status, std::int64_t canary_at) {
           {"canary_at", canary_at == 0 ? Json() : Json(format_time(canary_at))}};
 }
 
-// Whoever reads may go away: the sandboxes are watched on.
-void put(const Json& json) { (void)print(dump(json) + "\n"); }
+constexpr std::size_t kRoom = 16 << 20;  // several times what a thousand sandboxes are told in
+constexpr std::chrono::seconds kPatience{1};
 
-agent::WatchSink json_sink(const Session& session) {
+// Whoever reads may go away, or stop: the sandboxes are watched on.
+class Told {
+ public:
+  void line(const std::string& text) { (void)out_.line(text, Outlet::Weight::important); }
+  void json(const Json& json) { line(dump(json)); }
+  // As report(): what is wrong goes to stderr.
+  void error(const Error& error) {
+    (void)error_.line("sbpf: error: " + printable(error.message), Outlet::Weight::important);
+    if (!error.hint.empty()) (void)error_.line("  hint: " + printable(error.hint), Outlet::Weight::important);
+  }
+  void go_on() {
+    (void)out_.flush();
+    (void)error_.flush();
+  }
+  void finish() {
+    out_.finish(kPatience);
+    error_.finish(kPatience);
+  }
+
+ private:
+  static std::string missing(std::uint64_t lines) { return dump(Json::object({{"untold", lines}})); }
+
+  Outlet out_{STDOUT_FILENO, missing, kRoom}, error_{STDERR_FILENO, missing};
+};
+
+agent::WatchSink json_sink(Told& told) {
+  const auto put = [&told](const Json& json) { told.json(json); };
   agent::WatchSink sink;
-  sink.pass = [](const agent::WatchPass& pass) {
+  sink.pass = [&told, put](const agent::WatchPass& pass) {
+    told.go_on();
     put({{"pass",
           {{"at", format_time(pass.at)},
            {"sandboxes", pass.sandboxes},
@@ -61,32 +88,31 @@ agent::WatchSink json_sink(const Session& session) {
            {"duration_us", pass.duration_us},
            {"late_us", pass.late_us}}}});
   };
-  sink.sandbox = [](const agent::Status& status, std::int64_t canary_at) {
+  sink.sandbox = [put](const agent::Status& status, std::int64_t canary_at) {
     put({{"sandbox", sandbox_json(status, canary_at)}});
   };
-  sink.gone = [](const std::string& name) { put({{"gone", {{"name", name}}}}); };
-  sink.loss = [](const agent::WatchLoss& loss) {
+  sink.gone = [put](const std::string& name) { put({{"gone", {{"name", name}}}}); };
+  sink.loss = [put](const agent::WatchLoss& loss) {
     put({{"loss",
           {{"sandbox", loss.sandbox},
            {"hooks", loss.hooks},
            {"reasons", loss.reasons},
-           {"on_loss", on_loss_text(loss.on_loss)},
+           {"on_loss", policy::to_string(loss.on_loss)},
            {"answered", loss.answered},
            {"at", format_time(loss.at)}}}});
   };
-  sink.restored = [](const agent::WatchRestored& back) {
+  sink.restored = [put](const agent::WatchRestored& back) {
     put({{"restored",
           {{"sandbox", back.sandbox},
            {"lost_at", format_time(back.lost_at)},
            {"restored_at", format_time(back.restored_at)},
            {"hooks", back.hooks}}}});
   };
-  sink.error = [&session](const Error& error) { report(error, session); };
+  sink.error = [&told, put](const Error& error) {
+    told.error(error);
+    put(Json::parse(error_json(error)));
+  };
   return sink;
-}
-
-void say(std::int64_t at, const std::string& sandbox, const std::string& what) {
-  (void)print(format_time(at) + " " + printable(sandbox) + ": " + printable(what) + "\n");
 }
 
 std::int64_t now() {
@@ -100,30 +126,33 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-agent::WatchSink text_sink(const Session& session) {
-  agent::WatchSink sink;
-  sink.pass = [](const agent::WatchPass&) {};
-  // Counters alone are no news to a person.
-  auto told = std::make_shared<std::map<std::string, std::string>>();
-  sink.sandbox = [told](const agent::Status& status, std::int64_t) {
-    const std::string line = headline(status) + (status.frozen ? " frozen" : "");
-    if (std::exchange((*told)[status.sandbox], line) != line) say(now(), status.sandbox, line);
+agent::WatchSink text_sink(Told& told) {
+  const auto say = [&told](std::int64_t at, const std::string& sandbox, const std::string& what) {
+    told.line(format_time(at) + " " + printable(sandbox) + ": " + printable(what));
   };
-  sink.gone = [told](const std::string& name) {
-    told->erase(name);
+  agent::WatchSink sink;
+  sink.pass = [&told](const agent::WatchPass&) { told.go_on(); };
+  // Counters alone are no news to a person.
+  auto last = std::make_shared<std::map<std::string, std::string>>();
+  sink.sandbox = [last, say](const agent::Status& status, std::int64_t) {
+    const std::string line = headline(status) + (status.frozen ? " frozen" : "");
+    if (std::exchange((*last)[status.sandbox], line) != line) say(now(), status.sandbox, line);
+  };
+  sink.gone = [last, say](const std::string& name) {
+    last->erase(name);
     say(now(), name, "gone");
   };
-  sink.loss = [](const agent::WatchLoss& loss) {
+  sink.loss = [say](const agent::WatchLoss& loss) {
     std::string what;
     for (std::size_t i = 0; i < loss.hooks.size(); i++)
       what += (what.empty() ? "" : "; ") + loss.hooks[i] + ": " + loss.reasons[i];
     say(loss.at, loss.sandbox, "isolation lost (" + what + "): " + loss.answered);
   };
-  sink.restored = [](const agent::WatchRestored& back) {
+  sink.restored = [say](const agent::WatchRestored& back) {
     say(back.restored_at, back.sandbox,
         "isolation restored: between " + format_time(back.lost_at) + " and now, missing were " + joined(back.hooks));
   };
-  sink.error = [&session](const Error& error) { report(error, session); };
+  sink.error = [&told](const Error& error) { told.error(error); };
   return sink;
 }
 
@@ -141,7 +170,9 @@ void add_watch(CLI::App& app, Session& session) {
   sub->callback([&session] {
     session.action = [&session]() -> Result<int> {
       ignore_broken_pipes();
-      auto done = agent::watch(session.json ? json_sink(session) : text_sink(session));
+      Told told;
+      auto done = agent::watch(session.json ? json_sink(told) : text_sink(told));
+      told.finish();
       if (!done) return tl::unexpected<Error>(done.error());
       return kExitOk;
     };

@@ -55,7 +55,7 @@ asio::awaitable<void> Watch::run_once() {
   co_await each_line(child->out(), [&](std::string_view line) {
     auto taken = world_.take(line, Clock::now());
     if (!taken && !std::exchange(told, true)) log::error("watch", taken.error());
-    return true;
+    return taken || taken.error().code != "untold";  // a new one tells all of it again
   });
   // It has closed its output: whether or not it lives on, it is of no use.
   if (!stopping_) child->signal(SIGTERM);

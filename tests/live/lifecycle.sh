@@ -111,6 +111,8 @@ P
   watching[unsaid-$action]=$started
   started "other-$action" --policy "$p" -- sleep 1000 2>"$tmp/other-$action.err"
   watching[other-$action]=$started
+  started "bare-$action" --policy "$p" -- sleep 1000 2>"$tmp/bare-$action.err"
+  watching[bare-$action]=$started
 done
 open=$(policy open <<<$'version: 1\nname: open\nnetwork: {dangerously_allow_all: true}')
 started open -q --policy "$open" -- sleep 1000
@@ -152,6 +154,20 @@ for action in freeze kill alert; do
   esac
   is "AB-2/$action/without-its-policy" 0 $?
   sbpf kill "unsaid-$action" >/dev/null 2>&1
+  wait $supervisor 2>/dev/null
+done
+# The record is gone: no watch runs, and the supervisor answers.
+for action in freeze kill alert; do
+  supervisor=${watching[bare-$action]}
+  cg=$(sbpf status "bare-$action" --json | json 'd["cgroup_id"]')
+  bpftool map delete pinned "$pins/maps/sandboxes" key $(hex "$cg"); is "AB-2/$action/no-record/control" 0 $?
+  case $action in
+    freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/bare-freeze/cgroup.events" ;;
+    kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null" ;;
+    alert) within 10 grep -q 'LOST: record' "$tmp/bare-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/bare-alert/cgroup.events" ;;
+  esac
+  is "AB-2/$action/no-record" 0 $?
+  echo 1 >"$cgroots/sbpf/bare-$action/cgroup.kill" 2>/dev/null
   wait $supervisor 2>/dev/null
 done
 # The policy of another sandbox, whole and under its own hash, in the place of its own.

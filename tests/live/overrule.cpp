@@ -4,6 +4,8 @@
 //   overrule modify FUNCTION VALUE     a modify_return program that has the kernel function return the value, until this
 //                                      process ends
 //   overrule lsm HOOK VALUE            an LSM program that has the hook return the value, likewise
+//   overrule lsm-cgroup HOOK CGROUP    an LSM program of the cgroup alone, which leaves the hook's answer as it is, likewise
+//   overrule callers FUNCTION…         loads a modify_return program for each, and prints its name and the errno
 //   overrule loaded FUNCTION PROMPT    as modify with 0: says "loaded", and attaches the program when the file PROMPT is there
 //   overrule later CGROUP HOOK         attached for good, beside others, to the cgroup; lifts the denial of those before it
 //   overrule bystander CGROUP HOOK     likewise, and leaves their answer as it is
@@ -71,6 +73,30 @@ int answer(bpf_prog_type type, bpf_attach_type attach, const char* function, std
   while (true) ::pause();
 }
 
+int answer_in_cgroup(const char* hook, const char* cgroup) {
+  const bpf_insn insns[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  const int id = libbpf_find_vmlinux_btf_id(hook, BPF_LSM_CGROUP);
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_LSM_CGROUP, .attach_btf_id = static_cast<__u32>(id));
+  const Fd program(bpf_prog_load(BPF_PROG_TYPE_LSM, "modifier", "GPL", insns, 2, &options));
+  const Fd group(::open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd link(program ? bpf_link_create(program.get(), group.get(), BPF_LSM_CGROUP, nullptr) : -1);
+  if (!told(static_cast<bool>(link), program)) return 1;
+  while (true) ::pause();
+}
+
+int load_for_each(char** functions) {
+  const bpf_insn insns[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
+  btf* types = btf__load_vmlinux_btf();
+  for (; *functions; functions++) {
+    const int id = btf__find_by_name_kind(types, *functions, BTF_KIND_FUNC);
+    LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_MODIFY_RETURN, .attach_btf_id = static_cast<__u32>(id));
+    const Fd program(id > 0 ? bpf_prog_load(BPF_PROG_TYPE_TRACING, "modifier", "GPL", insns, 2, &options) : -1);
+    std::printf("%s %d\n", *functions, program ? 0 : id > 0 ? errno : ENOENT);
+  }
+  btf__free(types);
+  return 0;
+}
+
 int attach(const std::string& how, const char* cgroup, const std::string& hook) {
   for (const Kind& kind : kKinds) {
     if (hook != kind.name) continue;
@@ -96,8 +122,10 @@ int attach(const std::string& how, const char* cgroup, const std::string& hook) 
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc > 2 && std::string(argv[1]) == "callers") return load_for_each(argv + 2);
   if (argc != 4) return 2;
   const std::string how = argv[1];
+  if (how == "lsm-cgroup") return answer_in_cgroup(argv[2], argv[3]);
   if (how == "modify") return answer(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, argv[2], std::atoi(argv[3]), nullptr);
   if (how == "loaded") return answer(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, argv[2], 0, argv[3]);
   if (how == "lsm") return answer(BPF_PROG_TYPE_LSM, BPF_LSM_MAC, argv[2], std::atoi(argv[3]), nullptr);

@@ -111,6 +111,27 @@ is answer/lsm/not-even-loaded 0 "$program"
 foreign lsm userns_create 0; is answer/lsm-userns 1 "$error"
 foreign lsm file_open 0; is answer/lsm/control 0 "$error" # other security modules on BPF go on
 kill $other; wait $other 2>/dev/null
+mkdir "$cgroots/plain"
+for hook in bpf userns_create; do
+  foreign lsm-cgroup $hook "$cgroots/plain"; is "answer/lsm-cgroup/$hook" 1 "$error"
+  is "answer/lsm-cgroup/$hook/not-even-loaded" 0 "$program"
+done
+foreign lsm-cgroup file_open "$cgroots/plain"; is answer/lsm-cgroup/control 0 "$error"
+kill $other; wait $other 2>/dev/null
+rmdir "$cgroots/plain"
+# Whatever function calls a hook of ours, by the name that it has in the kernel.
+caller_of() {
+  case $1 in
+    userns_create) echo security_create_user_ns ;;
+    bprm_check_security) echo security_bprm_check ;;
+    *) echo "security_$1" ;;
+  esac
+}
+callers=()
+for hook in $(sbpf status box --json | jq -r '.effective[].hooks[] | select(.kind == "lsm") | .name'); do callers+=("$(caller_of "$hook")"); done
+is callers/number 0 "$(((${#callers[@]} < 50)) && echo "${#callers[@]}" || echo 0)"
+is callers/refused "" "$("$overrule" callers "${callers[@]}" | grep -v ' 1$')" # EPERM
+is callers/control "security_inode_listxattr 0" "$("$overrule" callers security_inode_listxattr)"
 is answer/lsm/active active "$(isolation)"
 # ---- one that the policy trusts is neither told nor a loss, whoever loads it and when; another one is ----
 thaw

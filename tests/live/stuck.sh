@@ -44,6 +44,17 @@ within 30 active_again; is sentinel/active-again 0 $?
 within 30 is_told att active; is sentinel/watch 0 $?
 is sentinel/no-loss 0 "$(losses_of att)"
 
+# ---- another mount lies over the pins ----
+for place in /sys/fs /sys; do
+  mount -t tmpfs none $place; is cover$place/control 0 $?
+  sleep 3
+  umount -l $place
+  frozen att; is cover$place/runs-on 1 $?
+  is cover$place/no-loss 0 "$(losses_of att)"
+  is cover$place/keeper-runs-on 1 "$(grep -q 'frozen 1' "$cgroots/sbpf/keeper/cgroup.events"; echo $?)"
+done
+within 30 active_again; is cover/active-again 0 $?
+
 # ---- it is told to freeze, and a process that waits for a disk (here: held by another freezer) keeps it from being frozen ----
 confine held; is freezing/attach 0 $?
 mkdir "$tmp/freezer"

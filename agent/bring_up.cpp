@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/bring_up.h"
+
+#include <utility>
+
+#include "agent/guard.h"
+#include "agent/host.h"
+#include "agent/limits.h"
+#include "agent/look.h"
+#include "agent/verify.h"
+
+namespace sbpf::agent {
+
+Result<std::unique_ptr<BringUp>> BringUp::begin() {
+  auto lock = lock_host_to_load();
+  if (!lock) return tl::unexpected<Error>(explain_failure(lock.error()));
+  std::unique_ptr<BringUp> up(new BringUp(std::move(*lock), true));
+  auto kernel = ready_kernel();
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  up->kernel_.emplace(std::move(*kernel));
+  return up;
+}
+
+Result<std::unique_ptr<BringUp>> BringUp::begin_unpinned() {
+  auto lock = lock_host_to_load();
+  if (!lock) return tl::unexpected<Error>(lock.error());
+  std::unique_ptr<BringUp> up(new BringUp(std::move(*lock), false));
+  auto kernel = Kernel::is_pinned() ? Kernel::ensure() : Kernel::load();
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  if (auto known = know_root(*kernel); !known) return tl::unexpected<Error>(known.error());
+  up->kernel_.emplace(std::move(*kernel));
+  return up;
+}
+
+void BringUp::take_down() {
+  if (made_->populated()) (void)made_->kill();
+  agent::take_down(*kernel_, made_->id(), name_);
+  links_.clear();
+}
+
+BringUp::~BringUp() {
+  if (made_ && !keep_cgroup_) {
+    const std::string path = made_->path();
+    const std::uint64_t id = made_->id();
+    take_down();
+    made_.reset();
+    // Another run may have the name and the path by now, if someone took this one down meanwhile.
+    if (auto now = Cgroup::open(path); now && now->id() == id) (void)remove_cgroup(path);
+  }
+  if (kernel_ && !keep_programs_) Kernel::remove_all();
+}
+
+Result<void> BringUp::make_cgroup(const std::string& name, const policy::Limits& limits) {
+  auto root = root_cgroup();
+  if (!root) return tl::unexpected<Error>(root.error());
+  auto cgroup = Cgroup::create(root->path() + "/" + name);
+  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+  name_ = name;
+  made_.emplace(std::move(*cgroup));
+  return apply_limits(*made_, limits);
+}
+
+Result<void> BringUp::set_up(const Cgroup& cgroup, const SandboxSpec& spec, const policy::Image& image) {
+  if (auto up = agent::set_up(*kernel_, cgroup, spec, image, pinned_, links_); !up)
+    return tl::unexpected<Error>(pinned_ ? explain_failure(up.error()) : up.error());
+  if (pinned_) links_.clear();  // the pins hold them
+  return {};
+}
+
+Result<Status> BringUp::read_back(const Cgroup& cgroup, bool canary) {
+  const auto record = find_record(*kernel_, cgroup.id());
+  if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
+  return read_status(*kernel_, *record, canary);
+}
+
+tl::unexpected<Error> BringUp::not_active(const Status& status) {
+  return tl::unexpected<Error>(explain_failure(
+      {"isolation_not_active", "isolation could not be verified: " + why_not_active(status), "run `sbpf preflight`", 0, "", false}));
+}
+
+void BringUp::keep_all() {
+  keep_cgroup_ = true;
+  keep_programs_ = true;
+}
+
+Result<void> BringUp::lock_again(std::chrono::milliseconds patience) {
+  auto lock = lock_host(patience);
+  if (!lock) return tl::unexpected<Error>(lock.error());
+  lock_ = std::move(*lock);
+  return {};
+}
+
+}  // namespace sbpf::agent
