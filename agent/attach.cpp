@@ -186,6 +186,29 @@ Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& n
 
 constexpr int kAttachTries = 5;
 
+// The programs stay if it comes up.
+Result<Status> put_in_force(BringUp& up, Cgroup cgroup, const policy::Policy& policy, const AttachOptions& options) {
+  const std::string name = options.name.empty() ? derive_name(cgroup.path()) : options.name;
+  Result<Status> done;
+  // A unit that starts again and again has its cgroup removed between two looks, until it is kept.
+  for (int tries = kAttachTries; tries > 0; tries--) {
+    done = attach_to(up, cgroup, name, policy, options);
+    if (done) up.keep_programs();
+    if (done || !options.keep || cgroup.seen() != Seen::absent) break;
+    auto next = open_cgroup(options, policy.limits);
+    if (!next) break;
+    cgroup = std::move(*next);
+  }
+  return done;
+}
+
+Result<Assignment> find_assignment(const std::string& name) {
+  auto assignment = read_assignment(name);
+  if (!assignment && assignment.error().sys_errno == ENOENT)
+    return fail("no_such_sandbox", "nothing is assigned under the name " + name, "`sbpf attach --keep` assigns a policy to a cgroup");
+  return assignment;
+}
+
 // How it stands, if it confines. No lock is waited for: a unit that starts again and again waits for this.
 std::optional<Status> in_force(const Assignment& assignment) {
   auto now = status(assignment.name, false);
@@ -208,33 +231,30 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
   if (!checked) return tl::unexpected<Error>(checked.error());
   auto begun = BringUp::begin();
   if (!begun) return tl::unexpected<Error>(begun.error());
-  BringUp& up = **begun;
-  Result<Status> done;
-  // A unit that starts again and again has its cgroup removed between two looks, until it is kept.
-  for (int tries = kAttachTries; tries > 0; tries--) {
-    done = attach_to(up, *cgroup, options.name.empty() ? derive_name(cgroup->path()) : options.name, policy, options);
-    if (done || !options.keep || cgroup->seen() != Seen::absent) break;
-    auto next = open_cgroup(options, policy.limits);
-    if (!next) break;
-    cgroup = std::move(next);
-  }
-  if (done) up.keep_programs();
-  return done;
+  return put_in_force(**begun, std::move(*cgroup), policy, options);
 }
 
 Result<Status> reattach(const std::string& name) {
-  auto assignment = read_assignment(name);
-  if (!assignment && assignment.error().sys_errno == ENOENT)
-    return fail("no_such_sandbox", "nothing is assigned under the name " + name, "`sbpf attach --keep` assigns a policy to a cgroup");
+  auto assignment = find_assignment(name);
   if (!assignment) return tl::unexpected<Error>(assignment.error());
   if (auto now = in_force(*assignment); now) return *now;
-  AttachOptions options;
-  options.cgroup = assignment->cgroup;
-  options.name = name;
-  options.evict = true;
-  options.keep = true;
-  options.proof_later = true;
-  auto done = attach(assignment->policy, options);
+  const auto put = [&]() -> Result<Status> {
+    auto begun = BringUp::begin();
+    if (!begun) return tl::unexpected<Error>(begun.error());
+    // It may have been ended, or given another policy, before the lock was free.
+    assignment = find_assignment(name);
+    if (!assignment) return tl::unexpected<Error>(assignment.error());
+    AttachOptions options;
+    options.cgroup = assignment->cgroup;
+    options.name = name;
+    options.evict = true;
+    options.keep = true;
+    options.proof_later = true;
+    auto cgroup = open_cgroup(options, assignment->policy.limits);
+    if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+    return put_in_force(**begun, std::move(*cgroup), assignment->policy, options);
+  };
+  auto done = put();
   if (done || done.error().code != "already_attached") return done;
   const auto now = in_force(*assignment);  // the watch, or another command, was faster
   return now ? *now : done;

@@ -34,7 +34,7 @@ std::multimap<unsigned, std::string> names_by_number(const char* path, const cha
 
 int kind_of_device(unsigned major, unsigned minor) {
   if (const int kind = kind_of_number(major, minor); kind != DEVICE_BY_NAME) return kind;
-  static const auto drivers = names_by_number("/proc/devices", "Block");
+  const auto drivers = names_by_number("/proc/devices", "Block");  // each time: drivers come and go
   if (drivers.empty()) return DEVICE_NETWORK;  // it cannot be told
   for (auto [driver, end] = drivers.equal_range(major); driver != end; ++driver)
     if (const int kind = kind_of_driver(first_bytes(driver->second)); kind != DEVICE_OTHER) return kind;
@@ -42,7 +42,7 @@ int kind_of_device(unsigned major, unsigned minor) {
 }
 
 bool is_everyones_misc(unsigned minor) {
-  static const auto devices = names_by_number("/proc/misc", "-");
+  const auto devices = names_by_number("/proc/misc", "-");
   const auto device = devices.find(minor);
   return device != devices.end() && is_everyones_misc_name(first_bytes(device->second)) != 0;
 }
@@ -69,7 +69,7 @@ const char* machine_device(const struct statx& info, bool writes, const std::str
   const unsigned major = info.stx_rdev_major, minor = info.stx_rdev_minor;
   if (S_ISBLK(info.stx_mode)) return "a block device";
   if (!S_ISCHR(info.stx_mode) || network_device(info) != nullptr) return nullptr;
-  if (major == 1 && (minor == 1 || minor == 4)) return "the machine's memory or its ports";  // to open them takes a capability
+  if (is_memory_of_machine(major, minor) != 0) return "the machine's memory or its ports";
   if (is_everyones(major, minor, writes, proc)) return nullptr;
   return major == 1 && minor == 11 ? "the kernel's log, to write," : "a device of the whole machine";
 }

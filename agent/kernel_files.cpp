@@ -27,16 +27,45 @@ bool is_number(std::string_view name) { return !name.empty() && std::isdigit(sta
 
 std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// By a mount that is gone, or that is in no namespace of ours. Who serves a filesystem is not asked, as it may be frozen: such
-// filesystems have file handles, and /proc has none.
-bool is_of_lost_proc(const std::string& link) {
+// File systems without a block device that keep files; others of that kind are the kernel's own interfaces, also those that no list
+// knows (bpf/control.h, keeps_files).
+bool keeps_files(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"9p",     "afs",       "aufs",  "autofs",  "bcachefs", "btrfs",  "ceph",   "cifs",  "devpts",  "devtmpfs", "ecryptfs",
+                                         "fuse",   "fuseblk",   "gfs2",  "gpfs",    "hugetlbfs", "jffs2", "lustre", "mqueue", "nfs",    "nfs4",     "ocfs2",
+                                         "orangefs", "overlay", "ramfs", "shiftfs", "smb3",     "tmpfs",  "ubifs",  "vboxsf", "virtiofs", "zfs"};
+  return type.starts_with("fuse.") || std::ranges::find(kTypes, type) != std::end(kTypes);
+}
+
+bool keeps_files(long magic) {
+  constexpr long kSecretMem = 0x5345434d, kMqueue = 0x19800202, kCifs = 0xff534d42, kAufs = 0x61756673, kVboxsf = 0x786f4256;
+  switch (magic) {
+    case TMPFS_MAGIC: case RAMFS_MAGIC: case HUGETLBFS_MAGIC: case OVERLAYFS_SUPER_MAGIC: case DEVPTS_SUPER_MAGIC: case ECRYPTFS_SUPER_MAGIC:
+    case V9FS_MAGIC: case SMB2_SUPER_MAGIC: case DMA_BUF_MAGIC: case kSecretMem: case kMqueue: case kCifs: case kAufs: case kVboxsf:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// What a file is whose mount is gone, or in no namespace of ours. Who serves a filesystem is not asked, as it may be frozen: such
+// filesystems have file handles, and the kernel's interfaces have none, or one of a kind of their own.
+enum class LostFile { no_matter, proc, control };
+LostFile file_of_lost_mount(const std::string& link) {
+  constexpr int kKernfsHandle = 0xfe;  // FILEID_KERNFS, include/linux/exportfs.h: sysfs, cgroupfs
   const struct statx info = stat_without_asking(link);
-  if (info.stx_dev_major != 0 || (!S_ISREG(info.stx_mode) && !S_ISDIR(info.stx_mode))) return false;
-  file_handle handle{};
+  if (info.stx_dev_major != 0 || (!S_ISREG(info.stx_mode) && !S_ISDIR(info.stx_mode))) return LostFile::no_matter;
+  union {
+    file_handle head;
+    std::array<char, sizeof(file_handle) + MAX_HANDLE_SZ> room;
+  } handle{};
+  handle.head.handle_bytes = MAX_HANDLE_SZ;
   int mount = 0;
-  if (::name_to_handle_at(AT_FDCWD, link.c_str(), &handle, &mount, AT_SYMLINK_FOLLOW) == 0 || errno != EOPNOTSUPP) return false;
+  if (::name_to_handle_at(AT_FDCWD, link.c_str(), &handle.head, &mount, AT_SYMLINK_FOLLOW) == 0)
+    return handle.head.handle_type == kKernfsHandle ? LostFile::control : LostFile::no_matter;
   struct statfs filesystem {};
-  return ::statfs(link.c_str(), &filesystem) == 0 && filesystem.f_type == PROC_SUPER_MAGIC;
+  if (errno != EOPNOTSUPP || ::statfs(link.c_str(), &filesystem) != 0) return LostFile::no_matter;
+  if (filesystem.f_type == PROC_SUPER_MAGIC) return LostFile::proc;
+  return keeps_files(filesystem.f_type) ? LostFile::no_matter : LostFile::control;
 }
 
 bool is_same(const struct statx& a, const struct statx& b) {
@@ -89,20 +118,22 @@ KernelFiles::KernelFiles(pid_t task, const std::set<pid_t>& inside) : task_(task
 
 std::string KernelFiles::forbidden(const std::string& link, const std::string& target, const std::string& fdinfo, bool writes) {
   constexpr std::string_view kNames[] = {"cgroup.procs", "cgroup.threads", "release_agent"};
-  constexpr std::string_view kTypes[] = {"sysfs", "debugfs", "tracefs", "securityfs", "configfs", "binfmt_misc", "efivarfs", "fusectl", "bpf",
-                                         "pstore", "selinuxfs", "resctrl", "rpc_pipefs", "nfsd", "xenfs"};
   constexpr std::string_view kCgroup = "a cgroup file open for writing";
   if (!target.starts_with('/')) return "";
   // Whatever mount it is: one that is gone has no type.
   if (writes && std::ranges::find(kNames, last_name(target)) != std::end(kNames)) return std::string(kCgroup);
   const auto id = fdinfo_number(fdinfo, "mnt_id:");
   const auto found = id ? mount_of(*id) : std::nullopt;
-  if (!found) return is_of_lost_proc(link) ? "a file of /proc that cannot be told whose it is, open" : "";
+  if (!found) {
+    const LostFile lost = file_of_lost_mount(link);
+    if (lost == LostFile::proc) return "a file of /proc that cannot be told whose it is, open";
+    return writes && lost == LostFile::control ? std::string(kDrives) : "";
+  }
   const auto& [mount, root] = *found;
   if (mount.type == "proc") return forbidden_of_proc(mount, root, link, target, writes);
   if (!writes) return "";
   if (mount.type.starts_with("cgroup")) return std::string(kCgroup);
-  return std::ranges::find(kTypes, mount.type) != std::end(kTypes) ? std::string(kDrives) : "";
+  return stat_without_asking(link).stx_dev_major != 0 || keeps_files(mount.type) ? "" : std::string(kDrives);
 }
 
 std::string KernelFiles::forbidden_of_proc(const Mount& mount, const std::string& root, const std::string& link, const std::string& target,

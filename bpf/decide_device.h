@@ -66,6 +66,12 @@ SBPF_INLINE int is_everyones_misc_name(__u64 name)
 	return name == NAME8('u', 's', 'e', 'r', 'f', 'a', 'u', 'l') || name == NAME8('n', 't', 's', 'y', 'n', 'c', 0, 0);
 }
 
+/* mem and port: to open them takes a capability, and to use one that is open does not. */
+SBPF_INLINE int is_memory_of_machine(__u32 major, __u32 minor)
+{
+	return major == 1 && (minor == 1 || minor == 4);
+}
+
 SBPF_INLINE int is_pseudo_terminal(__u32 major)
 {
 	return major >= FIRST_PTS_MAJOR && major <= LAST_PTS_MAJOR;

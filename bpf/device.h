@@ -117,12 +117,19 @@ static __noinline int is_everyones_device(__u32 rdev, int writes)
 	return major == MISC_MAJOR ? is_everyones_misc(minor) : kind_of_device(rdev) == DEVICE_ACCELERATOR;
 }
 
-/* Why the policy does not let this device be opened; SBPF_REASON_NONE: it does, or it is none. With a filesystem section rules say
- * which devices may be used. */
+/* With a filesystem section rules say which devices may be used. */
+static __noinline int judges_devices_as_files(const struct sbpf_sandbox *box)
+{
+	void *policy = box_policy(box);
+	const struct sbpf_policy_header *header = policy ? sbpf_header_slot(policy, SBPF_SLOT_HEADER) : NULL;
+
+	return header && header->flags & SBPF_POLICY_DEVICES;
+}
+
+/* Why the policy does not let this device be opened; SBPF_REASON_NONE: it does, or it is none. */
 static __noinline int refusal_of_device(const struct sbpf_sandbox *box, struct inode *inode, int writes)
 {
 	int block = (inode->i_mode & S_IFMT) == S_IFBLK;
-	const struct sbpf_policy_header *header;
 	void *policy;
 
 	if (!is_device(inode))
@@ -132,8 +139,7 @@ static __noinline int refusal_of_device(const struct sbpf_sandbox *box, struct i
 		return SBPF_REASON_NO_POLICY;
 	if (!block && kind_of_device(inode->i_rdev) == DEVICE_NETWORK)
 		return sbpf_decide_socket(policy, SBPF_SOCKET_TUN) == SBPF_ALLOW ? SBPF_REASON_NONE : SBPF_REASON_NETWORK_DEVICE;
-	header = sbpf_header_slot(policy, SBPF_SLOT_HEADER);
-	if (header && header->flags & SBPF_POLICY_DEVICES)
+	if (judges_devices_as_files(box))
 		return SBPF_REASON_NONE;
 	return block || !is_everyones_device(inode->i_rdev, writes) ? SBPF_REASON_MACHINE_DEVICE : SBPF_REASON_NONE;
 }

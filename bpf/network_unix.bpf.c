@@ -10,6 +10,7 @@
  *                                                       /proc has of processes outside
  */
 #include "fs_judge.h"
+#include "accepted.h"
 #include "network.h"
 #include "process_files.h"
 
@@ -167,6 +168,15 @@ static __noinline int is_hold_on_others(struct sbpf_sandbox *box, struct file *f
 	return !policy || !sbpf_decide_interface(policy, SBPF_KERNEL_USERFAULTFD);
 }
 
+/* Nobody inside opens it, as whoever handed it over did. */
+static __noinline int is_machine_memory(const struct sbpf_sandbox *box, struct inode *inode)
+{
+	__u32 rdev = inode->i_rdev;
+
+	return is_device(inode) && (inode->i_mode & S_IFMT) == S_IFCHR &&
+	       is_memory_of_machine(rdev >> SBPF_MINOR_BITS, rdev & ((1u << SBPF_MINOR_BITS) - 1)) && !judges_devices_as_files(box);
+}
+
 static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 {
 	struct denial d = DENIAL(file_receive, SBPF_REASON_FOREIGN_SOCKET);
@@ -181,9 +191,7 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 	if (sock) {
 		struct sock *sk = sock_of(sock);
 
-		if (sock_in_box(sk, box))
-			return 0;
-		if (box_allows_all_network(box))
+		if (sock_in_box(sk, box) || box_allows_all_network(box) || (sk && was_accepted_in(box, sk)))
 			return 0;
 		if (sk) {
 			d.net.family = sk->__sk_common.skc_family;
@@ -195,6 +203,8 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 	if (file->f_mode & FMODE_PATH) /* names a place; what is opened from it is judged */
 		return 0;
 	reason = refusal_of_device(box, file->f_inode, !!(file->f_mode & FMODE_WRITE));
+	if (reason == SBPF_REASON_NONE && is_machine_memory(box, file->f_inode))
+		reason = SBPF_REASON_MACHINE_DEVICE;
 	if (reason != SBPF_REASON_NONE) {
 		d.reason = reason;
 		d.domain = SBPF_DOMAIN_GUARD;

@@ -55,8 +55,9 @@ void become_kept_agent(const std::string& name) {
     if (entry.path() != own) ::execl(entry.path().c_str(), "sbpf", "reattach", name.c_str(), nullptr);
 }
 
-Result<int> reattach(const std::string& name, bool json) {
+Result<int> reattach(const std::string& name, bool if_assigned, bool json) {
   auto status = agent::reattach(name);
+  if (!status && status.error().code == "no_such_sandbox" && if_assigned) return kExitOk;
   if (!status && (status.error().code == "not_the_agent" || status.error().code == "stale_programs")) become_kept_agent(name);
   if (!status) return tl::unexpected<Error>(status.error());
   return print_change(*status, json, status->isolation == agent::Isolation::degraded);
@@ -84,10 +85,12 @@ void add_reattach(CLI::App& app, Session& session) {
   auto name = std::make_shared<std::string>();
   CLI::App* sub = app.add_subcommand("reattach", "Put an assignment in force again, as after a restart of the host");
   sub->add_option("NAME", *name, "The sandbox")->required();
+  auto if_assigned = std::make_shared<bool>(false);
+  sub->add_flag("--if-assigned", *if_assigned, "Nothing to do, and no error, where nothing is assigned under this name");
   sub->add_flag("--json", session.json, "Print the status as JSON");
   sub->footer(kReattachFooter);
-  sub->callback([name, &session] {
-    session.action = [name, &session] { return reattach(*name, session.json); };
+  sub->callback([name, if_assigned, &session] {
+    session.action = [name, if_assigned, &session] { return reattach(*name, *if_assigned, session.json); };
   });
 }
 

@@ -66,7 +66,7 @@ _sbpf() {
     run) options="--policy --name --timeout --user --env --status-fd --socket --events --quiet -- --help" ;;
     env) options="--policy --env -- --help" ;;
     attach) options="--cgroup --policy --name --evict --keep-open-sockets --keep --json --help" ;;
-    reattach) options="--json --help $(_sbpf_sandboxes)" ;;
+    reattach) options="--if-assigned --json --help $(_sbpf_sandboxes)" ;;
     origin) options="--json --help" ;;
     swap) options="--policy --json --help $(_sbpf_sandboxes)" ;;
     detach) options="--all --help $(_sbpf_sandboxes)" ;;

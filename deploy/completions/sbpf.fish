@@ -74,6 +74,7 @@ complete -c sbpf -n '__sbpf_using explain' -l protocol -x -a 'tcp udp' -d Protoc
 complete -c sbpf -n '__sbpf_using explain' -a 'connect bind send open create delete rename'
 complete -c sbpf -n '__sbpf_using explain' -F
 complete -c sbpf -n '__sbpf_using attach reattach swap status verify watch list events preflight explain stage origin' -l json -d 'Print JSON'
+complete -c sbpf -n '__sbpf_using reattach' -l if-assigned -d 'No error where nothing is assigned'
 complete -c sbpf -n '__sbpf_using reattach swap detach kill status verify events' -a '(__sbpf_sandboxes)' -d Sandbox
 complete -c sbpf -n '__sbpf_using stage' -l root -x -a '(__fish_complete_directories)' -d 'Tree that SRC is beneath'
 complete -c sbpf -n '__sbpf_using stage' -l replace -d 'Replace DST, in one step'

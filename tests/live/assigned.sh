@@ -229,6 +229,25 @@ unheld() { sbpf detach web 2>/dev/null; rmdir "$web"; }
 unheld
 sbpf reattach web >/dev/null 2>"$tmp/said"; is reattach/nothing-assigned 125 $?
 has reattach/nothing-assigned-says "nothing is assigned under the name web" "$(cat "$tmp/said")"
+is reattach/if-assigned 0 "$(sbpf reattach --if-assigned web >/dev/null; echo $?)"
+# It waits for the host's lock, and meanwhile the assignment ends, or gets another policy.
+waits() { # waits COMMAND…: what it says that was done when it was about to begin
+  cp "$tmp/web" $assigned/web
+  exec 5>/run/sbpf.lock
+  flock 5
+  sbpf reattach web >/dev/null 2>"$tmp/said" 5>&- & local waiting=$!
+  sleep 2
+  "$@"
+  exec 5>&-
+  wait $waiting
+}
+opened() { { echo "$web"; cat "$open"; } >$assigned/web; }
+waits true; is reattach/waited/control "0 none" "$? $(sbpf status web --json | jq -r .policy.name)"
+unheld
+waits rm $assigned/web; is reattach/waited/ended 125 $?
+is reattach/waited/ended/nothing-there "keeper" "$(sbpf list | xargs)"
+waits opened; is reattach/waited/other-policy "0 open" "$? $(sbpf status web --json | jq -r .policy.name)"
+unheld
 cp "$tmp/web" $assigned/web
 mkdir "$web"
 sbpf attach --cgroup "$web" --name other --policy "$open" >/dev/null; is reattach/control-other 0 $?

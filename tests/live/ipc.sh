@@ -88,17 +88,29 @@ s.bind(path)
 os.chmod(path, 0o777)
 s.listen()
 s.settimeout(20)
-fds = [os.dup(s.fileno()) for _ in range(300 if how == "late" else 0)]
-if how == "late":
-    os.dup2(s.fileno(), 400)
-    os.closerange(3, 400)
-    s = socket.socket(fileno=400)
-client = s.accept()[0]
-child = os.fork() if how == "child" else 0
-if child:
-    os._exit(os.WEXITSTATUS(os.waitpid(child, 0)[1]))
-if how in ("child", "ended"):
+number = {"late": 1000, "too-late": 1030}.get(how)  # the kernel's side looks at the first 1,024 descriptors
+if number:
+    os.dup2(s.fileno(), number)
     s.close()
+    s = socket.socket(fileno=number)
+    s.settimeout(20)
+client = s.accept()[0]
+ours, theirs = socket.socketpair()
+child = os.fork() if how in ("child", "handed") else 0
+if child:
+    if how == "handed":
+        socket.send_fds(ours, [b"x"], [client.fileno()])
+        client.close()
+    os._exit(os.WEXITSTATUS(os.waitpid(child, 0)[1]))
+if how in ("child", "ended", "handed"):
+    s.close()
+if how == "handed":
+    client.close()
+    fds = socket.recv_fds(theirs, 1, 1)[1]
+    if not fds:
+        print("not received")
+        os._exit(0)
+    client = socket.socket(fileno=fds[0])
 try:
     client.sendall(b"word")
     print("answer 0")
@@ -134,7 +146,8 @@ in_attached() {
   sbpf detach attached >/dev/null 2>&1
   rmdir "$cgroup"
 }
-for how in stream seqpacket child; do
+ulimit -n 4096
+for how in stream seqpacket child handed late; do
   for where in '' in_run in_attached; do
     is "answers/$how/${where:-control}" "answer 0, word" "$(answered "$how" $where)"
   done
@@ -142,6 +155,8 @@ done
 # Its own is what one of its listeners accepted, as long as that one is there.
 is answers/ended/control "answer 0, word" "$(answered ended)"
 is answers/ended/in_run "answer 1, nothing" "$(answered ended in_run)"
+is answers/too-late/control "answer 0, word" "$(answered too-late)"
+is answers/too-late/in_run "answer 1, nothing" "$(answered too-late in_run)"
 # Left behind by one sandbox, it is in no other and not outside.
 box python3 -IS /workspace/ipc.py make /left >/dev/null
 is left/outside "find $ENOENT" "$(queue find /left)"

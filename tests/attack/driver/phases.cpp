@@ -67,8 +67,11 @@ Verdict expect_refusal(const Result& result, const Spec& spec, const std::string
   if (result.hung) return not_ended(result);
   if (!profile.empty() && result.attach_code == 125) return {Kind::ok, {}};
   if (by_attach) {  // then nothing confines the attacker: what it does is no matter
-    if (result.attach_code == 125) return {Kind::ok, {}};
-    return {Kind::not_ok, "attach should exit 125: " + describe(result)};
+    const auto says = [&](const char* text) { return result.errors.find(text) != std::string::npos; };
+    if (result.attach_code != 125) return {Kind::not_ok, "attach should exit 125: " + describe(result)};
+    if (!says("the policy forbids what is open already") || !says(spec.told))
+      return {Kind::not_ok, "attach should say what is open already: " + describe(result)};
+    return {Kind::ok, {}};
   }
   if (result.seen != Seen::nothing) return {Kind::not_ok, "not refused: " + describe(result)};
   if (by_sbpf) {

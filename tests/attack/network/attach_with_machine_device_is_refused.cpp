@@ -2,11 +2,13 @@
 // What is the whole machine's, and was opened before the policy was there. That it is read or written there, the attacker alone sees.
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <vector>
 
+#include "tests/attack/lib/net.h"
 #include "tests/attack/lib/process.h"
 
 using namespace attack;
@@ -66,4 +68,23 @@ ATTACK(attach_with_everyones_devices_is_free, {.victim = Victim::bystander_memor
   devices.push_back(open_file(name, O_RDWR));
   devices.push_back(open_file("/dev/tty", O_RDWR));
   ctx.join();
+}
+
+// The machine's memory, opened outside and handed over.
+ATTACK(received_machine_memory_is_refused, {.allow = kDevices, .at = "recvmsg", .launch = Launch::attach, .root = true, .claims = kReads}) {
+  int ends[2], go[2];  // who waits is told by a pipe, as what is sent is judged
+  must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), "socketpair");
+  must(pipe2(go, O_CLOEXEC), "pipe");
+  const Fd ours(ends[0]), theirs(ends[1]), told(go[0]), tell(go[1]);
+  const pid_t outside = must(fork(), "fork");
+  if (outside == 0) {
+    char byte = 0;
+    if (read(told.get(), &byte, 1) == 1) send_fd(theirs.get(), open_file("/dev/mem", O_RDONLY));
+    _exit(0);
+  }
+  ctx.join();
+  must(write(tell.get(), "x", 1), "write");
+  const Fd memory = receive_fd(ours.get());
+  char text[16];
+  must(pread(memory.get(), text, sizeof text, 0), "pread");
 }

@@ -72,3 +72,36 @@ ATTACK(attach_with_open_control_file_is_refused, {.victim = Victim::net_sysctl,
   ctx.join();
   write_text(setting, ctx.text("value"));
 }
+
+// Files of the kernel's other interfaces. By a mount that is gone: nothing says any more what it is of.
+static constexpr const char* kSetting = "what it sets, all of the machine shares; it is written back as it was";
+
+static void keep_setting(const Context& ctx, const char* type, const char* name, bool lost) {
+  in_own_mounts();
+  must(mount("none", "/mnt", type, 0, nullptr), "mount");
+  const Fd setting = open_file(std::string("/mnt/") + name, O_RDWR);
+  if (lost) must(umount2("/mnt", MNT_DETACH), "umount");
+  ctx.join();
+  char value[64];
+  const auto size = must(pread(setting.get(), value, sizeof value, 0), "pread");
+  must(pwrite(setting.get(), value, static_cast<std::size_t>(size), 0), "pwrite");
+}
+
+#define WITH_SETTING(attack_name, type, file, lost) \
+  ATTACK(attack_name, {.allow = kNever, .launch = Launch::attach_refused, .root = true, .claims = kSetting}) { keep_setting(ctx, type, file, lost); }
+
+WITH_SETTING(attach_with_open_sysfs_file_is_refused, "sysfs", "kernel/rcu_expedited", false)
+WITH_SETTING(attach_with_open_sysfs_file_of_lost_mount_is_refused, "sysfs", "kernel/rcu_expedited", true)
+WITH_SETTING(attach_with_open_tracefs_file_is_refused, "tracefs", "tracing_on", false)
+WITH_SETTING(attach_with_open_tracefs_file_of_lost_mount_is_refused, "tracefs", "tracing_on", true)
+
+// What keeps files is no matter, by whatever mount.
+ATTACK(attach_with_open_file_of_lost_mount_is_free, {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .root = true, .harmless = true}) {
+  in_own_mounts();
+  must(mount("none", "/mnt", "ramfs", 0, nullptr), "mount");
+  const Fd file = open_file("/mnt/notes", O_CREAT | O_RDWR), shared = open_file("/dev/shm/attack-" + std::to_string(getpid()), O_CREAT | O_RDWR);
+  unlink(("/dev/shm/attack-" + std::to_string(getpid())).c_str());
+  must(umount2("/mnt", MNT_DETACH), "umount");
+  ctx.join();
+  must(write(file.get(), "x", 1), "write");
+}
