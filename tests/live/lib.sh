@@ -72,11 +72,11 @@ powers='process: {seccomp: dangerously_unconfined, capabilities: dangerously_all
 
 # within SECONDS COMMAND…: until it succeeds
 within() {
-  local end=$((SECONDS + $1))
+  local end=$((SECONDS + $1)) polls=0
   shift
   until "$@"; do
     ((SECONDS < end)) || return 1
-    sleep 0.05
+    if ((polls++ < 40)); then sleep 0.05; else sleep 0.3; fi # what takes long is asked seldom
   done
 }
 

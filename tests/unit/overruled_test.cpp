@@ -10,6 +10,7 @@
 namespace {
 
 namespace fs = std::filesystem;
+using sbpf::agent::hook_called_by;
 using sbpf::agent::Lost;
 using sbpf::agent::patched_functions;
 
@@ -48,6 +49,14 @@ TEST_F(Patches, EachIsNamed) {
   patch("fix_1/vmlinux/security_bpf,1");
   patch("fix_2/vmlinux/security_file_open,1");
   EXPECT_EQ(patched_functions(root_).size(), 2U);
+}
+
+TEST(Callers, AreCalledAsTheKernelHasThem) {
+  EXPECT_EQ(hook_called_by("security_file_open"), SBPF_HOOK_file_open);
+  EXPECT_EQ(hook_called_by("security_create_user_ns"), SBPF_HOOK_userns_create);
+  EXPECT_EQ(hook_called_by("security_bprm_check"), SBPF_HOOK_bprm_check_security);
+  EXPECT_EQ(hook_called_by("security_inode_listxattr"), std::nullopt);
+  EXPECT_EQ(hook_called_by("file_open"), std::nullopt);
 }
 
 }  // namespace
