@@ -27,7 +27,8 @@ Result<std::unique_ptr<BringUp>> BringUp::begin_unpinned() {
   std::unique_ptr<BringUp> up(new BringUp(std::move(*lock), false));
   auto kernel = Kernel::is_pinned() ? Kernel::ensure() : Kernel::load();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
-  if (auto known = know_root(*kernel); !known) return tl::unexpected<Error>(known.error());
+  if (lacks_root(*kernel))
+    if (auto set = set_root(*kernel); !set) return tl::unexpected<Error>(set.error());
   up->kernel_.emplace(std::move(*kernel));
   return up;
 }

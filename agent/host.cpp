@@ -221,7 +221,8 @@ Result<Kernel> ready_kernel() {
   auto kernel = Kernel::ensure();
   if (!kernel) return tl::unexpected<Error>(explain_failure(kernel.error()));
   // Whoever may remove an empty cgroup may have removed sbpf's.
-  if (auto known = know_root(*kernel); !known) return tl::unexpected<Error>(known.error());
+  if (lacks_root(*kernel))
+    if (auto set = set_root(*kernel); !set) return tl::unexpected<Error>(set.error());
   return kernel;
 }
 

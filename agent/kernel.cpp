@@ -180,7 +180,7 @@ Result<Kernel> Kernel::load(const Kernel* old) {
     }
   }
   if (auto mapped = kernel.map_globals(); !mapped) return tl::unexpected<Error>(mapped.error());
-  if (auto known = know_root(kernel); !known) return tl::unexpected<Error>(known.error());
+  if (auto set = set_root(kernel); !set) return tl::unexpected<Error>(set.error());
   if (auto recorded = kernel.record_meta(); !recorded) return tl::unexpected<Error>(recorded.error());
   if (auto agent = become_agent(kernel); !agent) return tl::unexpected<Error>(agent.error());
   return kernel;

@@ -179,10 +179,17 @@ bool knows_root(const Kernel& kernel) {
   return !root || knows_root(kernel, *root);
 }
 
-Result<void> know_root(const Kernel& kernel) {
+bool lacks_root(const Kernel& kernel) {
+  const auto root = root_cgroup_id();
+  if (root && knows_root(kernel, *root)) return false;
+  // Another one at its path may be in a place that covers the hierarchy.
+  const auto known = Cgroup::open_by_id(kernel.globals().gate.root_id);
+  return !known && is_gone(known.error());
+}
+
+Result<void> set_root(const Kernel& kernel) {
   const auto root = root_cgroup();
   if (!root) return tl::unexpected<Error>(root.error());
-  if (knows_root(kernel, root->id())) return {};
   kernel.globals().gate.root_level = root->level();
   __atomic_store_n(&kernel.globals().gate.root_id, root->id(), __ATOMIC_SEQ_CST);
   return {};
@@ -255,7 +262,7 @@ Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const So
         return tl::unexpected<Error>(not_repaired("the sandbox's record", errno));
     } else if (one.what == "gate") {
       refresh_levels(kernel);
-      if (auto known = know_root(kernel); !known) return known;
+      if (auto set = set_root(kernel); !set) return set;
     } else if (one.what == "storage") {
       if (sound.ref.cgroup_id == 0 && (sound.record.flags & SBPF_SANDBOX_NAMES) != 0)
         return fail("repair", "the cgroup's storage cannot be put back: the ports of its resolver were never seen", "start the sandbox anew");

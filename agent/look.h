@@ -19,7 +19,7 @@
 namespace sbpf::agent {
 
 struct Lost {
-  std::string what;    // a hook's name, "gate", "storage", "policy", "record", "lsm", "liveness", "overruled", "later", "canary", "pin maps/…"
+  std::string what;    // a hook's name, "gate", "storage", "policy", "record", "lsm", "liveness", "sentinel", "overruled", "later", "canary", "pin maps/…"
   std::string reason;  // one clause for a person
   bool unclear = false;  // not lost: it cannot be told
   std::uint32_t program = 0;  // of "later": its number
@@ -85,9 +85,10 @@ bool names(const std::vector<Lost>& lost, const std::string& what);
 bool is_answered(const std::vector<Lost>& lost, const Lost& one);
 
 // Does the loss of a part of the host concern this sandbox? Of the host's gate those of `attach` use another part, which
-// look_at() looks at.
+// look_at() looks at; that no sentinel is known is for the others the same as the loss of the gate.
 inline bool concerns(const Lost& one, const sbpf_sandbox& record) {
-  return one.what != "gate" || (record.flags & SBPF_SANDBOX_ATTACHED) == 0;
+  const bool attached = (record.flags & SBPF_SANDBOX_ATTACHED) != 0;
+  return one.what == "gate" ? !attached : one.what == "sentinel" ? attached : true;
 }
 
 // Takes those that cannot be told out of a list, and gives them.
@@ -97,8 +98,11 @@ std::vector<Lost> take_unclear(std::vector<Lost>& lost);
 // be told.
 bool knows_root(const Kernel& kernel, std::uint64_t root);
 bool knows_root(const Kernel& kernel);
-// Has them know it, made if it is not there. The caller holds the host lock. Errors: those of root_cgroup().
-Result<void> know_root(const Kernel& kernel);
+// Is the one that they know proven to be gone?
+bool lacks_root(const Kernel& kernel);
+// Has them know the one that is there, made if it is not, in the place of one that is gone or was edited away. The caller holds the host
+// lock. Errors: those of root_cgroup().
+Result<void> set_root(const Kernel& kernel);
 
 // How deep the host is looked at: what is in force; or the pins of programs and maps, too, by which it is put back.
 enum class Depth : unsigned char { links, pins };

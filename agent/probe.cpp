@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/probe.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "agent/overruled.h"
 
 namespace sbpf::agent {
@@ -11,11 +14,11 @@ HostProbe probe_host(const Kernel& kernel, const Liveness& alive) {
     case Proof::runs:
       break;
     case Proof::stopped:
-      // Programs that do not know our root know no sentinel: of a sandbox there that is another loss ("gate").
+      // Programs that do not know our root know no sentinel. Of a sandbox there that is another loss, "gate".
       if (knows_root(kernel))
         found.lost.push_back({"liveness", alive.reason});
       else
-        found.unknown.push_back({"liveness", "not proven that the programs run: sbpf's root cgroup is not the one that they know", true});
+        found.unknown.push_back({"sentinel", "not proven that the programs run: sbpf's root cgroup is not the one that they know", true});
       break;
     case Proof::unknown:
       found.unknown.push_back({"liveness", "not proven that the programs run: " + alive.reason, true});
@@ -32,9 +35,8 @@ HostProbe probe_host(const Kernel& kernel, const Liveness& alive) {
 
 std::vector<Lost> probe(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound, Depth depth, const HostProbe& host) {
   std::vector<Lost> lost = look_at(kernel, Snapshot(), record, sound);
-  for (Lost& one : look_at_host(kernel, depth))
-    if (concerns(one, record)) lost.push_back(std::move(one));
-  for (const auto* found : {&host.lost, &host.unknown}) lost.insert(lost.end(), found->begin(), found->end());
+  for (const auto& found : {look_at_host(kernel, depth), host.lost, host.unknown})
+    std::ranges::copy_if(found, std::back_inserter(lost), [&](const Lost& one) { return concerns(one, record); });
   return lost;
 }
 

@@ -244,7 +244,8 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
   bool sound = host.lost.empty();
   for (const Lost& one : host.lost) add_degradation(status, one.what.c_str(), "in force", "not in force", one.reason);
-  for (const Lost& one : host.unknown) add_degradation(status, one.what.c_str(), "in force", "not known", one.reason);
+  for (const Lost& one : host.unknown)
+    if (concerns(one, record)) add_degradation(status, one.what.c_str(), "in force", "not known", one.reason);
   ListedLinks listed(kernel);
   for (const Hook& hook : hooks_of(status.flags)) {
     status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : cgroup_status(kernel, hook, record, listed));

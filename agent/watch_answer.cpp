@@ -183,15 +183,16 @@ void Watch::lost_records(const std::set<std::uint64_t>& present) {
 }
 
 void Watch::repair() {
-  const bool any = names(host_, "gate") || std::ranges::any_of(entries_, [](const auto& e) { return !e.second.lost.empty(); });
+  const bool rootless = !entries_.empty() && lacks_root(*kernel_);
+  const bool any = rootless || std::ranges::any_of(entries_, [](const auto& e) { return !e.second.lost.empty(); });
   // While the glass is broken someone takes things down on purpose: that is answered, and mended when the window closes.
   if (!any || kernel_->outdated() || kernel_->globals().guard.open_until > boottime_ns()) return;
   const auto lock = lock_host(std::chrono::milliseconds(0));
   if (!lock) return;  // at the next pass
   if (!host_.empty())
     if (auto pinned = kernel_->repair_pins(); !pinned) complain(pinned.error());
-  if (names(host_, "gate"))
-    if (auto known = know_root(*kernel_); !known) complain(known.error());
+  if (rootless)
+    if (auto set = set_root(*kernel_); !set) complain(set.error());
   for (auto& [id, entry] : entries_) {
     if (entry.lost.empty() || is_there(entry) != Seen::there) continue;
     // Judged anew under the lock: what was seen may have been changed by who held it.

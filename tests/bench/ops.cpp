@@ -123,6 +123,11 @@ void bind_udp() {
   need(::bind(udp, generic(allowed), sizeof allowed) == 0, "bind");
 }
 
+void op_setsockopt() {
+  const int ttl = 64;
+  need(::setsockopt(udp, IPPROTO_IP, IP_TTL, &ttl, sizeof ttl) == 0, "setsockopt");
+}
+
 void op_udp_connect() { need(::connect(udp, generic(allowed), sizeof allowed) == 0, "connect"); }
 
 void op_udp_pair() {
@@ -242,6 +247,7 @@ const std::vector<Op>& ops() {
       {"tcp_stream", 8, open_stream, op_tcp_stream},
       {"udp_connect", 200, open_udp, op_udp_connect},
       {"udp_pair", 100, bind_udp, op_udp_pair},
+      {"setsockopt", 500, open_udp, op_setsockopt},
       {"fork", 10, nullptr, op_fork},
       {"exec", 8, nullptr, op_exec},
       // At most as many as there can be events in a second: 24 rounds.
