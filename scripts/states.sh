@@ -24,11 +24,13 @@ state_key() {
 
 # state_folder STATE: prints where it is kept, having made it if it was not there.
 state_folder() {
-  local folder
+  local folder tries=1
   folder=$CACHE/states/$kernel-$1-$(state_key "$1")
-  if [[ ! -f $folder/device ]]; then
-    (locked "state-${folder##*/}" make_state "$1" "$folder") >&2 || return 1
-  fi
+  # Emulation of two processors dies now and then while a kernel that boots patches its own code. Nothing of sbpf's is in it yet.
+  if [[ $1 == booted ]]; then tries=3; fi
+  until [[ -f $folder/device ]] || (locked "state-${folder##*/}" make_state "$1" "$folder") >&2; do
+    if ((--tries == 0)); then return 1; fi
+  done
   touch "$folder"
   echo "$folder"
 }
