@@ -17,7 +17,7 @@ Result<std::unique_ptr<BringUp>> BringUp::begin() {
   std::unique_ptr<BringUp> up(new BringUp(std::move(*lock), true));
   auto kernel = ready_kernel();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
-  up->kernel_.emplace(std::move(*kernel));
+  if (auto taken = up->take(std::move(*kernel)); !taken) return tl::unexpected<Error>(taken.error());
   return up;
 }
 
@@ -27,10 +27,13 @@ Result<std::unique_ptr<BringUp>> BringUp::begin_unpinned() {
   std::unique_ptr<BringUp> up(new BringUp(std::move(*lock), false));
   auto kernel = Kernel::is_pinned() ? Kernel::ensure() : Kernel::load();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
-  if (lacks_root(*kernel))
-    if (auto set = set_root(*kernel); !set) return tl::unexpected<Error>(set.error());
-  up->kernel_.emplace(std::move(*kernel));
+  if (auto taken = up->take(std::move(*kernel)); !taken) return tl::unexpected<Error>(taken.error());
   return up;
+}
+
+Result<void> BringUp::take(Kernel kernel) {
+  kernel_.emplace(std::move(kernel));
+  return lacks_root(*kernel_) ? set_root(*kernel_) : Result<void>();
 }
 
 void BringUp::take_down() {

@@ -62,6 +62,8 @@ class BringUp {
   Result<void> lock_again(std::chrono::milliseconds patience);
 
  private:
+  // Whoever may remove an empty cgroup may have removed sbpf's root: the programs know it again.
+  Result<void> take(Kernel kernel);
   BringUp(Fd lock, bool pinned) : lock_(std::move(lock)), pinned_(pinned), keep_programs_(Kernel::is_pinned()) {}
   Result<Status> read_back(const Cgroup& cgroup, bool canary);
   static tl::unexpected<Error> not_active(const Status& status);

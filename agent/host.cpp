@@ -220,9 +220,6 @@ Result<Kernel> ready_kernel() {
     if (auto missing = first_missing()) return tl::unexpected<Error>(std::move(*missing));
   auto kernel = Kernel::ensure();
   if (!kernel) return tl::unexpected<Error>(explain_failure(kernel.error()));
-  // Whoever may remove an empty cgroup may have removed sbpf's.
-  if (lacks_root(*kernel))
-    if (auto set = set_root(*kernel); !set) return tl::unexpected<Error>(set.error());
   return kernel;
 }
 

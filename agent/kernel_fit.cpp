@@ -8,9 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <functional>
 #include <iterator>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -91,9 +89,6 @@ constexpr std::array kLiftable = {SBPF_HOOK_bpf, SBPF_HOOK_bpf_map, SBPF_HOOK_bp
 
 // What a program of others must not be attached to, while ours are loaded: with it ours would not be asked.
 void find_overruled(sbpf_bpf& skeleton, const Btf& vmlinux) {
-  std::map<std::string, sbpf_hook, std::less<>> lsm;
-  for (const Hook& hook : hooks())
-    if (hook.kind == HookKind::lsm) lsm.emplace(hook.name, hook.id);
   constexpr std::string_view kHook = "bpf_lsm_";
   for (std::uint32_t id = 1; id < btf__type_cnt(vmlinux.get()); id++) {
     const btf_type* type = btf__type_by_id(vmlinux.get(), id);
@@ -101,8 +96,8 @@ void find_overruled(sbpf_bpf& skeleton, const Btf& vmlinux) {
     const std::string_view name = btf__name_by_offset(vmlinux.get(), type->name_off);
     if (const auto called = hook_called_by(name)) skeleton.rodata->sbpf_callers[*called] = id;
     if (!name.starts_with(kHook)) continue;
-    const auto found = lsm.find(name.substr(kHook.size()));
-    if (found != lsm.end() && std::ranges::find(kLiftable, found->second) != kLiftable.end()) skeleton.rodata->sbpf_liftable[found->second] = id;
+    for (const sbpf_hook hook : kLiftable)
+      if (name.substr(kHook.size()) == all_hooks()[hook].name) skeleton.rodata->sbpf_liftable[hook] = id;
   }
 }
 

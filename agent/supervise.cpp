@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/supervise.h"
 
+#include <bpf/bpf.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -81,6 +82,10 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
                        const RunOptions& options)
     : kernel_(kernel), cgroup_(cgroup), record_(record), options_(options), log_(kernel, record.cgroup_id) {
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
+  // It was read whole a moment ago.
+  sound_.policy_id = policy_map_id(kernel, cgroup.id());
+  sound_.policy = Fd(bpf_map_get_fd_by_id(sound_.policy_id));
+  sound_.generation = verified.generation;
   learn(verified, {});
   (void)later_.newcomers(programs_after(kernel, cgroup.fd()), trusted_);
 }

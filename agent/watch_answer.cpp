@@ -110,10 +110,10 @@ void Watch::look_at_later(Entry& entry, std::vector<Lost>& lost, std::vector<Los
   for (const Later& one : came ? *came : std::vector<Later>{}) lost.push_back({"later", describe(one), false, one.prog_id});
 }
 
-void Watch::stop(WatchLoss& loss, const Cgroup* cgroup, LostSandbox lost) {
-  lost.name = loss.sandbox;
-  lost.on_loss = loss.on_loss;
-  lost.reason = loss.hooks.front() + ": " + loss.reasons.front();
+void Watch::stop(WatchLoss& loss, const Cgroup* cgroup, const sbpf_sandbox* record, policy::Mode mode) {
+  const bool kept = record == nullptr || (record->flags & SBPF_SANDBOX_KEPT) != 0;  // without one it is an assignment's
+  const LostSandbox lost{loss.sandbox, record != nullptr ? record->cgroup_id : 0, kept, mode, loss.on_loss,
+                         loss.hooks.front() + ": " + loss.reasons.front()};
   const Answer answer = answer_loss(kernel_ ? &*kernel_ : nullptr, cgroup, lost);
   if (answer.failed) complain(*answer.failed);
   loss.answered = answer.done;
@@ -131,7 +131,7 @@ void Watch::answer(Entry& entry, const std::vector<Lost>& lost, bool moved) {
   }
   loss.on_loss = entry.status.on_loss;
   const sbpf_sandbox& record = entry.sound.record;
-  stop(loss, entry.cgroup ? &*entry.cgroup : nullptr, {"", record.cgroup_id, (record.flags & SBPF_SANDBOX_KEPT) != 0, entry.status.mode, {}, ""});
+  stop(loss, entry.cgroup ? &*entry.cgroup : nullptr, &record, entry.status.mode);
   announce_to(*kernel_, record.cgroup_id, SBPF_REASON_ISOLATION_LOST, static_cast<std::uint32_t>(loss.hooks.size()));
   sink_.loss(loss);
 }
@@ -183,7 +183,8 @@ void Watch::lost_records(const std::set<std::uint64_t>& present) {
 }
 
 void Watch::repair() {
-  const bool rootless = !entries_.empty() && lacks_root(*kernel_);
+  // A sentinel is known where the root is.
+  const bool rootless = !probe_.unknown.empty() && lacks_root(*kernel_);
   const bool any = rootless || std::ranges::any_of(entries_, [](const auto& e) { return !e.second.lost.empty(); });
   // While the glass is broken someone takes things down on purpose: that is answered, and mended when the window closes.
   if (!any || kernel_->outdated() || kernel_->globals().guard.open_until > boottime_ns()) return;

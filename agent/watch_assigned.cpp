@@ -68,7 +68,7 @@ void Watch::answer_unheld(const Assignment& assignment, Unheld& unheld) {
   loss.hooks = {"cgroup"};
   loss.reasons = {"a cgroup that nothing confines is at " + assignment.cgroup};
   loss.on_loss = assignment.policy.on_loss;
-  stop(loss, &*cgroup, {"", 0, true, assignment.policy.mode, {}, ""});
+  stop(loss, &*cgroup, nullptr, assignment.policy.mode);
   unheld.lost_at = loss.at;
   unheld.answered = cgroup->id();
   sink_.loss(loss);

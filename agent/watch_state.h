@@ -106,8 +106,8 @@ class Watch {
   const Result<std::vector<Later>>& above(const Entry& entry);
   void lost_records(const std::set<std::uint64_t>& present);
   void answer(Entry& entry, const std::vector<Lost>& lost, bool moved);
-  // Answers the loss (answer.h), and notes in it how and when. Name, reason and on_loss of `lost` are those of `loss`.
-  void stop(WatchLoss& loss, const Cgroup* cgroup, LostSandbox lost);
+  // Answers the loss (answer.h), and notes in it how and when. `record`: null where none was there.
+  void stop(WatchLoss& loss, const Cgroup* cgroup, const sbpf_sandbox* record, policy::Mode mode);
   void restored(Entry& entry);
   void tell_limits(Entry& entry, const CanaryAnswer& answer);
   void read(Entry& entry, const std::vector<Lost>& lost);
