@@ -18,7 +18,7 @@
 #define INFINIBAND_MAJOR 231
 #define FIRST_PTS_MAJOR 136
 #define LAST_PTS_MAJOR 143
-#define FIRST_DRIVERS_MAJOR 136 /* of those that are looked up by name */
+#define FIRST_DRIVERS_MAJOR (LAST_PTS_MAJOR + 1) /* of those that are looked up by name */
 
 enum device_kind {
 	DEVICE_OTHER = 0,

@@ -60,6 +60,17 @@ static __always_inline __u64 key_of(const struct denial *denial, __u32 verdict, 
 	return mix(seed, object) | 1; /* 0: an empty place */
 }
 
+/* The kinds of this hook's denials that were told, and this one's bit among them. */
+static __always_inline __u64 *kinds_told(struct sbpf_told *told, const struct denial *denial)
+{
+	return &told->kinds[denial->hook < SBPF_MAX_HOOKS ? denial->hook : SBPF_MAX_HOOKS - 1];
+}
+
+static __always_inline __u64 kind_of(const struct denial *denial)
+{
+	return 1ull << (denial->reason & 63);
+}
+
 /* Where the key stands; or the place that was not used for longest, which it gets. */
 static __always_inline struct sbpf_told_one *place_of(struct sbpf_told *told, __u64 key)
 {
@@ -105,8 +116,8 @@ __weak __noinline int may_tell(struct sbpf_sandbox *box, const struct denial *de
 		one->second = second;
 		return 1;
 	}
-	kinds = &told->kinds[denial->hook < SBPF_MAX_HOOKS ? denial->hook : SBPF_MAX_HOOKS - 1];
-	kind = 1ull << (denial->reason & 63);
+	kinds = kinds_told(told, denial);
+	kind = kind_of(denial);
 	telling->first = !(*kinds & kind);
 	if (!telling->first && is_over_rate(box, now)) {
 		__sync_fetch_and_add(&box->lost_rate, 1);
@@ -157,7 +168,7 @@ __weak __noinline int untell(struct sbpf_sandbox *box, const struct denial *deni
 	if (one->key == telling->key)
 		one->key = 0;
 	if (telling->first)
-		told->kinds[denial->hook < SBPF_MAX_HOOKS ? denial->hook : SBPF_MAX_HOOKS - 1] &= ~(1ull << (denial->reason & 63));
+		*kinds_told(told, denial) &= ~kind_of(denial);
 	return 0;
 }
 
