@@ -78,10 +78,7 @@ kill $later $second; wait $later $second 2>/dev/null
 kill $watch; wait $watch 2>/dev/null
 exec 5>&-
 for place in "$runtime/att" "$cgroots/sbpf/box"; do thaw "$place"; done
-for pid in $(members "$runtime/att"); do kill -9 "$pid"; done
-for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
-within 20 sh -c "! grep -q 'populated 1' $runtime/cgroup.events"
-rmdir "$runtime"/* "$runtime" 2>/dev/null
+end_runtime "$runtime"
 clean
 is left-behind "" "$(left_behind)"
 finish

@@ -127,9 +127,6 @@ sbpf break-glass --close 2>/dev/null
 is record/others "att2" "$(said loss | jq -r .sandbox | sort -u | paste -sd' ')"
 within 30 sh -c "grep '\"restored\"' $out | grep -q '\"sandbox\":\"att2\"'"; is record/restored 0 $?
 unwatched
-for pid in $(members "$runtime"/*); do kill -9 "$pid"; done
-kill_all
-within 20 sh -c "! grep -q 'populated 1' $runtime/cgroup.events"
-rmdir "$runtime"/* "$runtime" 2>/dev/null
+end_runtime "$runtime"
 end_all
 finish

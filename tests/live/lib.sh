@@ -238,6 +238,15 @@ end_all() {
   within 60 no_sandbox_left
   is left-behind "" "$(sandboxes_left)"
 }
+# end_runtime CGROUP: what runs in the cgroups right below it and in every sandbox ends, and they are removed.
+end_runtime() {
+  local pid
+  for pid in $(members "$1"/*); do kill -9 "$pid"; done
+  kill_all
+  within 20 sh -c "! grep -q 'populated 1' $1/cgroup.events"
+  rmdir "$1"/* "$1" 2>/dev/null
+}
+
 clean() {
   kill_all
   sbpf unload >/dev/null 2>&1

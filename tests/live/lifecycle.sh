@@ -97,6 +97,14 @@ rmdir "$cgroots/owner/limited" "$cgroots/owner"
 # ---- status, verify, on_loss (AB-2); what takes the links away is allowed to by break-glass (tamper.sh has the rest) ----
 ids() { bpftool -j link show | json "[l['id'] for l in d if l.get('cgroup_id') == $1 and l.get('attach_type') == '$2']" | tr -d '[]'; }
 declare -A watching
+# answered ACTION KIND TEXT: the supervisor of KIND-ACTION froze it, killed it, or only said TEXT
+answered() {
+  case $1 in
+    freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/$2-freeze/cgroup.events" ;;
+    kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null" ;;
+    alert) within 10 grep -qE "$3" "$tmp/$2-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/$2-alert/cgroup.events" ;;
+  esac
+}
 for action in freeze kill alert; do
   p=$(policy "loss-$action" <<P
 version: 1
@@ -126,11 +134,7 @@ for action in freeze kill alert; do
   link=$(ids "$cg" cgroup_inet4_connect)
   mark
   bpftool link detach id "$link"
-  case $action in
-    freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/loss-freeze/cgroup.events"; is AB-2/freeze/done 0 $? ;;
-    kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null"; is AB-2/kill/done 0 $? ;;
-    alert) within 10 grep -qi connect4 "$tmp/loss-alert.err"; is AB-2/alert/done 0 $? ;;
-  esac
+  answered $action loss connect4; is "AB-2/$action/done" 0 $?
   in_time "AB-2/$action/done"
   if [[ $action != kill ]]; then # a killed sandbox is soon gone, and its status with it
     out=$(sbpf status "loss-$action" --json); is "AB-2/$action/status-exit" 3 $?
@@ -147,11 +151,7 @@ for action in freeze kill alert; do
   link=$(ids "$cg" cgroup_inet4_connect)
   bpftool map delete pinned "$pins/maps/policies" key $(hex "$cg")
   bpftool link detach id "$link"
-  case $action in
-    freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/unsaid-freeze/cgroup.events" ;;
-    kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null" ;;
-    alert) within 10 grep -qiE 'connect4|policy' "$tmp/unsaid-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/unsaid-alert/cgroup.events" ;;
-  esac
+  answered $action unsaid 'connect4|policy'
   is "AB-2/$action/without-its-policy" 0 $?
   sbpf kill "unsaid-$action" >/dev/null 2>&1
   wait $supervisor 2>/dev/null
@@ -161,11 +161,7 @@ for action in freeze kill alert; do
   supervisor=${watching[bare-$action]}
   cg=$(sbpf status "bare-$action" --json | json 'd["cgroup_id"]')
   bpftool map delete pinned "$pins/maps/sandboxes" key $(hex "$cg"); is "AB-2/$action/no-record/control" 0 $?
-  case $action in
-    freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/bare-freeze/cgroup.events" ;;
-    kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null" ;;
-    alert) within 10 grep -q 'LOST: record' "$tmp/bare-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/bare-alert/cgroup.events" ;;
-  esac
+  answered $action bare 'LOST: record'
   is "AB-2/$action/no-record" 0 $?
   echo 1 >"$cgroots/sbpf/bare-$action/cgroup.kill" 2>/dev/null
   wait $supervisor 2>/dev/null
@@ -177,11 +173,7 @@ for action in freeze kill alert; do
   cg=$(sbpf status "other-$action" --json | json 'd["cgroup_id"]')
   mark
   bpftool map update pinned "$pins/maps/policies" key $(hex "$cg") value id "$open_map"; is "AB-2/$action/other-policy/control" 0 $?
-  case $action in
-    freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/other-freeze/cgroup.events" ;;
-    kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null" ;;
-    alert) within 10 grep -q 'by none of sbpf' "$tmp/other-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/other-alert/cgroup.events" ;;
-  esac
+  answered $action other 'by none of sbpf'
   is "AB-2/$action/other-policy" 0 $?
   in_time "AB-2/$action/other-policy"
   if [[ $action != kill ]]; then is "AB-2/$action/other-policy/status" "inactive policy" "$(sbpf status "other-$action" --json | json 'd["isolation"] + " " + " ".join(x["what"] for x in d["degraded"] if x["what"] != "break-glass")')"; fi

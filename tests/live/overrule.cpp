@@ -58,11 +58,15 @@ bool told(bool done, const Fd& program) {
   return done;
 }
 
-int answer(bpf_prog_type type, bpf_attach_type attach, const char* function, std::int32_t value, const char* prompt) {
+// A program that answers for the kernel function of this number, with the value.
+Fd load(bpf_prog_type type, bpf_attach_type attach, int function, std::int32_t value) {
   const bpf_insn insns[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, value}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-  const int id = libbpf_find_vmlinux_btf_id(function, attach);
-  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach, .attach_btf_id = static_cast<__u32>(id));
-  const Fd program(bpf_prog_load(type, "modifier", "GPL", insns, 2, &options));
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach, .attach_btf_id = static_cast<__u32>(function));
+  return Fd(bpf_prog_load(type, "modifier", "GPL", insns, 2, &options));
+}
+
+int answer(bpf_prog_type type, bpf_attach_type attach, const char* function, std::int32_t value, const char* prompt) {
+  const Fd program = load(type, attach, libbpf_find_vmlinux_btf_id(function, attach), value);
   if (prompt) {
     std::puts(program ? "loaded" : "not loaded");
     std::fflush(stdout);
@@ -74,23 +78,18 @@ int answer(bpf_prog_type type, bpf_attach_type attach, const char* function, std
 }
 
 int answer_in_cgroup(const char* hook, const char* cgroup) {
-  const bpf_insn insns[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-  const int id = libbpf_find_vmlinux_btf_id(hook, BPF_LSM_CGROUP);
-  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_LSM_CGROUP, .attach_btf_id = static_cast<__u32>(id));
-  const Fd program(bpf_prog_load(BPF_PROG_TYPE_LSM, "modifier", "GPL", insns, 2, &options));
-  const Fd group(::open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Fd program = load(BPF_PROG_TYPE_LSM, BPF_LSM_CGROUP, libbpf_find_vmlinux_btf_id(hook, BPF_LSM_CGROUP), 1);
+  const Fd group(program ? ::open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
   const Fd link(program ? bpf_link_create(program.get(), group.get(), BPF_LSM_CGROUP, nullptr) : -1);
   if (!told(static_cast<bool>(link), program)) return 1;
   while (true) ::pause();
 }
 
 int load_for_each(char** functions) {
-  const bpf_insn insns[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 0}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
   btf* types = btf__load_vmlinux_btf();
   for (; *functions; functions++) {
     const int id = btf__find_by_name_kind(types, *functions, BTF_KIND_FUNC);
-    LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = BPF_MODIFY_RETURN, .attach_btf_id = static_cast<__u32>(id));
-    const Fd program(id > 0 ? bpf_prog_load(BPF_PROG_TYPE_TRACING, "modifier", "GPL", insns, 2, &options) : -1);
+    const Fd program = id > 0 ? load(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, id, 0) : Fd();
     std::printf("%s %d\n", *functions, program ? 0 : id > 0 ? errno : ENOENT);
   }
   btf__free(types);

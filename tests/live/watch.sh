@@ -279,10 +279,7 @@ kill -0 $watch 2>/dev/null; is end/stdin-open 0 $?
 exec 7>&- 
 wait $watch; is end/stdin-closed 0 $?
 exec 8>&- 9>&-
-for pid in $(members "$runtime"/*); do kill -9 "$pid"; done
-for name in $(sbpf list 2>/dev/null); do sbpf kill "$name" >/dev/null 2>&1; done
-within 20 sh -c "! grep -q 'populated 1' $runtime/cgroup.events"
-rmdir "$runtime"/* "$runtime" 2>/dev/null
+end_runtime "$runtime"
 clean
 is left-behind "" "$(left_behind)"
 finish
