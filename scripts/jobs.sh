@@ -181,7 +181,7 @@ guest_tests() {
   step "guests: kernels and userspace"
   wait
   processors=$(nproc)
-  at_once=$((processors + 2))
+  at_once=$((processors + 4))
   room=$(awk '/^MemAvailable:/ { print int($2 / 4194304) }' /proc/meminfo)
   if ((room < at_once)); then at_once=$((room > 0 ? room : 1)); fi
   if ((at_once < processors)); then processors=$at_once; fi
