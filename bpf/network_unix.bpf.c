@@ -83,15 +83,15 @@ static __always_inline int is_called(struct dentry *dentry, const char *wanted, 
 	return !differs;
 }
 
-/* The socket of sbpfd, which no policy opens: …/sbpf/api.sock. By its name; the service refuses tasks of sandboxes itself,
- * should its socket lie elsewhere. */
+/* The sockets of sbpfd, which no policy opens: …/sbpf/api.sock and root.sock. By their names; the service refuses tasks of
+ * sandboxes itself, should its sockets lie elsewhere. */
 static __noinline int is_service(struct sock *sk)
 {
 	struct unix_sock *peer = unix_sock_of(sk);
 	struct dentry *dentry = peer ? BPF_CORE_READ(peer, path.dentry) : NULL;
 
-	return dentry && is_called(dentry, "api.sock", sizeof("api.sock")) &&
-	       is_called(BPF_CORE_READ(dentry, d_parent), "sbpf", sizeof("sbpf"));
+	return dentry && is_called(BPF_CORE_READ(dentry, d_parent), "sbpf", sizeof("sbpf")) &&
+	       (is_called(dentry, "api.sock", sizeof("api.sock")) || is_called(dentry, "root.sock", sizeof("root.sock")));
 }
 
 static __noinline int judge_unix_peer(struct sbpf_sandbox *box, struct denial *d, struct sock *peer)

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "base/file.h"
 #include "policy/reader.h"
@@ -44,6 +45,18 @@ void read_path(Reader& reader, const YamlNode& node, const std::string& key, std
   if (path) out = *path;
 }
 
+// Root's socket is beside it, under another name.
+void read_socket(Reader& reader, const YamlNode& node, const std::string& key, std::string& out) {
+  // Both are bound under longer names first, and root's may be longer by as much as a name of one letter is shorter.
+  constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - sizeof(".new") - kRootSocket.size();
+  std::string path = out;
+  read_path(reader, node, key, kLongest, path);
+  if (std::filesystem::path(path).filename() == kRootSocket)
+    reader.error(node, key, {"bad_path", "\"" + policy::internal::shown(path) + "\" is the name of root's own socket", "give this one another name"});
+  else
+    out = path;
+}
+
 void read_group(Reader& reader, const YamlNode& node, const std::string& key, std::string& out) {
   const auto group =
       reader.value<std::string>(node, key, "a group's name", [](std::string_view text) -> Value<std::string> {
@@ -76,6 +89,10 @@ void read_limits(Reader& reader, const YamlNode& node, const std::string& key, L
 
 }  // namespace
 
+std::string root_socket(const Config& config) {
+  return (std::filesystem::path(config.socket).parent_path() / kRootSocket).string();
+}
+
 Result<Config> parse_config(std::string_view text, std::string_view file) {
   Config config;
   std::vector<policy::Diagnostic> wrong;
@@ -84,7 +101,6 @@ Result<Config> parse_config(std::string_view text, std::string_view file) {
   if (!root) wrong.push_back(root.error());
   if (root && root->kind != YamlNode::Kind::null) {
     Reader reader(file, wrong);
-    constexpr std::size_t kSocketLength = sizeof(sockaddr_un::sun_path) - 8;  // it is bound under a longer name first
     const auto path = [&reader](std::size_t longest, std::string& out) {
       return [&reader, longest, &out](const YamlNode& node, const std::string& key) {
         read_path(reader, node, key, longest, out);
@@ -92,7 +108,7 @@ Result<Config> parse_config(std::string_view text, std::string_view file) {
     };
     reader.map(
         *root, "",
-        {{"socket", path(kSocketLength, config.socket)},
+        {{"socket", [&](const YamlNode& node, const std::string& key) { read_socket(reader, node, key, config.socket); }},
          {"group", [&](const YamlNode& node, const std::string& key) { read_group(reader, node, key, config.group); }},
          {"sbpf", path(4095, config.sbpf)},
          {"policies", path(3000, config.policies)},

@@ -36,6 +36,10 @@ struct Config {
   Limits limits;
 };
 
+// Root's own socket lies beside `socket`: a queue that its members cannot fill.
+inline constexpr std::string_view kRootSocket = "root.sock";
+std::string root_socket(const Config& config);
+
 // Everything that is wrong is in the message, as "file:line:column: key: what", each with its hint on the next line. A
 // text that says nothing gives the defaults. Errors: "invalid_config".
 Result<Config> parse_config(std::string_view text, std::string_view file);

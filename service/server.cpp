@@ -103,21 +103,27 @@ Result<void> Server::open() {
   if (!lock_) return tl::unexpected<Error>(socket_error("cannot make " + path_ + ".lock"));
   if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 || somebody_listens(path_))
     return fail("already_running", "another sbpfd serves " + path_, "stop it, or name another socket in sbpfd.yaml");
-  const std::string fresh = path_ + ".new";
+  root_path_ = root_socket(core_.config);
+  if (auto open = listen(acceptor_, path_, core_.group, 0660); !open) return open;
+  return listen(root_acceptor_, root_path_, 0, 0600);
+}
+
+Result<void> Server::listen(Acceptor& acceptor, const std::string& path, gid_t group, mode_t mode) {
+  const std::string fresh = path + ".new";
   (void)::unlink(fresh.c_str());
   Quiet error;
-  acceptor_.open(Local(), error);
+  acceptor.open(Local(), error);
   // Nobody gets in before it is who may: the mode is there from the start.
   const mode_t mask = ::umask(0177);
-  if (!error) acceptor_.bind(Local::endpoint(fresh), error);
+  if (!error) acceptor.bind(Local::endpoint(fresh), error);
   ::umask(mask);
-  if (!error && (::chown(fresh.c_str(), static_cast<uid_t>(-1), core_.group) != 0 || ::chmod(fresh.c_str(), 0660) != 0))
+  if (!error && (::chown(fresh.c_str(), static_cast<uid_t>(-1), group) != 0 || ::chmod(fresh.c_str(), mode) != 0))
     error = {errno, boost::system::system_category()};
-  if (!error) acceptor_.listen(64, error);
-  if (!error && std::rename(fresh.c_str(), path_.c_str()) != 0) error = {errno, boost::system::system_category()};
+  if (!error) acceptor.listen(64, error);
+  if (!error && std::rename(fresh.c_str(), path.c_str()) != 0) error = {errno, boost::system::system_category()};
   if (!error) return {};
   errno = error.value();
-  return tl::unexpected<Error>(socket_error("cannot serve " + path_));
+  return tl::unexpected<Error>(socket_error("cannot serve " + path));
 }
 
 Result<void> Server::set_group() {
@@ -128,15 +134,22 @@ Result<void> Server::set_group() {
 void Server::close() {
   Quiet ignored;
   acceptor_.close(ignored);
+  root_acceptor_.close(ignored);
   (void)::unlink(path_.c_str());
+  (void)::unlink(root_path_.c_str());
 }
 
 asio::awaitable<void> Server::run() {
-  while (acceptor_.is_open()) {
+  asio::co_spawn(core_.context, accept_from(root_acceptor_), asio::detached);
+  co_await accept_from(acceptor_);
+}
+
+asio::awaitable<void> Server::accept_from(Acceptor& acceptor) {
+  while (acceptor.is_open()) {
     Quiet error;
     Local::socket socket(core_.context);
-    co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
-    if (!acceptor_.is_open()) co_return;
+    co_await acceptor.async_accept(socket, asio::redirect_error(asio::use_awaitable, error));
+    if (!acceptor.is_open()) co_return;
     if (error) {  // out of descriptors: some will come free
       asio::steady_timer pause(core_.context, std::chrono::milliseconds(100));
       co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, error));

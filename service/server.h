@@ -15,16 +15,17 @@ class Server {
  public:
   using Stream = boost::beast::basic_stream<asio::local::stream_protocol>;
 
-  Server(Core& core, Api& api) : core_(core), api_(api), acceptor_(core.context) {}
+  Server(Core& core, Api& api) : core_(core), api_(api), acceptor_(core.context), root_acceptor_(core.context) {}
 
-  // Makes the socket with its mode and group under another name and renames it. What nobody listens at is replaced.
+  // Makes the socket, and root's own beside it (root_socket()), whose queue nobody else can fill. Each is made with its mode and
+  // group under another name, and renamed. What nobody listens at is replaced.
   // Errors: "already_running", "socket".
   Result<void> open();
   // After another group was configured. Errors: "socket".
   Result<void> set_group();
   // Until close(). To be spawned once; the object must outlive it.
   asio::awaitable<void> run();
-  // Accepts nobody any more, and removes the socket.
+  // Accepts nobody any more, and removes the sockets.
   void close();
 
  private:
@@ -42,6 +43,9 @@ class Server {
     uid_t uid_;
   };
 
+  using Acceptor = asio::local::stream_protocol::acceptor;
+  Result<void> listen(Acceptor& acceptor, const std::string& path, gid_t group, mode_t mode);
+  asio::awaitable<void> accept_from(Acceptor& acceptor);
   // Is there room for one more? What users hold leaves root's alone, and what one of them holds the others'. Errors:
   // "too_many".
   Result<void> room_for(const Result<Peer>& peer) const;
@@ -54,9 +58,9 @@ class Server {
 
   Core& core_;
   Api& api_;
-  asio::local::stream_protocol::acceptor acceptor_;
+  Acceptor acceptor_, root_acceptor_;
   Fd lock_;
-  std::string path_;
+  std::string path_, root_path_;
   std::map<uid_t, std::size_t> served_;
   std::size_t turned_away_ = 0;
 };

@@ -44,6 +44,7 @@ has ready/after-a-pass "sandboxes: 1 active" "$(grep 'STATUS=.*sandboxes' "$tmp/
 is ready/health 200 "$(code $url/healthz)"
 within 30 sh -c "[ \$(grep -c WATCHDOG=1 $tmp/notify) -ge 3 ]"; is watchdog/petted 0 $?
 is socket/mode "660 root sbpf" "$(stat -c '%a %U %G' $socket)"
+is socket/of-root "600 root root" "$(stat -c '%a %U %G' ${socket%/*}/root.sock)"
 sbpfd --config "$tmp/sbpfd.yaml" 2>"$tmp/second"; is socket/second-one 125 $?
 has socket/second-why "another sbpfd" "$(cat "$tmp/second")"
 
@@ -221,7 +222,7 @@ while True:
     c.close()
 P
 mkdir "$tmp/sbpf"
-for other in "$tmp/other.sock" "$tmp/sbpf/api.sock" "$tmp/sbpf/api.sockets"; do
+for other in "$tmp/other.sock" "$tmp/sbpf/"{api.sock,root.sock,api.sockets}; do
   python3 -IS "$tmp/other.py" "$other" >/dev/null &
   servers+=($!)
   within 60 test -S "$other"
@@ -232,6 +233,8 @@ is sandboxed/no-network 1 "$(boxed no-network $socket)"
 is sandboxed/other-socket-control 200 "$(boxed "$tmp/open.yaml" "$tmp/other.sock")"
 is sandboxed/service-control 200 "$(python3 -IS "$tmp/talk.py" "$tmp/sbpf/api.sock")"
 is sandboxed/service 1 "$(boxed "$tmp/open.yaml" "$tmp/sbpf/api.sock")"
+is sandboxed/service-of-root-control 200 "$(python3 -IS "$tmp/talk.py" "$tmp/sbpf/root.sock")"
+is sandboxed/service-of-root 1 "$(boxed "$tmp/open.yaml" "$tmp/sbpf/root.sock")"
 is sandboxed/beside-service-control 200 "$(boxed "$tmp/open.yaml" "$tmp/sbpf/api.sockets")"
 # Where the kernel does not know it by its name, the service knows whose cgroup it is.
 is sandboxed/allow-all 1 "$(boxed "$tmp/open.yaml" $socket)"
@@ -262,6 +265,27 @@ print(s.recv(100).split()[1].decode())
 P
 is limit/connections 429 "$(python3 -IS "$tmp/many.py" $socket)"
 sleep 4
+# Whoever fills the queue shuts out who comes by it, and nobody else.
+cat >"$tmp/fill.py" <<'P'
+import errno, os, socket, sys
+def connect(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.setblocking(False)
+    return s, errno.errorcode.get(s.connect_ex(path), "in")
+os.setgroups([int(sys.argv[2])])
+os.setresuid(4711, 4711, 0)
+held = []
+while not held or held[-1][1] == "in":
+    held.append(connect(sys.argv[1]))
+print(held[-1][1], connect(os.path.dirname(sys.argv[1]) + "/root.sock")[1])
+os.setresuid(0, 0, 0)
+print(connect(sys.argv[1])[1], connect(os.path.dirname(sys.argv[1]) + "/root.sock")[1])
+P
+kill -STOP $daemon
+is queue/full "EAGAIN EACCES | EAGAIN in" "$(python3 -IS "$tmp/fill.py" $socket "$(getent group sbpf | cut -d: -f3)" | paste -sd'|' | sed 's/|/ | /')"
+kill -CONT $daemon
+is queue/root-is-served 200 "$(curl -s -m 60 -o "$tmp/body" -w '%{http_code}' --unix-socket ${socket%/*}/root.sock $url/healthz)"
+within 30 sh -c "[ \$(curl -s -o /dev/null -w '%{http_code}' --unix-socket $socket $url/healthz) = 200 ]"; is queue/served-again 0 $?
 
 # ---- events ----
 # Functions: the text of a `sh -c` would be found as a process by its own pattern.
@@ -325,7 +349,7 @@ is detach/again 404 "$(code -X DELETE $url/v1/sandboxes/box)"
 kill -TERM $daemon
 wait $daemon; is end/code 0 $?
 has end/told STOPPING=1 "$(tr -d '\0' <"$tmp/notify")"
-is end/no-socket no "$([[ -e $socket ]] && echo yes || echo no)"
+is end/no-socket no "$([[ -e $socket || -e ${socket%/*}/root.sock ]] && echo yes || echo no)"
 none end/no-leftovers pgrep -f 'sbpf watch'
 rmdir "$box" "$box.2"
 cp "$tmp/log" /dev/stderr

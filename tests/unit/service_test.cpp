@@ -27,6 +27,7 @@ TEST(Config, SaysNothingIsDefaults) {
     auto config = parse_config(text, "f.yaml");
     ASSERT_TRUE(config) << config.error().message;
     EXPECT_EQ(config->socket, "/run/sbpf/api.sock");
+    EXPECT_EQ(root_socket(*config), "/run/sbpf/root.sock");
     EXPECT_EQ(config->limits.connections, 32u);
   }
 }
@@ -49,7 +50,7 @@ TEST(Config, ErrorsHavePlaceKeyAndHint) {
   EXPECT_NE(wrong("limits: {conections: 2}\n").find("f.yaml:1:10: limits.conections: unknown key"), std::string::npos);
   EXPECT_NE(wrong("limits: {conections: 2}\n").find("hint: did you mean \"connections\""), std::string::npos);
   EXPECT_NE(wrong("group: a\ngroup: b\n").find("f.yaml:2:1: group"), std::string::npos);
-  for (const char* text : {"socket: api.sock\n", "socket: /a/../b\n", "group: a b\n", "metrics: maybe\n", "log_level: loud\n",
+  for (const char* text : {"socket: api.sock\n", "socket: /a/../b\n", "socket: /run/root.sock\n", "group: a b\n", "metrics: maybe\n", "log_level: loud\n",
                            "limits: {connections: 0}\n", "limits: {connections: 1001}\n", "limits: {connections: 010}\n", "limits: {connections: 0x10}\n", "limits: {connections: +10}\n", "limits: {body_bytes: 2k}\n", "- a\n", "socket: [\n"})
     EXPECT_NE(wrong(text).find("f.yaml:"), std::string::npos) << text;
 }
