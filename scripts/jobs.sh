@@ -9,15 +9,22 @@ limit_of() { echo $((300 + 4 * $1)); }
 trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//' <<<"$1"; }
 
 # kernels_of ON TURN: the kernels on which a line of the plan runs now. `one of A,B` names those that take turns (`-` is a turn
-# without), `full A,B` those of a full run, `short A,B` those of any other run.
+# without), `two of A,B,C` likewise, of which a full run leaves one out; `full A,B` those of a full run, `short A,B` of any other.
 kernels_of() {
-  local on=$1 turn=$2 wanted=() kernel
+  local on=$1 turn=$2 kind='' wanted=() kernel
   if [[ $on == 'full '* ]] && ((!full)); then return; fi
   if [[ $on == 'short '* ]] && ((full)); then return; fi
-  on=${on#full }
-  on=${on#short }
-  IFS=, read -ra wanted <<<"${on#one of }"
-  if [[ $on == 'one of '* ]] && ((! full && ${#kernels[@]} == 0)); then wanted=("${wanted[turn % ${#wanted[@]}]}"); fi
+  [[ $on =~ ^(full |short )?(one of |two of )?(.*)$ ]]
+  kind=${BASH_REMATCH[1]}${BASH_REMATCH[2]}
+  IFS=, read -ra wanted <<<"${BASH_REMATCH[3]}"
+  if ((${#kernels[@]})); then
+    kind=''
+  elif ((full)) && [[ $kind == *'two of ' ]]; then
+    read -ra wanted <<<"${wanted[*]//-/}"
+    unset "wanted[turn % ${#wanted[@]}]"
+  elif [[ $kind == 'full one of ' ]] || { [[ $kind == *' of ' ]] && ((!full)); }; then
+    wanted=("${wanted[turn % ${#wanted[@]}]}")
+  fi
   for kernel in "${wanted[@]}"; do
     [[ $kernel != - ]] || continue
     if ((${#kernels[@]})) && [[ " ${kernels[*]} " != *" $kernel "* ]]; then continue; fi
@@ -159,7 +166,7 @@ guest_images() {
 # check_kernels: each that was asked for stands in some line of the plan, or nothing would run and nothing fail.
 check_kernels() {
   local kernel known
-  known=$(awk -F '|' '!/^[[:space:]]*#/ { gsub(/one of|full|short|,/, " ", $1); print " " $1 " " }' tests/vm/plan)
+  known=$(awk -F '|' '!/^[[:space:]]*#/ { gsub(/one of|two of|full|short|,/, " ", $1); print " " $1 " " }' tests/vm/plan)
   for kernel in "${kernels[@]}"; do
     [[ $known == *" $kernel "* ]] || die "tests/vm/plan has no kernel $kernel"
   done
