@@ -15,9 +15,11 @@
 #include <filesystem>
 #include <functional>
 
+#include "agent/in_child.h"
 #include "agent/inodes.h"
 #include "agent/mounts.h"
 #include "agent/pins.h"
+#include "agent/view_text.h"
 
 namespace sbpf::agent {
 namespace {
@@ -54,7 +56,7 @@ std::string join(const std::vector<std::string>& names, std::size_t count) {
 
 class LookUp {
  public:
-  LookUp(const Kernel& kernel, const Seat& seat) : kernel_(kernel), root_(seat.root), mountinfo_(seat.mountinfo) {}
+  LookUp(const Kernel& kernel, const Seat& seat, Doing doing) : kernel_(kernel), root_(seat.root), mountinfo_(seat.mountinfo), doing_(doing) {}
 
   Result<policy::FsView> all(const policy::Policy& policy) {
     const std::string real_root = target(root_);
@@ -81,6 +83,11 @@ class LookUp {
     return n <= 0 ? "" : std::string(buffer.data(), static_cast<std::size_t>(n));
   }
 
+  Fd open(const std::string& path, std::uint64_t flags, std::uint64_t resolve) {
+    doing_.note(path);
+    return open_in(root_, path, flags, resolve);
+  }
+
   // Follows what exists of the path; the rest keeps its names. Once for each path: many rules lie in one directory.
   Result<Found> follow(const std::string& path) {
     if (const auto known = followed_.find(path); known != followed_.end()) return known->second;
@@ -92,7 +99,7 @@ class LookUp {
   Result<Found> follow_anew(const std::string& path) {
     std::vector<std::string> names = names_of(path), missing;
     while (true) {
-      Fd fd = open_in(root_, join(names, names.size()), 0, 0);
+      Fd fd = open(join(names, names.size()), 0, 0);
       if (fd) {
         std::string real = target(fd);
         if (!prefix_.empty() && real.rfind(prefix_, 0) == 0) real = real.substr(prefix_.size());
@@ -121,7 +128,7 @@ class LookUp {
     if (!parent) return fail(std::move(parent.error()), place(rule.where) + "rule");
     if (parent->existing < parent->names.size()) return {};
     parent->names.push_back(rule.path.substr(slash + 1));
-    Fd link = open_in(root_, join(parent->names, parent->names.size()), O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+    Fd link = open(join(parent->names, parent->names.size()), O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
     struct stat info {};
     if (!link || ::fstat(link.get(), &info) != 0 || !S_ISLNK(info.st_mode)) return {};
     parent->existing = parent->names.size();
@@ -156,29 +163,29 @@ class LookUp {
     while (next != inodes_.end()) {
       std::vector<std::pair<Fd, decltype(next)>> batch;
       for (; next != inodes_.end() && batch.size() < kOpenAtOnce; ++next) {
-        Fd fd = open_in(root_, next->first, O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+        Fd fd = open(next->first, O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
         if (fd) batch.emplace_back(std::move(fd), next);
       }
-      auto open = open_inodes(kernel_);
-      if (!open) return tl::unexpected<Error>(open.error());
+      auto known = open_inodes(kernel_);
+      if (!known) return tl::unexpected<Error>(known.error());
       for (auto& [fd, path] : batch)
-        if (const auto found = open->find(fd.get()); found != open->end()) path->second = found->second;
+        if (const auto found = known->find(fd.get()); found != known->end()) path->second = found->second;
     }
     return {};
   }
 
   // The file that was identified is the one whose contents count.
-  Result<void> check_pinned(const policy::ExecRule& rule) const {
+  Result<void> check_pinned(const policy::ExecRule& rule) {
     if (rule.sha256.empty()) return {};
     const Found& found = rules_.at(rule.path).front();
     const std::string path = join(found.names, found.names.size());
-    const Fd file = open_in(root_, path, O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+    const Fd file = open(path, O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
     if (!file || found.existing < found.names.size())
       return fail("unenforceable", "there is no such file to pin", "put the program there first");
-    auto open = open_inodes(kernel_);
-    if (!open) return tl::unexpected<Error>(open.error());
-    const auto inode = open->find(file.get());
-    if (inode == open->end() || inodes_.at(path) != inode->second)
+    auto known = open_inodes(kernel_);
+    if (!known) return tl::unexpected<Error>(known.error());
+    const auto inode = known->find(file.get());
+    if (inode == known->end() || inodes_.at(path) != inode->second)
       return fail("fs_view", "the file changed meanwhile", "try again");
     return check_pin(file, rule.sha256);
   }
@@ -221,6 +228,7 @@ class LookUp {
   const Kernel& kernel_;
   const Fd& root_;
   const std::string& mountinfo_;
+  Doing doing_;
   std::string prefix_;
   std::map<std::string, Found> followed_;                             // by the path that was looked up
   std::map<std::string, std::vector<Found>> rules_;                   // by the rule's path
@@ -257,24 +265,27 @@ Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup) {
 }
 
 Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
-                                   const std::function<Result<Seat>()>& find_seat) {
+                                   const std::function<Result<Seat>()>& find_seat, std::chrono::milliseconds patience = kLookUpPatience) {
   if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
   auto seat = find_seat();
   if (!seat) return tl::unexpected<Error>(seat.error());
-  auto view = look_up(kernel, policy, *seat);
+  auto view = look_up(kernel, policy, *seat, patience);
   if (!view) return tl::unexpected<Error>(view.error());
   return policy::compile(policy, generation, *view);
 }
 
 }  // namespace
 
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat) {
-  return LookUp(kernel, seat).all(policy);
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, std::chrono::milliseconds patience) {
+  const auto work = [&](Doing doing) { return packed(LookUp(kernel, seat, doing).all(policy)); };
+  const auto answer = in_child(patience, {seat.root.get(), kernel.asked(Asked::inodes)}, work);
+  if (!answer) return tl::unexpected<Error>(answer.error());
+  return unpacked(*answer);
 }
 
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
-                                  std::uint32_t generation) {
-  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup); });
+                                  std::uint32_t generation, std::chrono::milliseconds patience) {
+  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup); }, patience);
 }
 
 Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation) {

@@ -2,6 +2,8 @@
 // Where the paths of a policy lie: looked up in the sandbox's mount namespace, identified as the hooks see them.
 #pragma once
 
+#include <chrono>
+
 #include "agent/cgroup.h"
 #include "agent/kernel.h"
 #include "agent/places.h"
@@ -10,16 +12,20 @@
 
 namespace sbpf::agent {
 
+// A file system that hangs is given up after so long.
+inline constexpr std::chrono::milliseconds kLookUpPatience{10'000};
+
 // Looks up every path of the policy's filesystem and exec rules, and every mount, from a seat.
-// Errors: "fs_view" (a path cannot be looked up, with its location), "inodes" (the kernel gave no answer).
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat);
+// Errors: "fs_view" (a path cannot be looked up, with its location), "inodes" (the kernel gave no answer), those of in_child().
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat,
+                               std::chrono::milliseconds patience = kLookUpPatience);
 
 // Compiles the policy for a cgroup: its paths as its first process has them, by the root of the mount namespace in a
 // sandbox that `run` made and by the process's own root elsewhere; as this thread has them where it shares our mount namespace.
 // Into an attached cgroup that is empty a process will come from the service manager's. Errors: those of look_up(), of
 // agent/places.h and of policy::compile().
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
-                                  std::uint32_t generation);
+                                  std::uint32_t generation, std::chrono::milliseconds patience = kLookUpPatience);
 
 // The same with the paths as this thread has them, and as a process has them.
 Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation);

@@ -70,6 +70,18 @@ void look_at_links(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox
   sound.pins.opened_ns = opened_ns;
 }
 
+Lost older_policy(std::uint32_t generation, std::uint32_t after) {
+  return {"policy", "an older policy is in force than was published last: generation " + std::to_string(generation) + " after " + std::to_string(after)};
+}
+
+std::optional<Lost> root_gate_lost(const Kernel& kernel) {
+  // Looked up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
+  const auto root = root_cgroup_id();
+  if (!root && !is_gone(root.error())) return Lost{"gate", root.error().message + " (" + root.error().hint + ")", true};
+  if (root && !knows_root(kernel, *root)) return Lost{"gate", "sbpf's root cgroup is not the one that the programs know"};
+  return std::nullopt;
+}
+
 // `ref`: the cgroup's storage, read before the policy in force is looked up.
 void look_at_policy(const Kernel& kernel, const Snapshot& all, std::uint64_t cgroup_id, const std::optional<sbpf_cgroup_ref>& ref,
                     Sound& sound, std::vector<Lost>& lost) {
@@ -80,9 +92,8 @@ void look_at_policy(const Kernel& kernel, const Snapshot& all, std::uint64_t cgr
   if (id != 0 && is_known(id)) return;
   id = policy_map_id(kernel, cgroup_id);
   if (id == 0) {
-    if (errno != ENOENT) return lost.push_back({"policy", std::string("the policy cannot be looked up: ") + std::strerror(errno), true});
-    sound.policy_gone = true;
-    lost.push_back({"policy", "the sandbox has no policy in the kernel: everything is denied"});
+    lost.push_back(no_policy(errno));
+    sound.policy_gone = sound.policy_gone || !lost.back().unclear;
     return;
   }
   if (is_known(id)) return;
@@ -92,20 +103,15 @@ void look_at_policy(const Kernel& kernel, const Snapshot& all, std::uint64_t cgr
     lost.push_back({"policy", image.error().message, seen_by_error(image.error().sys_errno) == Seen::unknown});
     return;
   }
-  const sbpf_policy_header header = image->header();
-  const auto contents = policy::image_sha256(image->entries);
-  if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0) {
-    lost.push_back({"policy", "the kernel's policy map does not have its own hash"});
-  } else if (header.generation >= published && ref && !is_published(kernel, cgroup_id, *ref, header)) {
-    lost.push_back({"policy", kOtherPolicy});
-  } else if (header.generation < published ||
-             (id != sound.policy_id && header.generation <= sound.generation && !sound.policy_gone)) {
-    lost.push_back({"policy", "generation " + std::to_string(header.generation) + " is in force, after generation " +
-                                  std::to_string(std::max(sound.generation, published))});
+  const std::uint32_t generation = image->header().generation;
+  auto other = policy_lost(kernel, cgroup_id, ref, *image);
+  if (!other && id != sound.policy_id && generation <= sound.generation && !sound.policy_gone) other = older_policy(generation, sound.generation);
+  if (other) {
+    lost.push_back(std::move(*other));
   } else {
     sound.policy = std::move(map);
     sound.policy_id = id;
-    sound.generation = header.generation;
+    sound.generation = generation;
     sound.policy_gone = false;
   }
 }
@@ -195,19 +201,48 @@ Result<void> set_root(const Kernel& kernel) {
   return {};
 }
 
+std::optional<Lost> lsm_lost() {
+  const Seen seen = bpf_lsm_seen();
+  if (seen == Seen::there) return std::nullopt;
+  if (seen == Seen::absent) return Lost{"lsm", "bpf is not in the kernel's LSM list: LSM programs attach but never run"};
+  return Lost{"lsm", "/sys/kernel/security/lsm cannot be read: mount securityfs there, or raise the limit of descriptors", true};
+}
+
+std::optional<Lost> gate_lost(const Kernel& kernel, const sbpf_sandbox& record) {
+  if ((record.flags & SBPF_SANDBOX_ATTACHED) == 0) return root_gate_lost(kernel);
+  if ((kernel.globals().gate.other_levels >> record.level & 1) != 0) return std::nullopt;
+  return Lost{"gate", "tasks of the sandbox are not recognised"};
+}
+
+std::optional<Lost> storage_lost(const std::optional<sbpf_cgroup_ref>& ref, int error) {
+  if (ref) return std::nullopt;
+  if (seen_by_error(error) == Seen::absent) return Lost{"storage", "the cgroup programs do not know their sandbox"};
+  return Lost{"storage", std::string("the cgroup's storage cannot be read: ") + std::strerror(error) + " (" + hint_for(error) + ")", true};
+}
+
+std::optional<Lost> policy_lost(const Kernel& kernel, std::uint64_t cgroup_id, const std::optional<sbpf_cgroup_ref>& ref, const policy::Image& image) {
+  const sbpf_policy_header header = image.header();
+  const auto contents = policy::image_sha256(image.entries);
+  if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0)
+    return Lost{"policy", "the kernel's policy map does not have its own hash"};
+  if (ref && header.generation < ref->generation) return older_policy(header.generation, ref->generation);
+  if (ref && !is_published(kernel, cgroup_id, *ref, header))
+    return Lost{"policy", "the policy in force was published for this sandbox by none of sbpf's commands"};
+  return std::nullopt;
+}
+
+Lost no_policy(int error) {
+  if (seen_by_error(error) == Seen::absent) return {"policy", "the sandbox has no policy in the kernel: everything is denied"};
+  return {"policy", std::string("the policy cannot be read: ") + std::strerror(error) + " (" + hint_for(error) + ")", true};
+}
+
 std::vector<Lost> look_at_host(const Kernel& kernel, Depth depth) {
   std::vector<Lost> lost;
-  const Seen lsm = bpf_lsm_seen();
-  if (lsm == Seen::absent) lost.push_back({"lsm", "bpf is not in the kernel's LSM list: LSM programs never run"});
-  if (lsm == Seen::unknown) lost.push_back({"lsm", "/sys/kernel/security/lsm cannot be read", true});
+  if (auto lsm = lsm_lost()) lost.push_back(std::move(*lsm));
   std::string unclear;
   for (Degradation& pin : kernel.broken_pins(depth == Depth::links, &unclear)) lost.push_back({std::move(pin.what), std::move(pin.reason)});
   if (!unclear.empty()) lost.push_back({"pins", unclear, true});
-  // Looked up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
-  const auto root = root_cgroup_id();
-  if (root && !knows_root(kernel, *root))
-    lost.push_back({"gate", "sbpf's root cgroup is not the one that the programs know"});
-  if (!root && !is_gone(root.error())) lost.push_back({"gate", root.error().message, true});
+  if (auto gate = root_gate_lost(kernel)) lost.push_back(std::move(*gate));
   return lost;
 }
 
@@ -241,13 +276,13 @@ std::uint32_t Snapshot::policy_of(std::uint64_t cgroup_id) const { return inner_
 std::vector<Lost> look_at(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox& record, Sound& sound) {
   std::vector<Lost> lost;
   look_at_links(kernel, all, record, sound, lost);
-  if ((record.flags & SBPF_SANDBOX_ATTACHED) != 0 && (kernel.globals().gate.other_levels >> record.level & 1) == 0)
-    lost.push_back({"gate", "tasks of the sandbox are not recognised"});
+  if ((record.flags & SBPF_SANDBOX_ATTACHED) != 0)
+    if (auto gate = gate_lost(kernel, record)) lost.push_back(std::move(*gate));
   const auto ref = read_ref(kernel, record.cgroup_id);
   if (ref)
     sound.ref = *ref;
   else
-    lost.push_back({"storage", "the cgroup programs do not know their sandbox", seen_by_error(errno) == Seen::unknown});
+    lost.push_back(*storage_lost(ref, errno));
   look_at_policy(kernel, all, record.cgroup_id, ref, sound, lost);
   sound.record = record;
   return lost;

@@ -76,8 +76,6 @@ class ListedLinks {
   std::optional<Snapshot> now_;
 };
 
-inline constexpr char kOtherPolicy[] = "the policy in force was published for this sandbox by none of sbpf's commands";
-
 // Is this among what is lost?
 bool names(const std::vector<Lost>& lost, const std::string& what);
 
@@ -103,6 +101,17 @@ bool lacks_root(const Kernel& kernel);
 // Has them know the one that is there, made if it is not, in the place of one that is gone or was edited away. The caller holds the host
 // lock. Errors: those of root_cgroup().
 Result<void> set_root(const Kernel& kernel);
+
+// What status, supervisor and watch ask of one part each, and say of it; nothing: it is in order. None needs a lock.
+std::optional<Lost> lsm_lost();
+// Do the programs recognise the tasks of this sandbox?
+std::optional<Lost> gate_lost(const Kernel& kernel, const sbpf_sandbox& record);
+// `error`: errno where there is no `ref`.
+std::optional<Lost> storage_lost(const std::optional<sbpf_cgroup_ref>& ref, int error);
+// Where there is a policy: what was published last, complete and frozen under its own hash? `ref`: the storage, read before it was.
+std::optional<Lost> policy_lost(const Kernel& kernel, std::uint64_t cgroup_id, const std::optional<sbpf_cgroup_ref>& ref, const policy::Image& image);
+// Where there is none, by the errno of looking it up.
+Lost no_policy(int error);
 
 // How deep the host is looked at: what is in force; or the pins of programs and maps, too, by which it is put back.
 enum class Depth : unsigned char { links, pins };

@@ -39,17 +39,26 @@ std::array<std::uint8_t, 32> identity_of(const policy::Image& image) {
   return std::to_array(image.slot<sbpf_policy_id>(SBPF_SLOT_ID).policy_sha256);
 }
 
-// Publishes the policy again where its paths or the mounts changed. A failure leaves the old generation, which denies what
-// it does not know. False: another one has the host lock, and it is to be tried again.
-bool refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy) {
+constexpr std::chrono::milliseconds kPatienceAtAMount{2'000};  // nothing else is looked at meanwhile
+
+// Publishes the policy again where its paths or the mounts changed. A failure, which is told, leaves the old generation, which
+// denies what it does not know. False: another one has the host lock, and it is to be tried again.
+bool refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, const RunOptions& options) {
+  const auto own = policy::sha256(policy);
+  const auto is_own = [&](const Result<policy::Image>& image) { return image && identity_of(*image) == own; };
+  if (!is_own(read_policy(kernel, cgroup.id()))) return true;  // swapped for another one since
+  // Without the lock: others need not wait for a file system that gives no answer.
+  auto fresh = compile_for(kernel, cgroup, policy, 1, kPatienceAtAMount);
+  if (!fresh) {
+    if (options.on_warning) options.on_warning("the policy does not reach what was mounted: " + fresh.error().message);
+    return true;
+  }
   auto lock = lock_host(std::chrono::milliseconds(0));
   if (!lock) return lock.error().code != "locked";
-  auto now = read_policy(kernel, cgroup.id());
-  if (!now) return true;
-  if (identity_of(*now) != policy::sha256(policy)) return true;  // swapped for another one since
-  auto fresh = compile_for(kernel, cgroup, policy, now->header().generation + 1);
-  if (fresh && policy::image_sha256(fresh->entries) != policy::image_sha256(now->entries))
-    (void)publish(kernel, cgroup.id(), *fresh);
+  const auto now = read_policy(kernel, cgroup.id());
+  if (!is_own(now)) return true;
+  const auto next = fresh->renumbered(now->header().generation + 1);
+  if (policy::image_sha256(next.entries) != policy::image_sha256(now->entries)) (void)publish(kernel, cgroup.id(), next);
   return true;
 }
 
@@ -174,7 +183,7 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   Supervisor& supervisor = *running->supervisor;
   // What is mounted later is denied until the policy reaches it.
   if (policy::has_paths(policy))
-    supervisor.on_mounts(std::move(running->mountinfo), [&] { return refresh_filesystem(up.kernel(), up.cgroup(), policy); });
+    supervisor.on_mounts(std::move(running->mountinfo), [&] { return refresh_filesystem(up.kernel(), up.cgroup(), policy, options); });
   if (running->resolver) supervisor.serve_names(*running->resolver);
   RunResult result = supervisor.wait(running->pid, running->pidfd);
   // For the undoing. Nothing runs in it any more: where another one keeps the lock, the next command collects it.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "agent/bpf_info.h"
 #include "agent/canary.h"
@@ -67,12 +68,6 @@ HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_s
   return status;
 }
 
-constexpr const char* kLsmUnclear = "/sys/kernel/security/lsm cannot be read: mount securityfs there, or raise the limit of descriptors";
-
-HookStatus cgroup_status(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, ListedLinks& listed) {
-  return read_cgroup_hook(kernel, hook, record, true, listed);
-}
-
 void add_degradation(Status& status, const char* what, std::string requested, std::string effective, std::string reason) {
   status.degraded.push_back({what, std::move(requested), std::move(effective), std::move(reason)});
 }
@@ -86,20 +81,28 @@ void add_strays(Status& status, const Kernel& kernel, const sbpf_sandbox& record
     add_degradation(status, "processes", "inside", "moved out", "root outside moved them, unconfined:" + pids);
 }
 
-// Is the policy that the kernel has the one that was published, of this generation at least: complete, frozen contents under
-// their own hash?
-Seen read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& record, const std::optional<sbpf_cgroup_ref>& ref,
-                      policy::Image& image) {
-  auto read = read_policy(kernel, record.cgroup_id);
-  if (!read && seen_by_error(read.error().sys_errno) == Seen::unknown) {
-    add_degradation(status, "policy", "published", "not known", cannot_tell("the policy cannot be read", read.error().sys_errno));
-    return Seen::unknown;
-  }
-  if (!read) {
-    add_degradation(status, "policy", "published", "missing: everything is denied", read.error().message);
-    return Seen::absent;
-  }
-  image = std::move(*read);
+Status of_record(const sbpf_sandbox& record) {
+  Status status;
+  status.sandbox = record.name;
+  status.cgroup_id = record.cgroup_id;
+  status.instance = record.created_ns;
+  status.attached_cgroup = (record.flags & SBPF_SANDBOX_ATTACHED) != 0;
+  status.kept = (record.flags & SBPF_SANDBOX_KEPT) != 0;
+  status.flags = record.flags;
+  status.events = record.events;
+  status.repeated = record.repeated;
+  status.lost_full = record.lost_full;
+  status.lost_rate = record.lost_rate;
+  std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
+  return status;
+}
+
+void add_lost(Status& status, const Lost& one) {
+  add_degradation(status, one.what.c_str(), "in place", one.unclear ? "not known" : "missing", one.reason);
+}
+
+// What the policy in force says of the sandbox.
+void describe_policy(Status& status, const policy::Image& image) {
   const sbpf_policy_header header = image.header();
   const auto id = image.slot<sbpf_policy_id>(SBPF_SLOT_ID);
   const auto name = image.slot<sbpf_policy_name>(SBPF_SLOT_NAME);
@@ -114,32 +117,6 @@ Seen read_policy_into(Status& status, const Kernel& kernel, const sbpf_sandbox& 
   if (id.on_loss == SBPF_ON_LOSS_ALERT) status.on_loss = policy::OnLoss::alert;
   for (std::size_t i = 0; i < std::min<std::size_t>(id.n_trusted, SBPF_TRUSTED_PROGRAMS); i++)
     status.trusted_programs.push_back(std::to_array(id.trusted[i]));
-  const auto contents = policy::image_sha256(image.entries);
-  if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0) {
-    add_degradation(status, "policy", "as published", "changed", "the kernel's policy map does not have its own hash");
-    return Seen::absent;
-  }
-  if (ref && header.generation < ref->generation) {
-    add_degradation(status, "policy", "generation " + std::to_string(ref->generation), "generation " + std::to_string(header.generation),
-                    "an older policy is in force than was published last");
-    return Seen::absent;
-  }
-  if (ref && !is_published(kernel, record.cgroup_id, *ref, header)) {
-    add_degradation(status, "policy", "as published", "another one", kOtherPolicy);
-    return Seen::absent;
-  }
-  return Seen::there;
-}
-
-// `unclear` receives why it cannot be told.
-Seen gate_seen(const Kernel& kernel, const sbpf_sandbox& record, std::string& unclear) {
-  const auto seen = [](bool there) { return there ? Seen::there : Seen::absent; };
-  if (record.flags & SBPF_SANDBOX_ATTACHED) return seen((kernel.globals().gate.other_levels >> record.level & 1) != 0);
-  auto root = root_cgroup_id();
-  if (root) return seen(knows_root(kernel, *root));
-  if (is_gone(root.error())) return Seen::absent;
-  unclear = root.error().message + " (" + root.error().hint + ")";
-  return Seen::unknown;
 }
 
 bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image) {
@@ -185,6 +162,20 @@ std::optional<Status> prove(const Kernel& kernel, const sbpf_sandbox& record, co
   return status;
 }
 
+Status proven_status(Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host) {
+  using namespace std::chrono_literals;
+  const auto patience = std::chrono::steady_clock::now() + 20s;
+  do {
+    kernel.renew();
+    if (auto status = prove(kernel, record, host)) return std::move(*status);
+    std::this_thread::sleep_for(10ms);
+  } while (std::chrono::steady_clock::now() < patience && find_record(kernel, record.cgroup_id));
+  Status status = read_status(kernel, record, false, host);
+  status.degraded.push_back({"canary", "denied", "not run", "the sandbox, or the programs of all, changed again and again"});
+  if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
+  return status;
+}
+
 bool is_clear(const Status& status) {
   return std::ranges::none_of(status.degraded, [](const Degradation& d) { return d.effective == "not known"; });
 }
@@ -215,8 +206,7 @@ void note_lost(Status& status, const std::vector<Lost>& lost) {
         if (hook.reason.empty()) hook.reason = one.reason;
         hook.attached = false;
       }
-    if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
-      add_degradation(status, one.what.c_str(), "in place", "missing", one.reason);
+    if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; })) add_lost(status, one);
   }
 }
 
@@ -230,45 +220,30 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
 }
 
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host) {
-  Status status;
-  status.sandbox = record.name;
-  status.cgroup_id = record.cgroup_id;
-  status.instance = record.created_ns;
-  status.attached_cgroup = (record.flags & SBPF_SANDBOX_ATTACHED) != 0;
-  status.kept = (record.flags & SBPF_SANDBOX_KEPT) != 0;
-  status.flags = record.flags;
-  status.events = record.events;
-  status.repeated = record.repeated;
-  status.lost_full = record.lost_full;
-  status.lost_rate = record.lost_rate;
-  std::copy(std::begin(record.denied), std::end(record.denied), status.denied.begin());
+  Status status = of_record(record);
   bool sound = host.lost.empty();
-  for (const Lost& one : host.lost) add_degradation(status, one.what.c_str(), "in force", "not in force", one.reason);
+  for (const Lost& one : host.lost) add_lost(status, one);
   for (const Lost& one : host.unknown)
-    if (concerns(one, record)) add_degradation(status, one.what.c_str(), "in force", "not known", one.reason);
+    if (concerns(one, record)) add_lost(status, one);
   ListedLinks listed(kernel);
   for (const Hook& hook : hooks_of(status.flags)) {
-    status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : cgroup_status(kernel, hook, record, listed));
+    status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : read_cgroup_hook(kernel, hook, record, true, listed));
     sound = sound && (status.hooks.back().attached || status.hooks.back().unclear);
   }
-  // What is missing, as far as that can be told.
-  const auto part = [&](Seen seen, const char* what, const char* wanted, const char* absent, const char* meaning, const std::string& unclear) {
-    if (seen == Seen::there) return;
-    sound = sound && seen == Seen::unknown;
-    add_degradation(status, what, wanted, seen == Seen::unknown ? "not known" : absent, seen == Seen::unknown ? unclear : meaning);
+  const auto note = [&](const std::optional<Lost>& one) {
+    if (!one) return;
+    sound = sound && one->unclear;
+    add_lost(status, *one);
   };
-  part(bpf_lsm_seen(), "lsm", "bpf in the LSM list", "not there", "LSM programs attach but never run", kLsmUnclear);
-  std::string unclear;
-  const Seen gate = gate_seen(kernel, record, unclear);
-  part(gate, "gate", "set", "not set", "tasks of the sandbox are not recognised", unclear);
+  note(lsm_lost());
+  note(gate_lost(kernel, record));
   const auto ref = read_ref(kernel, record.cgroup_id);
-  if (!ref)
-    part(seen_by_error(errno), "storage", "set", "not set", "the cgroup programs do not know their sandbox",
-         cannot_tell("the cgroup's storage cannot be read", errno));
-  policy::Image image;
-  const Seen policy = read_policy_into(status, kernel, record, ref, image);
-  const bool have_policy = policy == Seen::there;
-  sound = sound && policy != Seen::absent;
+  note(storage_lost(ref, errno));
+  const auto image = read_policy(kernel, record.cgroup_id);
+  if (image) describe_policy(status, *image);
+  const auto other = image ? policy_lost(kernel, record.cgroup_id, ref, *image) : std::optional(no_policy(image.error().sys_errno));
+  note(other);
+  const bool have_policy = !other;
   auto cgroup = Cgroup::open_by_id(record.cgroup_id);
   if (cgroup) {
     status.cgroup = cgroup->path();
@@ -277,18 +252,17 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
       add_degradation(status, "later", "none", "not known", later.error().message);
     else
       for (const Later& one : *later) add_degradation(status, "later", "none", one.hook, describe(one));
-    if (have_policy) add_limits(status, *cgroup, image);
+    if (have_policy) add_limits(status, *cgroup, *image);
     if (auto pids = cgroup->processes()) status.processes = pids->size();
-    if (canary && have_policy) sound = apply_canary(status, kernel, *cgroup, image) && sound;
+    if (canary && have_policy) sound = apply_canary(status, kernel, *cgroup, *image) && sound;
   } else {
     const bool gone = is_gone(cgroup.error());
-    part(gone ? Seen::absent : Seen::unknown, "cgroup", "present", "gone", cgroup.error().message.c_str(),
-         cgroup.error().message + " (" + cgroup.error().hint + ")");
+    note(Lost{"cgroup", gone ? cgroup.error().message : cgroup.error().message + " (" + cgroup.error().hint + ")", !gone});
   }
   for (const HookStatus& hook : status.hooks)
     if (!hook.attached) add_degradation(status, hook.hook->name, "attached", hook.unclear ? "not known" : "missing", hook.reason);
 
-  if ((record.flags & SBPF_SANDBOX_NAMES) != 0 && image.header().names != 0 && !resolver_lives(record.cgroup_id))
+  if ((record.flags & SBPF_SANDBOX_NAMES) != 0 && image && image->header().names != 0 && !resolver_lives(record.cgroup_id))
     add_degradation(status, "names", "resolved", "refused", "the resolver of `sbpf run` is gone: no host name resolves any more");
   if (record.moved_out > 0) add_strays(status, kernel, record);
   if (auto open = guard_degradation(kernel)) status.degraded.push_back(std::move(*open));

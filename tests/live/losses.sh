@@ -122,6 +122,13 @@ open_glass
 taken policy bpftool map update pinned $pins/maps/policies key $key value id "$(policy_map "$(sbpf status by --json | jq .cgroup_id)")"
 stands edited/other-policy
 put_back
+# Nor one of many generations later, as if somebody had swapped meanwhile.
+for i in 1 2 3 4 5; do sbpf swap by --policy "$tmp/by.yaml" >/dev/null 2>&1; done
+is edited/later-policy/control 6 "$(sbpf status by --json | jq .policy.generation)"
+open_glass
+taken policy bpftool map update pinned $pins/maps/policies key $key value id "$(policy_map "$(sbpf status by --json | jq .cgroup_id)")"
+stands edited/later-policy
+put_back
 open_glass
 taken storage bpftool map update pinned $pins/maps/cgroup_refs key $key value $(yes 0 | head -40)
 stands edited/storage
@@ -140,6 +147,33 @@ taken gate at_link gate-off "$pins/maps/globals"
 stands edited/gate
 put_back
 is by/nothing-lost "0 alive" "$(counted loss by) $(kill -0 $sleeper 2>/dev/null && echo alive)"
+
+# ---- while the clock is set by a day ----
+for days in 1 -1; do
+  manner=clock/$days
+  open_glass
+  while_set() { date -s "@$(($(date +%s) + days * 86400))" >/dev/null && at_link link-detach "$(link_id connect4)"; }
+  taken connect4 while_set
+  stands "$manner/connect4"
+  put_back
+done
+
+# ---- while the watch is stopped: `sbpf status` says it all the same, and the watch once it goes on ----
+manner=unwatched
+open_glass
+thaw
+kill -STOP $watch
+losses=$(counted loss box)
+at_link link-detach "$(link_id connect4)"; is unwatched/done 0 $?
+lost=" connect4"
+stands unwatched
+sleep 2
+is unwatched/control "$losses running" "$(counted loss box) $(grep -q 'frozen 0' "$cgroup/cgroup.events" && echo running)"
+kill -CONT $watch
+within 10 grep -q 'frozen 1' "$cgroup/cgroup.events"; is unwatched/frozen 0 $?
+within 10 more loss box "$losses"
+is unwatched/named-alone '["connect4"] frozen' "$(last loss box '"\(.hooks | tojson) \(.answered)"')"
+put_back
 
 # ---- the host's ----
 manner=pin-removed

@@ -69,7 +69,7 @@ has root/second/watch/why "id $program" "$(last)"
 thaw
 kill $other $first; wait $other $first 2>/dev/null
 within 20 sound; is root/over 0 $?
-for place in "$cgroots/sbpf connect4" "$cgroots sendmsg4" "$cgroots setsockopt"; do
+for place in "$cgroots/sbpf connect4" "$cgroots "{connect6,sendmsg4,sendmsg6,bind4,bind6,sock_create,setsockopt}; do
   thaw
   sleep 1.5
   before=$(losses)

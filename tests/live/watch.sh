@@ -162,7 +162,7 @@ if [[ -e /sys/fs/bpf/old_policy ]]; then
   newest() { [[ $(told att | jq .generation) == "$generation" ]]; }
   within 20 newest; is generation-stale/newest-seen 0 $? # by the watch: else it could not put it back
   manner att policy generation-stale bpftool map update pinned $pins/maps/policies key $key value pinned /sys/fs/bpf/old_policy
-  has att/generation-stale/reason "is in force, after generation $generation" "$(last loss att | jq -c .reasons)"
+  has att/generation-stale/reason "after $generation" "$(last loss att | jq -c .reasons)"
   # What is published and replaced between two passes was never seen: it cannot be put back, and all is denied until a swap.
   kill -STOP $watch
   within 60 flock -n /run/sbpf.lock true # a stopped holder of the lock would stop the rest

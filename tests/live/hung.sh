@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A file system that gives no answer: sbpf gives it up and names the path, takes no lock along, and goes on with the rest.
+. "$(dirname "$0")/lib.sh"
+keep_loaded
+modprobe fuse 2>/dev/null # where it is a module
+where=/srv/hung
+mkdir -p $where /srv/fine
+cat >"$tmp/hang.py" <<'P'
+import ctypes, os, sys, time
+fd = os.open("/dev/fuse", os.O_RDWR)
+libc = ctypes.CDLL(None, use_errno=True)
+options = b"fd=%d,rootmode=40000,user_id=0,group_id=0" % fd
+if libc.mount(b"hung", sys.argv[1].encode(), b"fuse", 0, options):
+    sys.exit(os.strerror(ctypes.get_errno()))
+print("ready", flush=True)
+time.sleep(1000)  # and answers nothing
+P
+hang() { : >"$tmp/ready"; python3 -IS "$tmp/hang.py" $where >"$tmp/ready" & hanging=$!; servers+=($hanging); within 20 grep -q ready "$tmp/ready"; }
+# Whoever waits for it gets an error then.
+let_go() { kill $hanging; wait $hanging 2>/dev/null; umount $where; }
+beneath=$(policy beneath <<P
+version: 1
+name: beneath
+extends: [runtime-files]
+filesystem: {write: [$where/data, /srv/fine]}
+P
+)
+beside=$(policy beside <<P
+version: 1
+name: beside
+extends: [runtime-files]
+filesystem: {write: [/srv/fine]}
+P
+)
+lock_is_free() { flock -n /run/sbpf.lock true; }
+processes=$(pgrep -cx sbpf)
+no_more_are_left() { [[ $(pgrep -cx sbpf) == "$processes" ]]; }
+says="$where/data gives no answer for"
+
+hang; is control/mounted 0 $?
+timeout -s KILL 3 stat $where/data >/dev/null 2>&1; is control/it-hangs 137 $?
+sbpf run -q --policy "$beside" -- touch /srv/fine/f 2>/dev/null; is beside/runs 0 $?
+
+# ---- what begins there ----
+sbpf run -q --policy "$beneath" -- touch /srv/fine/ran 2>"$tmp/said"; is run/code 125 $?
+has run/says "$says" "$(cat "$tmp/said")"
+is run/nothing-ran no "$([[ -e /srv/fine/ran ]] && echo yes || echo no)"
+box=$cgroots/box
+inhabit "$box"
+sbpf attach --cgroup "$box" --name box --policy "$beneath" >"$tmp/said" 2>&1; is attach/code 125 $?
+has attach/says "$says" "$(cat "$tmp/said")"
+is attach/not-frozen "frozen 0" "$(grep frozen "$box/cgroup.events")"
+is attach/nothing-left keeper "$(sbpf list | paste -sd' ')"
+sbpf attach --cgroup "$box" --name box --policy "$beside" >/dev/null; is swap/control 0 $?
+before=$(sbpf status box --json | jq -c .policy)
+sbpf swap box --policy "$beneath" >"$tmp/said" 2>&1; is swap/code 125 $?
+has swap/says "$says" "$(cat "$tmp/said")"
+is swap/old-one-stands "$before" "$(sbpf status box --json | jq -c .policy)"
+lock_is_free; is swap/lock-is-free 0 $?
+within 10 no_more_are_left; is swap/no-process-is-left 0 $?
+sbpf detach box
+let_go
+rmdir "$box" 2>/dev/null
+sbpf run -q --policy "$beneath" -- touch /srv/fine/ran 2>/dev/null; is over/runs 0 $?
+
+# ---- what is mounted under one that runs ----
+link_id() { bpftool -j link show pinned "$pins/sandboxes/late/connect4" | jq .id; }
+started late --policy "$beneath" -- sleep infinity </dev/null >/dev/null 2>"$tmp/late.err"; is mounted/start 0 $?
+is mounted/control active "$(sbpf status late --json | jq -r .isolation)"
+hang; is mounted/mounted 0 $?
+free=0
+for i in {1..20}; do lock_is_free && free=$((free + 1)); sleep 0.1; done
+is mounted/lock-is-free 20 $free
+within 20 grep -q "does not reach what was mounted: $says" "$tmp/late.err"; is mounted/said 0 $?
+is mounted/still-active active "$(sbpf status late --json | jq -r .isolation)"
+sbpf run -q --policy "$beside" -- true 2>/dev/null; is mounted/others-start 0 $?
+# It goes on to look after the sandbox.
+sbpf break-glass --reason hung --for 10m 2>/dev/null
+"$tests/tamper" link-detach "$(link_id)" >/dev/null; is mounted/detached 0 $?
+within 20 grep -q "ISOLATION LOST: connect4" "$tmp/late.err"; is mounted/loss-is-answered 0 $?
+sbpf break-glass --close 2>/dev/null
+sbpf kill late; is mounted/kill 0 $?
+let_go
+clean
+is left-behind "" "$(left_behind)"
+finish
