@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf attach`: a policy for a cgroup that exists, with what runs in it.
-#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -144,32 +143,19 @@ Result<void> check_assigned(const Cgroup& cgroup, const std::string& name, bool 
   return fail("sandbox_exists", name + " is assigned to " + assigned, "choose another --name, or `sbpf detach " + name + "` first");
 }
 
-// What `confine` did, for who is told, and for who takes it back.
-struct Confined {
-  sbpf_sandbox record{};
-  std::vector<std::string> ended;  // connections
-  std::optional<Assignment> assigned_before;
-};
-
-// As it was before `confine`. The caller holds the host lock.
-void take_back(const Kernel& kernel, const Cgroup& cgroup, const std::string& name, const AttachOptions& options, const Confined& confined) {
+// The sandbox that came up in part is taken down again.
+tl::unexpected<Error> give_up(const Kernel& kernel, const Cgroup& cgroup, const std::string& name, Error error) {
   take_down(kernel, cgroup.id(), name);
-  if (!options.keep) return;
-  if (const auto& before = confined.assigned_before)
-    (void)assign(name, before->cgroup, before->policy);
-  else
-    (void)end_assignment(name);
+  return tl::unexpected<Error>(std::move(error));
 }
 
-// Freezes the cgroup, and has it under the policy before it goes on. Up to the end what a killed one left is taken back by who comes next.
-Result<Confined> confine(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy, const AttachOptions& options) {
+Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy, const AttachOptions& options) {
   Kernel& kernel = up.kernel();
-  Confined confined;
-  if (auto before = read_assignment(name); options.keep && before) confined.assigned_before = std::move(*before);
-  const auto give_up = [&](Error error) {
-    take_back(kernel, cgroup, name, options, confined);
-    return tl::unexpected<Error>(std::move(error));
-  };
+  const auto others = collect_some_garbage(kernel, name);
+  if (auto placed = check_place(cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
+  if (auto free = check_assigned(cgroup, name, options.keep); !free) return tl::unexpected<Error>(free.error());
+  if (auto noted = options.keep ? note_launchers(kernel) : Result<void>(); !noted) return tl::unexpected<Error>(noted.error());
+  if (auto limited = apply_limits(cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
   const Guardian guardian(kernel);  // whose parent has begun no change yet
   const Change change(kernel, Change::set_up, cgroup.id(), name);
   Freeze freeze(kernel, cgroup, name);
@@ -184,45 +170,17 @@ Result<Confined> confine(BringUp& up, const Cgroup& cgroup, const std::string& n
   spec.flags = SBPF_SANDBOX_ATTACHED | (options.keep ? SBPF_SANDBOX_KEPT : 0);
   if (!open_before->empty() && !options.evict) spec.flags |= SBPF_SANDBOX_KEPT_SOCKETS;
   if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return tl::unexpected<Error>(set_up.error());
-  if (options.evict) {
-    auto cut = cut_flows(kernel, cgroup, *image, open_before->sockets);
-    if (!cut) return give_up(cut.error());
-    confined.ended = std::move(*cut);
-  }
-  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return give_up(labelled.error());
-  freeze.thaw();  // under the policy from here on
-  if (options.keep)
-    if (auto assigned = assign(name, cgroup.path(), policy); !assigned) return give_up(assigned.error());
-  const auto record = find_record(kernel, cgroup.id());
-  if (!record) return give_up({"sandbox_setup", "the sandbox's record is gone", "", 0, "", false});
-  confined.record = *record;
-  return confined;
-}
-
-Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy, const AttachOptions& options) {
-  Kernel& kernel = up.kernel();
-  const auto others = collect_some_garbage(kernel, name);
-  if (auto placed = check_place(cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
-  if (auto free = check_assigned(cgroup, name, options.keep); !free) return tl::unexpected<Error>(free.error());
-  if (auto noted = options.keep ? note_launchers(kernel) : Result<void>(); !noted) return tl::unexpected<Error>(noted.error());
-  if (auto limited = apply_limits(cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
-  auto confined = confine(up, cgroup, name, policy, options);
-  if (!confined) return tl::unexpected<Error>(confined.error());
-  const auto is_enough = [](const Status& now) {
-    const bool unproven = std::ranges::any_of(now.degraded, [](const Degradation& d) { return d.what == "canary"; });
-    return now.isolation != Isolation::inactive && is_clear(now) && !unproven;
-  };
+  Result<std::vector<std::string>> cut;
+  if (options.evict) cut = cut_flows(kernel, cgroup, *image, open_before->sockets);
+  if (!cut) return give_up(kernel, cgroup, name, cut.error());
+  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return give_up(kernel, cgroup, name, labelled.error());
+  freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
   const bool canary = !options.proof_later || !cgroup.frozen();
-  auto status = canary ? up.prove_unlocked(cgroup, is_enough) : up.prove(cgroup, false, is_enough);
-  if (status) {
-    status->ended = std::move(confined->ended);
-    return status;
-  }
-  const auto now = find_record(kernel, cgroup.id());
-  if (!now || now->created_ns != confined->record.created_ns) return status;  // another command has ended it meanwhile
-  if (!up.has_lock())
-    return fail(std::move(status.error()), "the host lock is held by another one: " + name + " stays attached, and was not proven");
-  take_back(kernel, cgroup, name, options, *confined);
+  auto status = up.prove(cgroup, canary, [](const Status& now) { return now.isolation != Isolation::inactive && is_clear(now); });
+  if (!status) return give_up(kernel, cgroup, name, status.error());
+  if (options.keep)
+    if (auto assigned = assign(name, cgroup.path(), policy); !assigned) return give_up(kernel, cgroup, name, assigned.error());
+  status->ended = std::move(*cut);
   return status;
 }
 
@@ -236,7 +194,7 @@ Result<Status> put_in_force(BringUp& up, Cgroup cgroup, const policy::Policy& po
   for (int tries = kAttachTries; tries > 0; tries--) {
     done = attach_to(up, cgroup, name, policy, options);
     if (done) up.keep_programs();
-    if (done || !options.keep || !up.has_lock() || cgroup.seen() != Seen::absent) break;
+    if (done || !options.keep || cgroup.seen() != Seen::absent) break;
     auto next = open_cgroup(options, policy.limits);
     if (!next) break;
     cgroup = std::move(*next);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/bring_up.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "agent/guard.h"
@@ -11,11 +10,6 @@
 #include "agent/verify.h"
 
 namespace sbpf::agent {
-namespace {
-
-constexpr auto kPatienceToUndo = std::chrono::seconds(30);
-
-}  // namespace
 
 Result<std::unique_ptr<BringUp>> BringUp::begin() {
   auto lock = lock_host_to_load();
@@ -81,23 +75,6 @@ Result<Status> BringUp::read_back(const Cgroup& cgroup, bool canary) {
   const auto record = find_record(*kernel_, cgroup.id());
   if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
   return read_status(*kernel_, *record, canary);
-}
-
-Result<Status> BringUp::read_back_unlocked(const Cgroup& cgroup) {
-  const auto record = find_record(*kernel_, cgroup.id());
-  if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
-  keep_programs_ = true;
-  release_lock();
-  Status status = proven_status(*kernel_, *record, probe_host(*kernel_));
-  const auto now = find_record(*kernel_, cgroup.id());
-  if (!now || now->created_ns != record->created_ns) return fail("sandbox_setup", std::string(record->name) + " was ended by another command before it was proven");
-  return status;
-}
-
-void BringUp::take_back_lock(const Cgroup& cgroup) {
-  if (!lock_ && !lock_again(kPatienceToUndo)) return;
-  const auto left = records(*kernel_);
-  keep_programs_ = found_programs_ || std::ranges::any_of(left, [&](const sbpf_sandbox& other) { return other.cgroup_id != cgroup.id(); });
 }
 
 tl::unexpected<Error> BringUp::not_active(const Status& status) {

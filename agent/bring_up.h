@@ -48,15 +48,6 @@ class BringUp {
     if (status && !is_enough(*status)) return not_active(*status);
     return status;
   }
-  // The same by a canary that nobody else need wait for: without the lock, which is taken again where `is_enough` does not take what
-  // it found. has_lock() is false then where another one keeps it.
-  template <typename IsEnough>
-  Result<Status> prove_unlocked(const Cgroup& cgroup, IsEnough is_enough) {
-    auto status = read_back_unlocked(cgroup);
-    if (status && is_enough(*status)) return status;
-    take_back_lock(cgroup);
-    return status ? not_active(*status) : status;
-  }
 
   // Takes the sandbox in the cgroup that was made down again.
   void take_down();
@@ -69,22 +60,17 @@ class BringUp {
   void release_lock() { lock_.reset(); }
   // Errors: those of lock_host().
   Result<void> lock_again(std::chrono::milliseconds patience);
-  bool has_lock() const { return static_cast<bool>(lock_); }
 
  private:
   // Whoever may remove an empty cgroup may have removed sbpf's root: the programs know it again.
   Result<void> take(Kernel kernel);
-  BringUp(Fd lock, bool pinned) : lock_(std::move(lock)), pinned_(pinned), keep_programs_(Kernel::is_pinned()), found_programs_(keep_programs_) {}
+  BringUp(Fd lock, bool pinned) : lock_(std::move(lock)), pinned_(pinned), keep_programs_(Kernel::is_pinned()) {}
   Result<Status> read_back(const Cgroup& cgroup, bool canary);
-  Result<Status> read_back_unlocked(const Cgroup& cgroup);
-  // For the undoing. Programs that were loaded for this go with it, if no other sandbox has come to use them.
-  void take_back_lock(const Cgroup& cgroup);
   static tl::unexpected<Error> not_active(const Status& status);
 
   Fd lock_;
   bool pinned_;
   bool keep_programs_;
-  bool found_programs_;  // they were loaded before
   bool keep_cgroup_ = false;
   std::optional<Kernel> kernel_;
   std::optional<Cgroup> made_;

@@ -16,7 +16,6 @@
 #include <optional>
 #include <string_view>
 
-#include "agent/supervise.h"
 #include "base/child.h"
 #include "base/fd.h"
 
@@ -72,12 +71,16 @@ Result<std::string> in_child(std::chrono::milliseconds patience, const std::vect
   pid_t pid = ::fork();
   if (pid < 0) return cannot_start();
   if (pid == 0) {
-    restore_signals();
+    // It is in the caller's process group, and a key on the terminal is not meant for it; the caller kills it.
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, nullptr);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::vector<int> kept = keep;
     kept.push_back(to.get());
     if (::getppid() != parent || close_all_but(std::move(kept)) != 0) ::_exit(1);
-    write_all(to.get(), work(Doing(doing.get())));
+    // An exception that came further would undo, here too, what the caller has begun.
+    [&]() noexcept { write_all(to.get(), work(Doing(doing.get()))); }();
     ::_exit(0);
   }
   to.reset();

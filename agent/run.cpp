@@ -47,6 +47,8 @@ bool refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy
   const auto own = policy::sha256(policy);
   const auto is_own = [&](const Result<policy::Image>& image) { return image && identity_of(*image) == own; };
   if (!is_own(read_policy(kernel, cgroup.id()))) return true;  // swapped for another one since
+  // While another one has it, it is not looked up anew each time.
+  if (auto free = lock_host(std::chrono::milliseconds(0)); !free) return free.error().code != "locked";
   // Without the lock: others need not wait for a file system that gives no answer.
   auto fresh = compile_for(kernel, cgroup, policy, 1, kPatienceAtAMount);
   if (!fresh) {

@@ -103,38 +103,6 @@ wait $stopper 2>/dev/null
 sbpf swap hang --policy "$freeze" >/dev/null 2>&1; is changed/swap 0 $?
 wait $verifier; is changed/verified-anew 0 $?
 
-# ---- attach waits for its canary without the lock, too ----
-attaching() { # attaching NAME [OPTION…]: until its canary is stopped
-  sbpf attach --cgroup "$runtime/hang" --name hang --policy "$freeze" "${@:2}" >"$tmp/attach" 2>&1 & attacher=$!
-  within 20 stopped_in; is "$1/control-stopped" 0 $?
-}
-left() { sbpf list | grep -x hang; ls -d "$pins/sandboxes/hang" /var/lib/sbpf/assigned/hang 2>/dev/null; }
-sbpf detach hang
-stop_all
-attaching attach --keep
-lock_is_free; is attach/lock-is-free 0 $?
-is attach/control-left 3 "$(left | wc -l)"
-sbpf run -q --policy "$freeze" -- true 2>/dev/null; is attach/others-start 0 $?
-wait $attacher; is attach/code 125 $?
-has attach/says-why "gave no answer" "$(cat "$tmp/attach")"
-is attach/nothing-is-left "" "$(left)"
-# Ended meanwhile, and the name given to another one.
-attaching attach/ended --keep
-sbpf detach hang; is attach/ended/detach 0 $?
-mkdir -p "$runtime/other"
-sbpf attach --cgroup "$runtime/other" --name hang --policy "$freeze" --keep >/dev/null 2>&1; is attach/ended/name-is-free 0 $?
-wait $attacher; is attach/ended/code 125 $?
-is attach/ended/other-stays "$runtime/other $runtime/other" "$(sbpf status hang --json | jq -r .cgroup) $(cat /var/lib/sbpf/assigned/hang | head -1)"
-sbpf detach hang
-# Given another policy meanwhile: that is the one that is proven, and told.
-attaching attach/swapped
-kill $stopper
-wait $stopper 2>/dev/null
-sbpf swap hang --policy no-network >/dev/null 2>&1; is attach/swapped/swap 0 $?
-wait $attacher; is attach/swapped/code 0 $?
-has attach/swapped/says no-network "$(cat "$tmp/attach")"
-sbpf swap hang --policy "$freeze" >/dev/null 2>&1
-
 # ---- twice is a loss for the watch ----
 stop_all
 sbpf watch --json </dev/null >"$out" 2>"$tmp/watch.err" & watch=$!

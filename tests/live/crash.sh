@@ -71,12 +71,11 @@ killed() {
   return $((code == 137 ? 0 : 1))
 } 2>/dev/null
 
-# ---- attach: it is as it was; once the cgroup goes on, under the whole policy ----
+# ---- attach: it is as it was ----
 attach=(sbpf attach --cgroup "$box" --name crash --policy "$one")
 total=$(points "${attach[@]}")
 sbpf detach crash
 halfway=0
-untold=0
 for at in $(share "$total"); do
   killed "$at" "${attach[@]}" || { echo "# attach/$at: it came to no such point"; sbpf detach crash; continue; }
   # While only some hooks are in place, nobody inside runs: a child of the killed one takes them down, and thaws it after that.
@@ -88,16 +87,9 @@ for at in $(share "$total"); do
   fi
   settle
   list=$(sbpf list)
-  # While the canary was waited for, whom nobody was told of.
-  if [[ $list == *crash* ]]; then
-    untold=$((untold + 1))
-    is "attach/$at" "crash keeper,0,$under_one,$whole" "$(sort <<<"$list" | paste -sd' '),$(frozen),$(seen),$(traces | paste -sd' ')"
-    sbpf detach crash
-    continue
-  fi
   is "attach/$at" "keeper,0,$free,0" "${list//$'\n'/ },$(frozen),$(seen),$(traces | paste -sd' ')"
 done
-echo "# halfway: $halfway, untold: $untold"
+echo "# halfway: $halfway"
 "${attach[@]}" >/dev/null
 is attach/afterwards "$under_one" "$(seen)"
 

@@ -66,7 +66,7 @@ its_hooks() { bpftool cgroup show "$cgroots/sbpf/preflight-$preflight" 2>/dev/nu
 for try in {1..40}; do
   sbpf preflight >/dev/null 2>&1 & preflight=$!
   until [[ -e $cgroots/sbpf/preflight-$preflight ]]; do [[ -e /proc/$preflight ]] || break; done
-  sleep "0.0$((try % 5))"
+  sleep "0.$(printf %02d $((try * 7 % 40)))"
   kill -STOP $preflight
   (($(its_hooks) == 12)) && break # it is there, and the watch has time to look
   kill -CONT $preflight
