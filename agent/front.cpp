@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "agent/supervise.h"
+#include "base/child.h"
 
 namespace sbpf::agent {
 namespace {
@@ -75,7 +76,7 @@ Result<std::optional<int>> Front::split() {
   const pid_t pid = ::fork();
   if (pid > 0) return hand_on(pid, *signals);
   guard.forget();
-  if (pid < 0) return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno);
+  if (pid < 0) return cannot_start();
   signals.reset();
   front_ = std::move(front);
   group_ = ::getpgrp();

@@ -14,17 +14,15 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <string_view>
 
 #include "base/child.h"
 #include "base/fd.h"
+#include "base/file.h"
 
 namespace sbpf::agent {
 namespace {
 
 constexpr std::size_t kRoom = 4096;
-
-tl::unexpected<Error> cannot_start() { return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno); }
 
 // All that comes until its end; nothing after `patience`.
 std::optional<std::string> read_all(const Fd& from, std::chrono::milliseconds patience) {
@@ -39,14 +37,6 @@ std::optional<std::string> read_all(const Fd& from, std::chrono::milliseconds pa
     if (n < 0 && errno != EINTR) return all;
     if (n == 0) return all;
     if (n > 0) all.append(buffer.data(), static_cast<std::size_t>(n));
-  }
-}
-
-void write_all(int to, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(to, text.data(), text.size());
-    if (n < 0 && errno != EINTR) return;
-    if (n > 0) text.remove_prefix(static_cast<std::size_t>(n));
   }
 }
 
@@ -80,7 +70,7 @@ Result<std::string> in_child(std::chrono::milliseconds patience, const std::vect
     kept.push_back(to.get());
     if (::getppid() != parent || close_all_but(std::move(kept)) != 0) ::_exit(1);
     // An exception that came further would undo, here too, what the caller has begun.
-    [&]() noexcept { write_all(to.get(), work(Doing(doing.get()))); }();
+    [&]() noexcept { (void)write_all(to.get(), work(Doing(doing.get()))); }();
     ::_exit(0);
   }
   to.reset();

@@ -46,6 +46,21 @@ Result<Locked> open_locked() {
   return Locked{std::move(*lock), std::move(*kernel)};
 }
 
+// A canary while nothing changes; where that never is so, the status says that there was none.
+Status proven_status(Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host) {
+  using namespace std::chrono_literals;
+  const auto patience = std::chrono::steady_clock::now() + 20s;
+  do {
+    kernel.renew();
+    if (auto status = prove(kernel, record, host)) return std::move(*status);
+    std::this_thread::sleep_for(10ms);
+  } while (std::chrono::steady_clock::now() < patience && find_record(kernel, record.cgroup_id));
+  Status status = read_status(kernel, record, false, host);
+  status.degraded.push_back({"canary", "denied", "not run", "the sandbox, or the programs of all, changed again and again"});
+  if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
+  return status;
+}
+
 // While an upgrade has links run other programs, some run these and some those. One that was killed is told as it is.
 Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host) {
   using namespace std::chrono_literals;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <thread>
 
 #include "agent/bpf_info.h"
 #include "agent/canary.h"
@@ -159,20 +158,6 @@ std::optional<Status> prove(const Kernel& kernel, const sbpf_sandbox& record, co
   if (!before || before->created_ns != record.created_ns) return std::nullopt;
   Status status = read_status(kernel, record, true, host);
   if (version_of(kernel, record.cgroup_id) != before) return std::nullopt;
-  return status;
-}
-
-Status proven_status(Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host) {
-  using namespace std::chrono_literals;
-  const auto patience = std::chrono::steady_clock::now() + 20s;
-  do {
-    kernel.renew();
-    if (auto status = prove(kernel, record, host)) return std::move(*status);
-    std::this_thread::sleep_for(10ms);
-  } while (std::chrono::steady_clock::now() < patience && find_record(kernel, record.cgroup_id));
-  Status status = read_status(kernel, record, false, host);
-  status.degraded.push_back({"canary", "denied", "not run", "the sandbox, or the programs of all, changed again and again"});
-  if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
   return status;
 }
 

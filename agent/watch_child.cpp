@@ -19,8 +19,6 @@ namespace {
 
 constexpr std::size_t kMostText = 64 << 10;
 
-tl::unexpected<Error> cannot_start() { return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno); }
-
 // One packet, which is whole; -1 with errno EAGAIN: there is none yet; 0: the other end is gone.
 ssize_t receive(int channel, std::string& text, int flags) {
   std::vector<char> buffer(kMostText);

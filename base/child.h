@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// end_child(), state_of(): for owners of a child process; close_all_but(): for the child.
+// cannot_start(), end_child(), state_of(): for owners of a child process; close_all_but(): for the child.
 #pragma once
 
 #include <poll.h>
@@ -12,13 +12,18 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <vector>
 
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/result.h"
 
 namespace sbpf {
+
+// There is no child, for what errno says.
+inline tl::unexpected<Error> cannot_start() { return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno); }
 
 // Closes all descriptors above 2 but these. 0, or the errno of what failed.
 inline int close_all_but(std::vector<int> keep) {
