@@ -44,9 +44,10 @@ Fd make_timer(std::chrono::milliseconds first, std::chrono::milliseconds period)
   return timer;
 }
 
-bool has_expired(const Fd& timer) {
-  pollfd waiting{timer.get(), POLLIN, 0};
-  return timer && ::poll(&waiting, 1, 0) == 1;
+// Timers are that have expired, and processes' descriptors that have ended.
+bool is_readable(const Fd& fd) {
+  pollfd waiting{fd.get(), POLLIN, 0};
+  return fd && ::poll(&waiting, 1, 0) == 1;
 }
 
 }  // namespace
@@ -102,6 +103,11 @@ std::vector<Lost> Supervisor::find_lost(const HostProbe& host) {
   return lost;
 }
 
+bool Supervisor::is_collected(const Fd& program) const {
+  return is_readable(program) && !cgroup_.populated() &&
+         (is_changing(kernel_, record_.cgroup_id) || record_seen(kernel_, record_.cgroup_id) == Seen::absent);
+}
+
 void ForwardedSignals::forward(pid_t pid) const {
   signalfd_siginfo info{};
   while (::read(fd_.get(), &info, sizeof info) == sizeof info) {
@@ -142,7 +148,7 @@ void Supervisor::note_unclear(const std::string& why) {
                       " stands: " + why + "; nothing is taken for lost meanwhile");
 }
 
-void Supervisor::watch() {
+void Supervisor::watch(const Fd& program) {
   std::uint64_t ticks = 0;
   (void)!::read(watch_timer_.get(), &ticks, sizeof ticks);
   kernel_.renew();
@@ -153,6 +159,7 @@ void Supervisor::watch() {
   const bool exchanged = !lost.empty() && (is_upgrading(kernel_) || kernel_.outdated());
   note_unclear(exchanged ? "sbpf's programs are being exchanged" : lost.empty() && !unclear.empty() ? unclear.front().reason : "");
   if (exchanged) return mend_killed(kernel_);
+  if (!lost.empty() && is_collected(program)) return;
   if (auto now = find_record(kernel_, record_.cgroup_id)) record_ = *now;
   if (sound_.policy_id != learned_from_) learn(read_status(kernel_, record_, false, host), lost);
   // Each part is answered once; one that was mended and comes back is answered again.
@@ -189,12 +196,12 @@ void Supervisor::on_mounts(Fd mountinfo, std::function<bool()> changed) {
   mounts_changed_ = std::move(changed);
 }
 
-void Supervisor::serve(pid_t pid, bool signals, bool pass) {
+void Supervisor::serve(pid_t pid, const Fd& pidfd, bool signals, bool pass) {
   if (signals) {
     signals_.forward(pid);
     if (options_.on_stopped && has_stopped(pid)) options_.on_stopped(pid);
   }
-  if (pass) watch();
+  if (pass) watch(pidfd);
   if (mounts_due_) mounts_due_ = !mounts_changed_();
   if (pass && options_.on_pass) options_.on_pass();
 }
@@ -235,13 +242,13 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
     const bool pass = waiting[2].revents != 0;
     // Who is at it may be stopped: not waited for, but asked again at the next pass.
     if (pass || waiting[7].revents != 0) waiting[7].fd = take_events() ? log_.ring() : -1;
-    serve(pid, waiting[1].revents != 0, pass);
+    serve(pid, pidfd, waiting[1].revents != 0, pass);
     if (waiting[0].revents != 0) break;
   }
   int status = 0;
   ::waitpid(pid, &status, 0);
   // The other one that keeps the time may have been first.
-  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && has_expired(deadline_)) result.timed_out = true;
+  if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && is_readable(deadline_)) result.timed_out = true;
   result.exit_code = result.timed_out ? 124 : exit_code_of(status);
   // What the program left running ends with it; a frozen cgroup dies too.
   if (cgroup_.populated()) (void)cgroup_.kill();

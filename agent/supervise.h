@@ -62,9 +62,11 @@ class Supervisor {
 
  private:
   // What there is to do, after a wait or a pass: all but the end.
-  void serve(pid_t pid, bool signals, bool pass);
+  void serve(pid_t pid, const Fd& pidfd, bool signals, bool pass);
   void end_of_resolver();
-  void watch();
+  void watch(const Fd& program);
+  // The program ended, nothing else is in the cgroup, and another command takes the sandbox down, or has: that is no loss.
+  bool is_collected(const Fd& program) const;
   // Why it cannot be told how the sandbox stands; "": it can. Says so when it lasts.
   void note_unclear(const std::string& why);
   // Carries out on_loss, as the policy that was published last says, and tells. An audit policy only tells.

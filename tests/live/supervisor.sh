@@ -225,5 +225,33 @@ nohup sbpf run -q --name hup --timeout 4s --policy "$none" -- sleep 1000 </dev/n
 within 20 populated hup
 kill -HUP $hup
 wait $hup; is nohup/goes-on 124 $?
+
+# ---- over while it could not look, and taken down by another command: that is no loss ----
+collected() { # collected NAME COMMAND...: run by NAME's program, while its supervisor is stopped
+  sbpf run -q --name "$1" --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>"$tmp/$1.err" & stopped=$!
+  within 20 populated "$1"
+  kill -STOP $stopped
+  "${@:2}"; is "collected/$2" 0 $?
+  sleep 1 # a pass is due
+  kill -CONT $stopped
+}
+end_program() {
+  kill -KILL $(cat "$cgroots/sbpf/over/cgroup.procs")
+  within 20 over over
+  sbpf run -q --name next --policy "$none" -- true </dev/null
+  [[ ! -e $pins/sandboxes/over ]]
+}
+collected over end_program
+wait $stopped; is collected/exit 137 $?
+is collected/said "sbpf: isolation active" "$(sed 's/active .*/active/' "$tmp/over.err")"
+lose() {
+  sbpf break-glass --reason supervisor --for 5m 2>/dev/null
+  "$tests/tamper" link-detach "$(bpftool -j link show pinned "$pins/sandboxes/lost/connect4" | jq .id)" >/dev/null
+  sbpf break-glass --close 2>/dev/null
+}
+collected lost lose
+within 20 grep -q 'ISOLATION LOST' "$tmp/lost.err"
+sbpf kill lost; wait $stopped
+is collected/control 1 "$(grep -c 'ISOLATION LOST: connect4' "$tmp/lost.err")"
 end_all
 finish
