@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/bring_up.h"
 
+#include <sys/file.h>
+
 #include <utility>
 
 #include "agent/guard.h"
@@ -85,6 +87,12 @@ tl::unexpected<Error> BringUp::not_active(const Status& status) {
 void BringUp::keep_all() {
   keep_cgroup_ = true;
   keep_programs_ = true;
+}
+
+// Children that have not come to their exec have it, too: closing this descriptor would not be enough.
+void BringUp::release_lock() {
+  (void)::flock(lock_.get(), LOCK_UN);
+  lock_.reset();
 }
 
 Result<void> BringUp::lock_again(std::chrono::milliseconds patience) {

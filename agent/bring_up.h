@@ -57,7 +57,7 @@ class BringUp {
   // All went well, and everything stays.
   void keep_all();
   // Lets others have the host lock while the program runs: its cgroup is populated, so no one collects it. Who undoes takes it again.
-  void release_lock() { lock_.reset(); }
+  void release_lock();
   // Errors: those of lock_host().
   Result<void> lock_again(std::chrono::milliseconds patience);
 

@@ -118,12 +118,12 @@ Result<Stay> Stay::begin() {
   return fail("namespace", std::string("cannot open this process's namespaces: ") + std::strerror(error), kNeeds, error);
 }
 
+Result<void> Stay::check_way_back() {
+  auto rehearsal = begin();
+  return rehearsal ? rehearsal->back() : tl::unexpected<Error>(rehearsal.error());
+}
+
 Result<Stay> Stay::in_private_places() {
-  // The way back is tried before there is one to go: afterwards the program runs already.
-  if (auto rehearsal = begin(); !rehearsal)
-    return rehearsal;
-  else if (auto back = rehearsal->back(); !back)
-    return tl::unexpected<Error>(back.error());
   auto stay = begin();
   if (!stay) return stay;
   const std::string directory = working_directory();

@@ -15,6 +15,9 @@ namespace sbpf::agent {
 // This thread's stay in other namespaces. Ends with the object; back() also says whether it did.
 class Stay {
  public:
+  // Tries the way back before there is one to go: once the program's process is there it is too late. The working directory may lie on
+  // a file system that gives no answer: not with the host lock held. Errors: "namespace".
+  static Result<void> check_way_back();
   // Enters a mount and an IPC namespace of its own, in which these are made anew:
   //   /proc         shows a task only to those that may trace it, so that the hooks hide every other sandbox and the host
   //   /dev/shm      a tmpfs (where the host has the directory)

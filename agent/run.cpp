@@ -46,7 +46,8 @@ constexpr std::chrono::milliseconds kPatienceAtAMount{2'000};  // nothing else i
 bool refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, const RunOptions& options) {
   const auto own = policy::sha256(policy);
   const auto is_own = [&](const Result<policy::Image>& image) { return image && identity_of(*image) == own; };
-  if (!is_own(read_policy(kernel, cgroup.id()))) return true;  // swapped for another one since
+  const auto before = read_policy(kernel, cgroup.id());
+  if (!is_own(before)) return true;  // swapped for another one since
   // While another one has it, it is not looked up anew each time.
   if (auto free = lock_host(std::chrono::milliseconds(0)); !free) return free.error().code != "locked";
   // Without the lock: others need not wait for a file system that gives no answer.
@@ -59,6 +60,7 @@ bool refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy
   if (!lock) return lock.error().code != "locked";
   const auto now = read_policy(kernel, cgroup.id());
   if (!is_own(now)) return true;
+  if (now->header().generation != before->header().generation) return false;  // published by another one, who may have looked later
   const auto next = fresh->renumbered(now->header().generation + 1);
   if (policy::image_sha256(next.entries) != policy::image_sha256(now->entries)) (void)publish(kernel, cgroup.id(), next);
   return true;
@@ -106,6 +108,7 @@ Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) 
   auto stdio = inspect_stdio(ready.rules, {0, 1, 2});
   if (!stdio) return tl::unexpected<Error>(stdio.error());
   ready.stdio_inode = *stdio;
+  if (auto returns = Stay::check_way_back(); !returns) return tl::unexpected<Error>(explain_failure(returns.error()));
   return ready;
 }
 
@@ -125,11 +128,11 @@ struct Running {
   std::optional<ResolverProcess> resolver;
   Fd mountinfo;  // as it was before the paths were looked up
   std::unique_ptr<Supervisor> supervisor;
-  pid_t pid = -1;
-  Fd pidfd;
+  std::optional<Stay> places;  // where this thread is
+  Spawned program;
 };
 
-// From the cgroup to the program's first instruction.
+// From the cgroup to the program's process.
 Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy) {
   Running running;
   Kernel& kernel = up.kernel();
@@ -143,6 +146,7 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   // From here to the program's start this thread is where the program will be.
   auto places = Stay::in_private_places();
   if (!places) return tl::unexpected<Error>(explain_failure(places.error()));
+  running.places.emplace(std::move(*places));
   auto handed = hand_over(ready);
   if (!handed) return tl::unexpected<Error>(handed.error());
   running.mountinfo = Fd(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));
@@ -157,13 +161,23 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   up.keep_programs();
   running.supervisor = std::make_unique<Supervisor>(kernel, cgroup, *record, *status, ready.options);
   if (ready.options.on_active) ready.options.on_active(*status);
-  auto pid = spawn(cgroup, ready.launch, ready.options, running.pidfd);
+  auto program = spawn(cgroup, ready.launch, ready.options);
   handed->fds.clear();  // what the program did not read of them goes with it
-  if (!pid) return tl::unexpected<Error>(pid.error());
-  running.pid = *pid;
-  if (auto returned = places->back(); !returned) return tl::unexpected<Error>(returned.error());
+  if (!program) return tl::unexpected<Error>(program.error());
+  running.program = std::move(*program);
   if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
   return running;
+}
+
+// Until the program has ended. Needs no lock, and holds none.
+Result<RunResult> watch_over(BringUp& up, Running& running, const policy::Policy& policy, const RunOptions& options) {
+  if (auto returned = running.places->back(); !returned) return tl::unexpected<Error>(returned.error());
+  Supervisor& supervisor = *running.supervisor;
+  // What is mounted later is denied until the policy reaches it.
+  if (policy::has_paths(policy))
+    supervisor.on_mounts(std::move(running.mountinfo), [&] { return refresh_filesystem(up.kernel(), up.cgroup(), policy, options); });
+  if (running.resolver) supervisor.serve_names(*running.resolver);
+  return supervisor.wait(running.program);
 }
 
 }  // namespace
@@ -179,15 +193,9 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   if (auto made = up.make_cgroup(ready->name, policy.limits); !made) return tl::unexpected<Error>(made.error());
   auto running = start(up, *ready, policy);
   if (!running) return tl::unexpected<Error>(running.error());
-  if (options.on_started) options.on_started();
   up.release_lock();
 
-  Supervisor& supervisor = *running->supervisor;
-  // What is mounted later is denied until the policy reaches it.
-  if (policy::has_paths(policy))
-    supervisor.on_mounts(std::move(running->mountinfo), [&] { return refresh_filesystem(up.kernel(), up.cgroup(), policy, options); });
-  if (running->resolver) supervisor.serve_names(*running->resolver);
-  RunResult result = supervisor.wait(running->pid, running->pidfd);
+  auto result = watch_over(up, *running, policy, options);
   // For the undoing. Nothing runs in it any more: where another one keeps the lock, the next command collects it.
   if (auto again = up.lock_again(kPatienceAtTheEnd); !again) {
     up.keep_all();

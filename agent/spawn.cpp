@@ -103,28 +103,18 @@ Error exec_failure(const std::string& name, int error) {
       .value();
 }
 
-[[noreturn]] void child_main(const Launch& launch, const Program& program, const std::vector<int>& inherited, int report) {
+// `kept`: the report, and what the program inherits.
+[[noreturn]] void child_main(const Launch& launch, const Program& program, std::vector<int>&& kept, int report) {
   restore_signals();
-  // Everything but stdio is gone at exec, the report pipe included; no gap through which a new one could appear.
+  // Everything but stdio is gone at exec, the report pipe included; no gap through which a new one could appear. The rest goes now:
+  // exec may wait for long, and holds no lock of ours meanwhile.
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
-  for (const int fd : inherited) ::fcntl(fd, F_SETFD, 0);
+  for (const int fd : kept)
+    if (fd != report) ::fcntl(fd, F_SETFD, 0);
+  (void)close_all_but(std::move(kept));
   for (std::size_t i = 0; i < kExec; i++)
     if (const int error = kSteps[i].take(launch); error != 0) give_up(report, {i, error});
   give_up(report, {kExec, program.exec()});
-}
-
-Result<void> how_it_started(int report, pid_t pid, const std::string& program) {
-  Failure failure{};
-  ssize_t n = 0;
-  do n = ::read(report, &failure, sizeof failure);
-  while (n < 0 && errno == EINTR);
-  if (n != sizeof failure) return {};
-  ::waitpid(pid, nullptr, 0);
-  if (failure.step < kExec)
-    return fail("launch_failed",
-                std::string("cannot set ") + kSteps[failure.step].what + ": " + std::strerror(failure.error),
-                kSteps[failure.step].hint, failure.error);
-  return tl::unexpected<Error>(exec_failure(program, failure.error));
 }
 
 [[noreturn]] void wait_to_become(const Launch& launch, const Program& program, pid_t parent, int go, int report) {
@@ -133,62 +123,76 @@ Result<void> how_it_started(int report, pid_t pid, const std::string& program) {
   (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a kernel without keyrings has none to share
   (void)close_all_but({go, report});
   if (::write(report, &word, 1) != 1 || ::read(go, &word, 1) != 1) ::_exit(127);
-  child_main(launch, program, {}, report);
+  child_main(launch, program, {report}, report);
 }
 
 }  // namespace
 
-Result<pid_t> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options, Fd& pidfd) {
+std::optional<Error> Spawned::why_not_started(const std::string& name) const {
+  Failure failure{};
+  ssize_t n = 0;
+  do n = ::read(report.get(), &failure, sizeof failure);
+  while (n < 0 && errno == EINTR);
+  if (n != sizeof failure) return std::nullopt;
+  if (failure.step == kExec) return exec_failure(name, failure.error);
+  return fail("launch_failed", std::string("cannot set ") + kSteps[failure.step].what + ": " + std::strerror(failure.error),
+              kSteps[failure.step].hint, failure.error)
+      .value();
+}
+
+Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
-  Fd reader(ends[0]), writer(ends[1]);
+  Spawned child;
+  child.report = Fd(ends[0]);
+  const Fd report(ends[1]);
   const Program program(options.argv, options.env);
-  auto pid = clone_into(cgroup, pidfd);
-  if (!pid) return pid;
-  if (*pid == 0) child_main(launch, program, options.inherited, writer.get());
-  writer.reset();
-  if (auto started = how_it_started(reader.get(), *pid, options.argv.front()); !started) return tl::unexpected<Error>(started.error());
-  return pid;
+  std::vector<int> kept = options.inherited;
+  kept.push_back(report.get());
+  auto pid = clone_into(cgroup, child.pidfd);
+  if (!pid) return tl::unexpected<Error>(pid.error());
+  if (*pid == 0) child_main(launch, program, std::move(kept), report.get());
+  child.pid = *pid;
+  return child;
 }
 
 Result<WaitingChild> WaitingChild::start(const Launch& launch, const RunOptions& options) {
   int going[2], reporting[2];
   if (::pipe2(going, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
-  WaitingChild child;
+  WaitingChild waiting;
   const Fd go(going[0]);
-  child.go_ = Fd(going[1]);
+  waiting.go_ = Fd(going[1]);
   if (::pipe2(reporting, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
-  child.report_ = Fd(reporting[0]);
+  Spawned& child = waiting.child_;
+  child.report = Fd(reporting[0]);
   Fd report(reporting[1]);
   const Program program(options.argv, options.env);
-  child.program_ = options.argv.front();
   const pid_t self = ::getpid();
-  child.pid_ = ::fork();
-  if (child.pid_ == 0) wait_to_become(launch, program, self, go.get(), report.get());
-  if (child.pid_ < 0) return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno);
+  child.pid = ::fork();
+  if (child.pid == 0) wait_to_become(launch, program, self, go.get(), report.get());
+  if (child.pid < 0) return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno);
   report.reset();
-  child.pidfd_ = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
+  child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
   char word = 0;
   ssize_t n = 0;
-  do n = ::read(child.report_.get(), &word, 1);
+  do n = ::read(child.report.get(), &word, 1);
   while (n < 0 && errno == EINTR);
-  if (!child.pidfd_ || n != 1) return fail("spawn", "the program's process did not start", "", errno);
-  return child;
+  if (!child.pidfd || n != 1) return fail("spawn", "the program's process did not start", "", errno);
+  return waiting;
 }
 
 WaitingChild::WaitingChild(WaitingChild&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)), waits_(other.waits_), program_(std::move(other.program_)), pidfd_(std::move(other.pidfd_)),
-      go_(std::move(other.go_)), report_(std::move(other.report_)) {}
+    : child_(std::exchange(other.child_, {})), waits_(other.waits_), go_(std::move(other.go_)) {}
 
 WaitingChild::~WaitingChild() {
-  if (waits_) end_child(pid_);
+  if (waits_) end_child(child_.pid);
 }
 
 Result<void> WaitingChild::go_on() {
   const char word = 1;
   if (::write(go_.get(), &word, 1) != 1) return fail("spawn", "the program's process has ended", "", errno);
   waits_ = false;
-  return how_it_started(report_.get(), pid_, program_);
+  return {};
 }
 
 Error exec_program(const std::vector<std::string>& argv, const std::vector<std::string>& env) {

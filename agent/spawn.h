@@ -4,6 +4,10 @@
 
 #include <sys/types.h>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "agent/agent.h"
 #include "agent/cgroup.h"
 #include "agent/privileges.h"
@@ -18,10 +22,20 @@ struct Launch {
   SeccompFilters filters;
 };
 
-// Clones a child straight into the cgroup, where it goes through a flat list of steps, the last of which is exec. Returns
-// when it has exec'd, or has said why it could not: then it is gone. `pidfd` receives the child's.
-// Errors: "spawn"; "launch_failed" (a step before exec); "command_not_found", "command_not_executable".
-Result<pid_t> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options, Fd& pidfd);
+// The program's process, which goes through a flat list of steps, the last of which is exec.
+struct Spawned {
+  pid_t pid = -1;
+  Fd pidfd;
+  Fd report;  // readable once it has exec'd, has ended, or has said why it could not exec
+
+  // Why it does not become the program, and ends; nothing: it has exec'd, or has ended. Waits until `report` is readable: the program
+  // may lie on a file system that gives no answer. Asked once. "launch_failed" (a step before exec); "command_not_found",
+  // "command_not_executable".
+  std::optional<Error> why_not_started(const std::string& name) const;
+};
+
+// Clones a child straight into the cgroup, and does not wait for its exec. Errors: "spawn".
+Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options);
 
 // A child that waits, outside of any sandbox, until it is told to become the program: for a caller who is not root, whose
 // child the service moves into one meanwhile (agent/held.h). It cannot gain privileges, has a session keyring of its own, no
@@ -34,17 +48,15 @@ class WaitingChild {
   WaitingChild& operator=(WaitingChild&&) = delete;
   ~WaitingChild();
 
-  pid_t pid() const { return pid_; }
-  const Fd& pidfd() const { return pidfd_; }
-  // Returns when it has exec'd; from then on the caller waits for it. Errors: as of spawn(), and it is gone.
+  const Spawned& child() const { return child_; }
+  // From then on the caller waits for it. Errors: "spawn".
   Result<void> go_on();
 
  private:
   WaitingChild() = default;
-  pid_t pid_ = -1;
+  Spawned child_;
   bool waits_ = true;
-  std::string program_;
-  Fd pidfd_, go_, report_;
+  Fd go_;
 };
 
 // Becomes the program: argv[0] is looked up in the PATH of `env`, as above. Returns why that failed: "command_not_found",

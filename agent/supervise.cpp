@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <iterator>
+#include <optional>
 
 #include "agent/answer.h"
 #include "agent/change.h"
@@ -159,7 +160,7 @@ void Supervisor::watch(const Fd& program) {
   const bool exchanged = !lost.empty() && (is_upgrading(kernel_) || kernel_.outdated());
   note_unclear(exchanged ? "sbpf's programs are being exchanged" : lost.empty() && !unclear.empty() ? unclear.front().reason : "");
   if (exchanged) return mend_killed(kernel_);
-  if (!lost.empty() && is_collected(program)) return;
+  if (!lost.empty() && is_collected(program)) lost = host.lost;  // its own parts went with it
   if (auto now = find_record(kernel_, record_.cgroup_id)) record_ = *now;
   if (sound_.policy_id != learned_from_) learn(read_status(kernel_, record_, false, host), lost);
   // Each part is answered once; one that was mended and comes back is answered again.
@@ -196,12 +197,12 @@ void Supervisor::on_mounts(Fd mountinfo, std::function<bool()> changed) {
   mounts_changed_ = std::move(changed);
 }
 
-void Supervisor::serve(pid_t pid, const Fd& pidfd, bool signals, bool pass) {
+void Supervisor::serve(const Spawned& program, bool signals, bool pass) {
   if (signals) {
-    signals_.forward(pid);
-    if (options_.on_stopped && has_stopped(pid)) options_.on_stopped(pid);
+    signals_.forward(program.pid);
+    if (options_.on_stopped && has_stopped(program.pid)) options_.on_stopped(program.pid);
   }
-  if (pass) watch(pidfd);
+  if (pass) watch(program.pidfd);
   if (mounts_due_) mounts_due_ = !mounts_changed_();
   if (pass && options_.on_pass) options_.on_pass();
 }
@@ -210,28 +211,35 @@ void Supervisor::end_of_resolver() {
   if (options_.on_warning) options_.on_warning("the resolver ended: no host name resolves any more in " + std::string(record_.name));
 }
 
-RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
+Result<RunResult> Supervisor::wait(const Spawned& program) {
   RunResult result;
+  std::optional<Error> refused;
   Deadline guard;
   if (options_.timeout) {
     deadline_ = make_timer(*options_.timeout, std::chrono::milliseconds(0));
     if (auto started = guard.start(cgroup_, std::chrono::steady_clock::now() + *options_.timeout); !started && options_.on_warning)
       options_.on_warning("the timeout hangs on this process alone: " + started.error().message);
   }
-  std::array<pollfd, 8> waiting{{{pidfd.get(), POLLIN, 0},
+  std::array<pollfd, 9> waiting{{{program.pidfd.get(), POLLIN, 0},
                                  {signals_.fd(), POLLIN, 0},
                                  {watch_timer_.get(), POLLIN, 0},
                                  {deadline_.get(), POLLIN, 0},
                                  {mountinfo_.get(), POLLPRI, 0},
                                  {resolver_ ? resolver_->told.get() : -1, POLLIN, 0},
                                  {resolver_ ? resolver_->pidfd.get() : -1, POLLIN, 0},
-                                 {log_.ring(), POLLIN, 0}}};
+                                 {log_.ring(), POLLIN, 0},
+                                 {program.report.get(), POLLIN, 0}}};
   while (true) {
     if (poll_all(waiting.data(), waiting.size()) < 0 && errno != EINTR) break;
     if (waiting[3].revents != 0) {
       result.timed_out = true;
       (void)cgroup_.kill();
       waiting[3].fd = -1;
+    }
+    if (waiting[8].revents != 0) {
+      waiting[8].fd = -1;
+      refused = program.why_not_started(options_.argv.front());
+      if (!refused && options_.on_started) options_.on_started();
     }
     mounts_due_ = mounts_due_ || waiting[4].revents != 0;
     if (waiting[5].revents != 0) relay_names(kernel_, resolver_->told);
@@ -242,11 +250,11 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
     const bool pass = waiting[2].revents != 0;
     // Who is at it may be stopped: not waited for, but asked again at the next pass.
     if (pass || waiting[7].revents != 0) waiting[7].fd = take_events() ? log_.ring() : -1;
-    serve(pid, pidfd, waiting[1].revents != 0, pass);
+    serve(program, waiting[1].revents != 0, pass);
     if (waiting[0].revents != 0) break;
   }
   int status = 0;
-  ::waitpid(pid, &status, 0);
+  ::waitpid(program.pid, &status, 0);
   // The other one that keeps the time may have been first.
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && is_readable(deadline_)) result.timed_out = true;
   result.exit_code = result.timed_out ? 124 : exit_code_of(status);
@@ -254,6 +262,7 @@ RunResult Supervisor::wait(pid_t pid, const Fd& pidfd) {
   if (cgroup_.populated()) (void)cgroup_.kill();
   if (resolver_) relay_names(kernel_, resolver_->told);
   take_last_events(result);
+  if (refused) return tl::unexpected<Error>(*refused);
   return result;
 }
 

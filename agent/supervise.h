@@ -13,6 +13,7 @@
 #include "agent/overruled.h"
 #include "agent/probe.h"
 #include "agent/sandbox.h"
+#include "agent/spawn.h"
 
 namespace sbpf::agent {
 
@@ -57,12 +58,12 @@ class Supervisor {
   // Puts what the resolver tells into the ring, as it comes; and says so when it ends, once. It outlives wait().
   void serve_names(const ResolverProcess& resolver) { resolver_ = &resolver; }
 
-  // Waits for the program; on its end or on a timeout the whole cgroup is killed.
-  RunResult wait(pid_t pid, const Fd& pidfd);
+  // Waits for the program; on its end or on a timeout the whole cgroup is killed. Errors: those of Spawned::why_not_started().
+  Result<RunResult> wait(const Spawned& program);
 
  private:
   // What there is to do, after a wait or a pass: all but the end.
-  void serve(pid_t pid, const Fd& pidfd, bool signals, bool pass);
+  void serve(const Spawned& program, bool signals, bool pass);
   void end_of_resolver();
   void watch(const Fd& program);
   // The program ended, nothing else is in the cgroup, and another command takes the sandbox down, or has: that is no loss.

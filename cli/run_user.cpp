@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <optional>
 
 #include "agent/seccomp_ready.h"
 #include "agent/spawn.h"
@@ -42,20 +43,26 @@ int until(Clock::time_point deadline) {
   return static_cast<int>(std::clamp<long long>(left, 0, 1 << 30));
 }
 
-// Until the program has ended; true: sbpfd went away meanwhile, and so it was killed.
-bool wait_for_end(const agent::WaitingChild& child, const agent::RunOptions& options, const ServiceClient& service,
-                  const agent::ForwardedSignals& signals, Clock::time_point deadline, agent::RunResult& result) {
-  const auto end = [&child] { (void)::syscall(SYS_pidfd_send_signal, child.pidfd().get(), SIGKILL, nullptr, 0); };
+// Until the program has ended, or what should have become it: `refused` says why it did not. True: sbpfd went away meanwhile, and so it
+// was killed.
+bool wait_for_end(const agent::Spawned& child, const agent::RunOptions& options, const ServiceClient& service,
+                  const agent::ForwardedSignals& signals, Clock::time_point deadline, agent::RunResult& result, std::optional<Error>& refused) {
+  const auto end = [&child] { (void)::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0); };
   bool lost = false;
-  std::array<pollfd, 3> waiting{
-      {{child.pidfd().get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {service.fd(), POLLIN, 0}}};
+  std::array<pollfd, 4> waiting{
+      {{child.pidfd.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {service.fd(), POLLIN, 0}, {child.report.get(), POLLIN, 0}}};
   for (;;) {
     const int ready = ::poll(waiting.data(), waiting.size(), until(deadline));
     if (ready < 0 && errno != EINTR) return true;
+    if (ready > 0 && waiting[3].revents != 0) {
+      waiting[3].fd = -1;
+      refused = child.why_not_started(options.argv.front());
+      if (!refused && options.on_started) options.on_started();
+    }
     if (ready > 0 && waiting[0].revents != 0) return lost;
     if (ready > 0 && waiting[1].revents != 0) {
-      signals.forward(child.pid());
-      if (options.on_stopped && agent::has_stopped(child.pid())) options.on_stopped(child.pid());
+      signals.forward(child.pid);
+      if (options.on_stopped && agent::has_stopped(child.pid)) options.on_stopped(child.pid);
     }
     if (ready > 0 && waiting[2].revents != 0) {
       lost = true;
@@ -84,7 +91,7 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   if (!service) return tl::unexpected<Error>(service.error());
   auto child = agent::WaitingChild::start(launch, options);
   if (!child) return tl::unexpected<Error>(child.error());
-  Json request = {{"pid", child->pid()}, {"policy_text", policy::canonical(policy)}};
+  Json request = {{"pid", child->child().pid}, {"policy_text", policy::canonical(policy)}};
   if (!options.name.empty()) request["name"] = options.name;
   auto status = service->post("/v1/runs", request);
   if (!status) return tl::unexpected<Error>(status.error());
@@ -92,12 +99,13 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   const agent::ForwardedSignals signals;
   on_active(*status);
   if (auto started = child->go_on(); !started) return tl::unexpected<Error>(started.error());
-  if (options.on_started) options.on_started();
   const auto deadline = options.timeout ? Clock::now() + *options.timeout : kNever;
   agent::RunResult result;
-  const bool lost = wait_for_end(*child, options, *service, signals, deadline, result);
+  std::optional<Error> refused;
+  const bool lost = wait_for_end(child->child(), options, *service, signals, deadline, result, refused);
   int ended = 0;
-  (void)::waitpid(child->pid(), &ended, 0);
+  (void)::waitpid(child->child().pid, &ended, 0);
+  if (refused) return tl::unexpected<Error>(*refused);
   result.exit_code = result.timed_out ? 124 : agent::exit_code_of(ended);
   service->finish();
   if (lost)

@@ -44,6 +44,14 @@ bool somebody_listens(const std::string& path) {
   return ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
 }
 
+// Held as long as the path is served. Errors: "already_running"; those of socket_error().
+Result<Fd> claim(const std::string& path) {
+  Fd lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return tl::unexpected<Error>(socket_error("cannot make " + path + ".lock"));
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && !somebody_listens(path)) return lock;
+  return fail("already_running", "another sbpfd serves " + path, "stop it, or name a socket in another directory in sbpfd.yaml");
+}
+
 Response response_of(Reply reply, unsigned version, bool keep_alive) {
   Response response(static_cast<http::status>(reply.status), version);
   response.set(http::field::content_type, reply.type);
@@ -97,13 +105,14 @@ Error bad_request(const Quiet& error, std::size_t body_bytes) {
 
 Result<void> Server::open() {
   path_ = core_.config.socket;
+  root_path_ = root_socket(core_.config);
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path_).parent_path(), ignored);  // under umask 022
-  lock_ = Fd(::open((path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock_) return tl::unexpected<Error>(socket_error("cannot make " + path_ + ".lock"));
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0 || somebody_listens(path_))
-    return fail("already_running", "another sbpfd serves " + path_, "stop it, or name another socket in sbpfd.yaml");
-  root_path_ = root_socket(core_.config);
+  for (const auto& [path, lock] : {std::pair(&path_, &lock_), std::pair(&root_path_, &root_lock_)}) {
+    auto claimed = claim(*path);
+    if (!claimed) return tl::unexpected<Error>(claimed.error());
+    *lock = std::move(*claimed);
+  }
   if (auto open = listen(acceptor_, path_, core_.group, 0660); !open) return open;
   return listen(root_acceptor_, root_path_, 0, 0600);
 }

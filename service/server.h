@@ -59,7 +59,7 @@ class Server {
   Core& core_;
   Api& api_;
   Acceptor acceptor_, root_acceptor_;
-  Fd lock_;
+  Fd lock_, root_lock_;
   std::string path_, root_path_;
   std::map<uid_t, std::size_t> served_;
   std::size_t turned_away_ = 0;

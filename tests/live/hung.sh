@@ -46,6 +46,16 @@ sbpf run -q --policy "$beside" -- touch /srv/fine/f 2>/dev/null; is beside/runs 
 sbpf run -q --policy "$beneath" -- touch /srv/fine/ran 2>"$tmp/said"; is run/code 125 $?
 has run/says "$says" "$(cat "$tmp/said")"
 is run/nothing-ran no "$([[ -e /srv/fine/ran ]] && echo yes || echo no)"
+# The program itself lies there: who waits for it has no lock, and can be ended.
+none=$(policy none <<<$'version: 1\nname: none')
+entered() { grep -q 'populated 1' "$cgroots/sbpf/there/cgroup.events" 2>/dev/null && lock_is_free; }
+there() { sbpf run -q --name there "$@" --policy "$none" -- $where/data </dev/null >/dev/null 2>&1 & program=$!; within 20 entered; }
+there; is program/lock-is-free 0 $?
+sbpf run -q --policy "$beside" -- true 2>/dev/null; is program/others-start 0 $?
+kill -TERM $program; wait $program; is program/ended-by-a-signal 143 $?
+there --timeout 3s; is program/again 0 $?
+wait $program; is program/timeout 124 $?
+is program/nothing-left keeper "$(sbpf list | paste -sd' ')"
 box=$cgroots/box
 inhabit "$box"
 sbpf attach --cgroup "$box" --name box --policy "$beneath" >"$tmp/said" 2>&1; is attach/code 125 $?
@@ -63,6 +73,8 @@ sbpf detach box
 let_go
 rmdir "$box" 2>/dev/null
 sbpf run -q --policy "$beneath" -- touch /srv/fine/ran 2>/dev/null; is over/runs 0 $?
+sbpf run -q --policy "$none" -- $where/data 2>"$tmp/said"; is over/program-is-not-there 127 $?
+has over/program-says "$where/data: No such file or directory" "$(cat "$tmp/said")"
 
 # ---- what is mounted under one that runs ----
 link_id() { bpftool -j link show pinned "$pins/sandboxes/late/connect4" | jq .id; }

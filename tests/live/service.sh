@@ -47,6 +47,11 @@ is socket/mode "660 root sbpf" "$(stat -c '%a %U %G' $socket)"
 is socket/of-root "600 root root" "$(stat -c '%a %U %G' ${socket%/*}/root.sock)"
 sbpfd --config "$tmp/sbpfd.yaml" 2>"$tmp/second"; is socket/second-one 125 $?
 has socket/second-why "another sbpfd" "$(cat "$tmp/second")"
+# Root's socket has its name from the directory.
+printf 'socket: %s/other.sock\n' ${socket%/*} >"$tmp/other.yaml"
+sbpfd --config "$tmp/other.yaml" 2>"$tmp/second"; is socket/beside-it 125 $?
+has socket/beside-it-why "another sbpfd serves ${socket%/*}/root.sock" "$(cat "$tmp/second")"
+is socket/of-root-still-answers 200 "$(code --unix-socket ${socket%/*}/root.sock http://root/healthz)"
 
 # ---- reading ----
 is list/code 200 "$(code $url/v1/sandboxes)"

@@ -62,13 +62,16 @@ done
 sleep 2
 is own-changes/no-loss 0 "$(grep -c '"loss"' "$out")"
 # The sandbox of preflight is there for a moment, with links that are pinned nowhere.
+goes_on() { [[ $(awk '{ sub(/.*\) /, ""); print $1 }' "/proc/$preflight/stat" 2>/dev/null) == [RSD] ]]; }
+halted() { ! goes_on; }
 its_hooks() { bpftool cgroup show "$cgroots/sbpf/preflight-$preflight" 2>/dev/null | grep -c hook_; }
-for try in {1..40}; do
-  sbpf preflight >/dev/null 2>&1 & preflight=$!
-  until [[ -e $cgroots/sbpf/preflight-$preflight ]]; do [[ -e /proc/$preflight ]] || break; done
-  sleep "0.$(printf %02d $((try * 7 % 40)))"
-  kill -STOP $preflight
-  (($(its_hooks) == 12)) && break # it is there, and the watch has time to look
+crash=$tests/../bin/crash_shim.so
+SBPF_KILL_COUNT=$tmp/points LD_PRELOAD=$crash sbpf preflight >/dev/null 2>&1
+# From the end: last it takes the hooks away, and before that it tries what they do.
+for ((at = $(cat "$tmp/points"); at > 0; at--)); do
+  (SBPF_STOP_AT=$at LD_PRELOAD=$crash exec sbpf preflight >/dev/null 2>&1) & preflight=$!
+  within 60 halted
+  (($(its_hooks) == 12)) && break
   kill -CONT $preflight
   wait $preflight
 done 2>/dev/null
