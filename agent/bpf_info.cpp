@@ -8,7 +8,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/fd.h"
 #include "policy/policy.h"
 
 namespace sbpf::agent {
@@ -20,6 +19,11 @@ Result<Info> read_info(int fd, Info info, const char* what) {
   if (bpf_obj_get_info_by_fd(fd, &info, &size) != 0)
     return fail("bpf_info", std::string(what) + " cannot be read back: " + std::strerror(errno), "", errno);
   return info;
+}
+
+tl::unexpected<Error> cannot_ask(const char* code, const char* asked, const char* what) {
+  return fail(code, std::string("cannot ask the kernel for ") + asked + ": " + what + ": " + std::strerror(errno),
+              "end the sandboxes and run `sbpf unload`, then start again", errno);
 }
 
 }  // namespace
@@ -39,26 +43,26 @@ Result<bpf_link_info> link_info(int fd) { return read_info(fd, bpf_link_info{}, 
 
 Result<bpf_map_info> map_info(int fd) { return read_info(fd, bpf_map_info{}, "map"); }
 
-Result<std::vector<char>> read_iterator(int program, bpf_iter_link_info* about, const char* code, const char* asked) {
-  const auto error = [code, asked](const char* what) {
-    return fail(code, std::string("cannot ask the kernel for ") + asked + ": " + what + ": " + std::strerror(errno),
-                "end the sandboxes and run `sbpf unload`, then start again", errno);
-  };
+Result<Fd> make_iterator(int program, bpf_iter_link_info* about, const char* code, const char* asked) {
   LIBBPF_OPTS(bpf_link_create_opts, options);
   if (about) {
     options.iter_info = about;
     options.iter_info_len = sizeof *about;
   }
   Fd link(bpf_link_create(program, 0, BPF_TRACE_ITER, &options));
-  if (!link) return error("link");
-  Fd iterator(bpf_iter_create(link.get()));
-  if (!iterator) return error("iterator");
+  if (!link) return cannot_ask(code, asked, "link");
+  return link;
+}
+
+Result<std::vector<char>> read_iterator(const Fd& link, const char* code, const char* asked) {
+  const Fd iterator(bpf_iter_create(link.get()));
+  if (!iterator) return cannot_ask(code, asked, "iterator");
   std::vector<char> bytes;
   std::array<char, 4096> buffer{};
   while (true) {
     const ssize_t n = ::read(iterator.get(), buffer.data(), buffer.size());
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n < 0) return error("read");
+    if (n < 0) return cannot_ask(code, asked, "read");
     if (n == 0) return bytes;
     bytes.insert(bytes.end(), buffer.begin(), buffer.begin() + n);
   }

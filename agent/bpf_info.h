@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace sbpf::agent {
@@ -19,17 +20,32 @@ Result<bpf_prog_info> program_info(int fd, std::vector<std::uint32_t>* map_ids =
 Result<bpf_link_info> link_info(int fd);
 Result<bpf_map_info> map_info(int fd);
 
-// The records that an iterator program writes, of what `about` names, or of everything. Errors: `code` with errno; `asked`
-// says in the message what the kernel was asked for.
-Result<std::vector<char>> read_iterator(int program, bpf_iter_link_info* about, const char* code, const char* asked);
+// A link of an iterator program, about what `about` names, or about everything. To make one waits for a mutex that the host has once,
+// and so for any process that has it, however long it waits for a processor: who asks again and again keeps the link. Errors of both:
+// `code` with errno; `asked` says in the message what the kernel was asked for.
+Result<Fd> make_iterator(int program, bpf_iter_link_info* about, const char* code, const char* asked);
+// What the program writes now.
+Result<std::vector<char>> read_iterator(const Fd& link, const char* code, const char* asked);
 
+// The records that it writes. `link` is made if there is none yet.
 template <typename Record>
-Result<std::vector<Record>> read_records(int program, bpf_iter_link_info* about, const char* code, const char* asked) {
-  auto bytes = read_iterator(program, about, code, asked);
+Result<std::vector<Record>> read_records(Fd& link, int program, bpf_iter_link_info* about, const char* code, const char* asked) {
+  if (!link) {
+    auto made = make_iterator(program, about, code, asked);
+    if (!made) return tl::unexpected<Error>(made.error());
+    link = std::move(*made);
+  }
+  auto bytes = read_iterator(link, code, asked);
   if (!bytes) return tl::unexpected<Error>(bytes.error());
   std::vector<Record> records(bytes->size() / sizeof(Record));
   if (!records.empty()) std::memcpy(records.data(), bytes->data(), records.size() * sizeof(Record));
   return records;
+}
+
+template <typename Record>
+Result<std::vector<Record>> read_records(int program, bpf_iter_link_info* about, const char* code, const char* asked) {
+  Fd link;
+  return read_records<Record>(link, program, about, code, asked);
 }
 
 std::string tag_text(const std::uint8_t (&tag)[8]);

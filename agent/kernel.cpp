@@ -117,6 +117,7 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(meta_map_, other.meta_map_);
   std::swap(origins_, other.origins_);
   std::swap(asked_, other.asked_);
+  std::swap(iterators_, other.iterators_);
   std::swap(programs_, other.programs_);
   std::swap(links_, other.links_);
   std::swap(meta_, other.meta_);

@@ -88,6 +88,8 @@ class Kernel {
   int cgroup_refs() const { return cgroup_refs_.get(); }
   int origins() const { return origins_.get(); }
   int asked(Asked what) const { return asked_[static_cast<std::size_t>(what)].get(); }
+  // The link of one that is an iterator, kept from one look to the next: read_records().
+  Fd& iterator(Asked what) const { return iterators_[static_cast<std::size_t>(what)]; }
   // Of a hook that each sandbox attaches.
   int program(sbpf_hook hook) const { return programs_[hook].get(); }
   // Read and written in place; visible to the programs at once.
@@ -130,6 +132,7 @@ class Kernel {
   std::unique_ptr<Object> object_;
   Fd sandboxes_, policies_, rings_, told_, names_, cgroup_refs_, bss_, meta_map_, origins_;
   std::array<Fd, kAsked.size()> asked_;
+  mutable std::array<Fd, kAsked.size()> iterators_;  // made when they are asked for
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
   std::array<Fd, SBPF_HOOK_COUNT> links_;  // of those that the host has once
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};

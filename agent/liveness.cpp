@@ -158,7 +158,7 @@ void end_sentinels() {
 
 namespace {
 
-// In a procfs that is mounted nowhere, so that nobody can mount over it; else in the one that everybody sees.
+// Letting go of the mount waits for all processors, seconds on a busy host. In a procfs that is mounted nowhere, so that nobody can mount over it; else in the one that everybody sees.
 Fd open_switch() {
   constexpr const char* path = "sys/kernel/ftrace_enabled";
   const Fd filesystem(::fsopen("proc", FSOPEN_CLOEXEC));
@@ -169,13 +169,17 @@ Fd open_switch() {
   return Fd(::open((std::string("/proc/") + path).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
+// Why the kernel would run no LSM program: what /proc/sys says. Empty if it does not say.
+std::string why_not_run(const Fd& file) {
+  char value = 0;
+  if (!file || ::pread(file.get(), &value, 1, 0) != 1 || value != '0') return "";
+  return "kernel.ftrace_enabled is 0, so the kernel runs no LSM program";
+}
+
 }  // namespace
 
-std::string why_not_run() {
-  const Fd file = open_switch();
-  char value = 0;
-  if (!file || ::read(file.get(), &value, 1) != 1 || value != '0') return "";
-  return "kernel.ftrace_enabled is 0, so the kernel runs no LSM program";
+Sentinel::Sentinel(bool stays) : stays_(stays) {
+  if (stays) switch_ = open_switch();
 }
 
 namespace sentinel {
@@ -303,8 +307,9 @@ Liveness Sentinel::ask(const Kernel& kernel, std::chrono::milliseconds patience)
   if (!asked_ && (found.proof == Proof::stopped || (found.proof == Proof::unknown && (found.disturbed || !found.untold.empty()))))
     found = look_once(kernel, patience);
   // Who keeps the sentinel from its answer hides nothing by that.
-  if (found.proof != Proof::runs)
-    if (const std::string why = why_not_run(); !why.empty()) found = {Proof::stopped, why + " (" + found.reason + ")", found.stopped, found.untold};
+  if (found.proof == Proof::runs) return found;
+  if (!switch_) switch_ = open_switch();
+  if (const std::string why = why_not_run(switch_); !why.empty()) return {Proof::stopped, why + " (" + found.reason + ")", found.stopped, found.untold};
   return found;
 }
 

@@ -59,7 +59,7 @@ class Sentinel {
  public:
   // `stays`: for the watch. What it forks starts a sentinel for each look, without a copy of its memory, and ends when a look did not
   // find that the programs run: on a busy host fork may wait for locks that processes of lower priority hold, and who waits is late.
-  explicit Sentinel(bool stays = false) : stays_(stays) {}
+  explicit Sentinel(bool stays = false);
   ~Sentinel() { end(); }
   Sentinel(const Sentinel&) = delete;
   Sentinel& operator=(const Sentinel&) = delete;
@@ -83,6 +83,7 @@ class Sentinel {
   const bool stays_;
   pid_t pid_ = -1;
   Fd pidfd_, requests_, answers_;
+  Fd switch_;  // kernel.ftrace_enabled: opened once, as to open it waits
   bool asked_ = false;
   std::uint64_t asked_ns_ = 0;
   sentinel::Counts before_{}, seen_{};  // of when it was asked, and of the last look
@@ -92,8 +93,5 @@ class Sentinel {
 
 // Ends every sentinel of the host, so that their cgroup can be removed.
 void end_sentinels();
-
-// Why the kernel would run no LSM program: what /proc/sys says. Empty if it does not say.
-std::string why_not_run();
 
 }  // namespace sbpf::agent

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <poll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -212,6 +213,9 @@ void Supervisor::end_of_resolver() {
 }
 
 Result<RunResult> Supervisor::wait(const Spawned& program) {
+  // A look takes mutexes that the host has once, such as that of all cgroups: whoever waits for a processor with one of them keeps
+  // others waiting, `sbpf watch` too. The program is a process of its own by now, and keeps the caller's priority.
+  (void)::setpriority(PRIO_PROCESS, 0, -20);
   RunResult result;
   std::optional<Error> refused;
   Deadline guard;
