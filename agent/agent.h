@@ -165,7 +165,7 @@ struct RunOptions {
   std::function<void(const Status&, const std::vector<std::string>& lost)> on_loss;
   // Called with what does not weaken the isolation but the operator should know.
   std::function<void(const std::string&)> on_warning;
-  // Called once the program runs.
+  // Called once the program runs, or was killed before it did.
   std::function<void()> on_started;
   // Called when the program has stopped (SIGSTOP and its kin).
   std::function<void(pid_t)> on_stopped;

@@ -54,7 +54,7 @@ Result<Fd> make_iterator(int program, bpf_iter_link_info* about, const char* cod
   return link;
 }
 
-Result<std::vector<char>> read_iterator(const Fd& link, const char* code, const char* asked) {
+Result<std::vector<char>> read_iterator(const Fd& link, int program, const char* code, const char* asked) {
   const Fd iterator(bpf_iter_create(link.get()));
   if (!iterator) return cannot_ask(code, asked, "iterator");
   std::vector<char> bytes;
@@ -63,9 +63,14 @@ Result<std::vector<char>> read_iterator(const Fd& link, const char* code, const 
     const ssize_t n = ::read(iterator.get(), buffer.data(), buffer.size());
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) return cannot_ask(code, asked, "read");
-    if (n == 0) return bytes;
+    if (n == 0) break;
     bytes.insert(bytes.end(), buffer.begin(), buffer.begin() + n);
   }
+  const auto runs = link_info(link.get());
+  const auto own = program_info(program);
+  if (!runs || !own) return tl::unexpected<Error>(runs ? own.error() : runs.error());
+  if (runs->prog_id == own->id) return bytes;
+  return fail(code, std::string("cannot ask the kernel for ") + asked + ": another program was put into its link");
 }
 
 std::string tag_text(const std::uint8_t (&tag)[8]) { return policy::hex(tag); }

@@ -24,10 +24,10 @@ Result<bpf_map_info> map_info(int fd);
 // and so for any process that has it, however long it waits for a processor: who asks again and again keeps the link. Errors of both:
 // `code` with errno; `asked` says in the message what the kernel was asked for.
 Result<Fd> make_iterator(int program, bpf_iter_link_info* about, const char* code, const char* asked);
-// What the program writes now.
-Result<std::vector<char>> read_iterator(const Fd& link, const char* code, const char* asked);
+// What the program writes now. An error, too, where the link runs another program by now.
+Result<std::vector<char>> read_iterator(const Fd& link, int program, const char* code, const char* asked);
 
-// The records that it writes. `link` is made if there is none yet.
+// The records that it writes. `link` is made if there is none yet, and anew after an error.
 template <typename Record>
 Result<std::vector<Record>> read_records(Fd& link, int program, bpf_iter_link_info* about, const char* code, const char* asked) {
   if (!link) {
@@ -35,8 +35,11 @@ Result<std::vector<Record>> read_records(Fd& link, int program, bpf_iter_link_in
     if (!made) return tl::unexpected<Error>(made.error());
     link = std::move(*made);
   }
-  auto bytes = read_iterator(link, code, asked);
-  if (!bytes) return tl::unexpected<Error>(bytes.error());
+  auto bytes = read_iterator(link, program, code, asked);
+  if (!bytes) {
+    link.reset();
+    return tl::unexpected<Error>(bytes.error());
+  }
   std::vector<Record> records(bytes->size() / sizeof(Record));
   if (!records.empty()) std::memcpy(records.data(), bytes->data(), records.size() * sizeof(Record));
   return records;

@@ -18,7 +18,7 @@ started box -q --policy "$none" -- sleep infinity </dev/null >/dev/null 2>&1; is
 everyone="att box keeper"
 names() { sort | paste -sd' '; }
 # What is in the kernel and on bpffs of them.
-objects() { bpftool map dump pinned $pins/maps/sandboxes 2>&1 | wc -l; bpftool -j link show | jq length; ls -R "$pins/sandboxes"; }
+objects() { bpftool map dump pinned $pins/maps/sandboxes 2>&1 | wc -l; bpftool -j link show | jq 'map(select(.type != "iter")) | length'; ls -R "$pins/sandboxes"; }
 stands() { # stands LABEL: nothing was taken from anybody
   is "$1/nothing-removed" "$before" "$(objects)"
   is "$1/all-active" "active active active" "$(for n in $everyone; do sbpf status "$n" --json | jq -r .isolation; done | paste -sd' ')"

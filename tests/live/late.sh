@@ -69,7 +69,7 @@ sbpf break-glass --reason late --for 5m 2>/dev/null
 id=$(bpftool -j link show pinned "$pins/sandboxes/late/connect4" | jq .id)
 mark "$out"
 "$tests/tamper" link-detach "$id" >/dev/null
-within 10 grep -q 'frozen 1' "$box/cgroup.events"; is busy/loss-answered 0 $?
+within 30 grep -q 'frozen 1' "$box/cgroup.events"; is busy/loss-answered 0 $?
 in_time busy/loss "$out"
 sbpf break-glass --close 2>/dev/null
 kill $watch; wait $watch 2>/dev/null

@@ -229,7 +229,7 @@ wait $hup; is nohup/goes-on 124 $?
 # ---- over while it could not look, and taken down by another command: that is no loss ----
 lets_others_on() { populated "$1" && flock -n /run/sbpf.lock true; }
 collected() { # collected NAME COMMAND...: run by NAME's program, while its supervisor is stopped
-  sbpf run -q --name "$1" --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>"$tmp/$1.err" & stopped=$!
+  nice -n 5 sbpf run -q --name "$1" --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>"$tmp/$1.err" & stopped=$!
   within 20 lets_others_on "$1"
   kill -STOP $stopped
   "${@:2}"; is "collected/$2" 0 $?
@@ -245,6 +245,12 @@ end_program() {
 collected over end_program
 wait $stopped; is collected/exit 137 $?
 is collected/said "sbpf: isolation active" "$(sed 's/active .*/active/' "$tmp/over.err")"
+nice_of() { awk '{ sub(/.*[)] /, ""); print $17 }' "/proc/$1/stat"; }
+nices() { nice_supervisor=$(nice_of $stopped) nice_program=$(nice_of "$(cat "$cgroots/sbpf/nice/cgroup.procs")"); }
+collected nice nices
+is nice/supervisor -20 "$nice_supervisor"
+is nice/program 5 "$nice_program"
+sbpf kill nice; wait $stopped
 lose() {
   sbpf break-glass --reason supervisor --for 5m 2>/dev/null
   "$tests/tamper" link-detach "$(bpftool -j link show pinned "$pins/sandboxes/lost/connect4" | jq .id)" >/dev/null

@@ -64,18 +64,19 @@ is own-changes/no-loss 0 "$(grep -c '"loss"' "$out")"
 # The sandbox of preflight is there for a moment, with links that are pinned nowhere.
 goes_on() { [[ $(awk '{ sub(/.*\) /, ""); print $1 }' "/proc/$preflight/stat" 2>/dev/null) == [RSD] ]]; }
 halted() { ! goes_on; }
+is_recorded() { ! sbpf status "preflight-$preflight" 2>&1 | grep -q "no sandbox is named"; }
 its_hooks() { bpftool cgroup show "$cgroots/sbpf/preflight-$preflight" 2>/dev/null | grep -c hook_; }
 crash=$tests/../bin/crash_shim.so
 SBPF_KILL_COUNT=$tmp/points LD_PRELOAD=$crash sbpf preflight >/dev/null 2>&1
-# From the end: last it takes the hooks away, and before that it tries what they do.
+# From the end: last it takes the record and the hooks away, and before that it tries what they do.
 for ((at = $(cat "$tmp/points"); at > 0; at--)); do
   (SBPF_STOP_AT=$at LD_PRELOAD=$crash exec sbpf preflight >/dev/null 2>&1) & preflight=$!
   within 60 halted
-  (($(its_hooks) == 12)) && break
+  (($(its_hooks) == 12)) && is_recorded && break
   kill -CONT $preflight
   wait $preflight
 done 2>/dev/null
-is preflight/is-there 12 "$(its_hooks)"
+is preflight/is-there "12 0" "$(its_hooks) $(is_recorded; echo $?)"
 passes=$(watching)
 looked() { (($(watching) > passes + 3)); }
 within 20 looked; is preflight/is-looked-at 0 $?
