@@ -79,7 +79,9 @@ Result<std::string> in_child(std::chrono::milliseconds patience, const std::vect
   const std::string at(doing.get(), ::strnlen(doing.get(), kRoom));
   if (!answer)
     return fail("no_answer", at + " gives no answer for " + std::to_string(patience.count() / 1000) + " s",
-                "the file system there hangs: see whether its server, or its disk, is there; a server in the cgroup that `sbpf attach` takes in is frozen meanwhile", ETIMEDOUT);
+                "the file system there hangs: see whether its server, or its disk, is there; a server in the cgroup that `sbpf attach` "
+                "takes in is frozen meanwhile",
+                ETIMEDOUT);
   if (answer->empty()) return fail("spawn", "the process that looked at " + at + " ended without an answer");
   return std::move(*answer);
 }

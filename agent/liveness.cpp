@@ -158,7 +158,8 @@ void end_sentinels() {
 
 namespace {
 
-// Letting go of the mount waits for all processors, seconds on a busy host. In a procfs that is mounted nowhere, so that nobody can mount over it; else in the one that everybody sees.
+// In a procfs that is mounted nowhere, so that nobody can mount over it; else in the one that everybody sees. To let go of that mount
+// waits for all processors, seconds on a busy host.
 Fd open_switch() {
   constexpr const char* path = "sys/kernel/ftrace_enabled";
   const Fd filesystem(::fsopen("proc", FSOPEN_CLOEXEC));

@@ -150,7 +150,7 @@ Result<void> Stay::back() {
   const bool done = ::setns(mounts_.get(), CLONE_NEWNS) == 0 && ::setns(ipc_.get(), CLONE_NEWIPC) == 0 &&
                     ::fchdir(root_.get()) == 0 && ::chroot(".") == 0 && ::fchdir(directory_.get()) == 0;
   const int error = errno;
-  mounts_.reset();
+  for (Fd* held : {&mounts_, &ipc_, &root_, &directory_}) held->reset();  // they would keep mounts busy
   if (!done) return fail("namespace", std::string("cannot return from the sandbox's namespaces: ") + std::strerror(error), kNeeds, error);
   return {};
 }

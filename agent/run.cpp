@@ -172,7 +172,6 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
 // Until the program has ended. Needs no lock, and holds none.
 Result<RunResult> watch_over(BringUp& up, Running& running, const policy::Policy& policy, const RunOptions& options) {
   if (auto returned = running.places->back(); !returned) return tl::unexpected<Error>(returned.error());
-  running.places.reset();  // what it holds would keep a mount busy
   Supervisor& supervisor = *running.supervisor;
   // What is mounted later is denied until the policy reaches it.
   if (policy::has_paths(policy))

@@ -170,7 +170,7 @@ Result<WaitingChild> WaitingChild::start(const Launch& launch, const RunOptions&
   const pid_t self = ::getpid();
   child.pid = ::fork();
   if (child.pid == 0) wait_to_become(launch, program, self, go.get(), report.get());
-  if (child.pid < 0) return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno);
+  if (child.pid < 0) return cannot_start();
   report.reset();
   child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
   char word = 0;

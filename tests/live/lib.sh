@@ -108,6 +108,8 @@ uptime_ms() {
   read -r up _ </proc/uptime
   echo $((10#${up/./} * 10))
 }
+# stat_field PID N: a field of its /proc/PID/stat, counted from its state, which is 1. Nothing once it is gone.
+stat_field() { awk -v n="$2" '{ sub(/.*\) /, ""); print $n }' "/proc/$1/stat" 2>/dev/null; }
 passes_in() { grep -c '^{"pass"' "$1"; }
 mark() {
   marked_ms=$(uptime_ms)

@@ -7,7 +7,7 @@ keep_loaded
 none=$(policy none <<<$'version: 1\nname: none')
 terminal() { python3 "$here/terminal.py" "$@" 2>&1; }
 job() { terminal job 40 "$@"; }
-state() { awk '{ sub(/.*\) /, ""); print $1 }' "/proc/$1/stat"; }
+state() { stat_field "$1" 1; }
 populated() { grep -q 'populated 1' "$cgroots/sbpf/$1/cgroup.events" 2>/dev/null; }
 over() { ! populated "$1"; }
 timed_out() { # timed_out STATUS-FILE: what the last line says
@@ -214,7 +214,7 @@ watcher() {
 job $run sleep 1000 >/dev/null & terminal=$!
 within 20 watcher >/dev/null; is session/control 0 $?
 watching=$(watcher)
-is session/of-its-own "$watching" "$(awk '{ sub(/.*[)] /, ""); print $4 }' "/proc/$watching/stat")"
+is session/of-its-own "$watching" "$(stat_field "$watching" 4)"
 sbpf kill typed
 wait $terminal
 
@@ -228,7 +228,7 @@ wait $hup; is nohup/goes-on 124 $?
 
 # ---- over while it could not look, and taken down by another command: that is no loss ----
 lets_others_on() { populated "$1" && flock -n /run/sbpf.lock true; }
-collected() { # collected NAME COMMAND...: run by NAME's program, while its supervisor is stopped
+while_stopped() { # while_stopped NAME COMMAND...: run by NAME's program, while its supervisor is stopped
   nice -n 5 sbpf run -q --name "$1" --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>"$tmp/$1.err" & stopped=$!
   within 20 lets_others_on "$1"
   kill -STOP $stopped
@@ -242,12 +242,11 @@ end_program() {
   sbpf run -q --name next --policy "$none" -- true </dev/null
   [[ ! -e $pins/sandboxes/over ]]
 }
-collected over end_program
+while_stopped over end_program
 wait $stopped; is collected/exit 137 $?
 is collected/said "sbpf: isolation active" "$(sed 's/active .*/active/' "$tmp/over.err")"
-nice_of() { awk '{ sub(/.*[)] /, ""); print $17 }' "/proc/$1/stat"; }
-nices() { nice_supervisor=$(nice_of $stopped) nice_program=$(nice_of "$(cat "$cgroots/sbpf/nice/cgroup.procs")"); }
-collected nice nices
+nices() { nice_supervisor=$(stat_field $stopped 17) nice_program=$(stat_field "$(cat "$cgroots/sbpf/nice/cgroup.procs")" 17); }
+while_stopped nice nices
 is nice/supervisor -20 "$nice_supervisor"
 is nice/program 5 "$nice_program"
 sbpf kill nice; wait $stopped
@@ -256,7 +255,7 @@ lose() {
   "$tests/tamper" link-detach "$(bpftool -j link show pinned "$pins/sandboxes/lost/connect4" | jq .id)" >/dev/null
   sbpf break-glass --close 2>/dev/null
 }
-collected lost lose
+while_stopped lost lose
 within 20 grep -q 'ISOLATION LOST' "$tmp/lost.err"
 sbpf kill lost; wait $stopped
 is collected/control 1 "$(grep -c 'ISOLATION LOST: connect4' "$tmp/lost.err")"

@@ -62,8 +62,7 @@ done
 sleep 2
 is own-changes/no-loss 0 "$(grep -c '"loss"' "$out")"
 # The sandbox of preflight is there for a moment, with links that are pinned nowhere.
-goes_on() { [[ $(awk '{ sub(/.*\) /, ""); print $1 }' "/proc/$preflight/stat" 2>/dev/null) == [RSD] ]]; }
-halted() { ! goes_on; }
+halted() { [[ $(stat_field $preflight 1) != [RSD] ]]; }
 is_recorded() { ! sbpf status "preflight-$preflight" 2>&1 | grep -q "no sandbox is named"; }
 its_hooks() { bpftool cgroup show "$cgroots/sbpf/preflight-$preflight" 2>/dev/null | grep -c hook_; }
 crash=$tests/../bin/crash_shim.so
