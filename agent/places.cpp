@@ -39,6 +39,11 @@ tl::unexpected<Error> no_place(const std::string& what) {
   return fail("private_places", what + ": " + std::strerror(error), kNeeds, error);
 }
 
+Result<void> no_way_back() {
+  const int error = errno;
+  return fail("namespace", std::string("cannot return from the sandbox's namespaces: ") + std::strerror(error), kNeeds, error);
+}
+
 // Unmounted first: over the host's own mount, root inside could lift the new one off.
 Result<void> make(const Place& place) {
   bool mounted = false;
@@ -111,16 +116,15 @@ Result<Stay> Stay::begin() {
   stay.mounts_ = Fd(::open("/proc/thread-self/ns/mnt", O_RDONLY | O_CLOEXEC));
   stay.ipc_ = Fd(::open("/proc/thread-self/ns/ipc", O_RDONLY | O_CLOEXEC));
   stay.root_ = Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  stay.directory_ = Fd(::open(".", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (stay.mounts_ && stay.ipc_ && stay.root_ && stay.directory_) return stay;
+  if (stay.mounts_ && stay.ipc_ && stay.root_) return stay;
   const int error = errno;
   stay.mounts_.reset();
   return fail("namespace", std::string("cannot open this process's namespaces: ") + std::strerror(error), kNeeds, error);
 }
 
 Result<void> Stay::check_way_back() {
-  auto rehearsal = begin();
-  return rehearsal ? rehearsal->back() : tl::unexpected<Error>(rehearsal.error());
+  // Changes nothing: "/" is this thread's root.
+  return ::chroot("/") == 0 ? Result<void>() : no_way_back();
 }
 
 Result<Stay> Stay::in_private_places() {
@@ -148,11 +152,10 @@ Result<Stay> Stay::with(pid_t pid) {
 Result<void> Stay::back() {
   if (!mounts_) return {};
   const bool done = ::setns(mounts_.get(), CLONE_NEWNS) == 0 && ::setns(ipc_.get(), CLONE_NEWIPC) == 0 &&
-                    ::fchdir(root_.get()) == 0 && ::chroot(".") == 0 && ::fchdir(directory_.get()) == 0;
-  const int error = errno;
-  for (Fd* held : {&mounts_, &ipc_, &root_, &directory_}) held->reset();  // they would keep mounts busy
-  if (!done) return fail("namespace", std::string("cannot return from the sandbox's namespaces: ") + std::strerror(error), kNeeds, error);
-  return {};
+                    ::fchdir(root_.get()) == 0 && ::chroot(".") == 0;
+  const auto result = done ? Result<void>() : no_way_back();
+  for (Fd* held : {&mounts_, &ipc_, &root_}) held->reset();  // they would keep mounts busy
+  return result;
 }
 
 Result<Seat> own_seat() { return seat_here(open_proc()); }

@@ -15,8 +15,7 @@ namespace sbpf::agent {
 // This thread's stay in other namespaces. Ends with the object; back() also says whether it did.
 class Stay {
  public:
-  // Tries the way back before there is one to go: once the program's process is there it is too late. The working directory may lie on
-  // a file system that gives no answer: not with the host lock held. Errors: "namespace".
+  // May this thread return, once it has gone? With the program's process there it would be too late to ask. Errors: "namespace".
   static Result<void> check_way_back();
   // Enters a mount and an IPC namespace of its own, in which these are made anew:
   //   /proc         shows a task only to those that may trace it, so that the hooks hide every other sandbox and the host
@@ -29,7 +28,8 @@ class Stay {
   // Errors: "namespace".
   static Result<Stay> with(pid_t pid);
 
-  // Returns to the namespaces, root and working directory that this thread had. Errors: "namespace".
+  // Returns to the namespaces and the root that this thread had. Its working directory is that root from then on: the one of before
+  // may lie on a file system that gives no answer by now. Errors: "namespace".
   Result<void> back();
 
   Stay(Stay&&) noexcept = default;
@@ -40,7 +40,7 @@ class Stay {
   Stay() = default;
   static Result<Stay> begin();
 
-  Fd mounts_, ipc_, root_, directory_;  // where this thread was; none: it is there
+  Fd mounts_, ipc_, root_;  // where this thread was; none: it is there
 };
 
 // What decides where paths lead: a root directory, and the mounts that can be reached from it.

@@ -7,16 +7,23 @@ modprobe fuse 2>/dev/null # where it is a module
 where=/srv/hung
 mkdir -p $where /srv/fine
 cat >"$tmp/hang.py" <<'P'
-import ctypes, os, sys, time
+import ctypes, os, struct, sys, time
 fd = os.open("/dev/fuse", os.O_RDWR)
 libc = ctypes.CDLL(None, use_errno=True)
 options = b"fd=%d,rootmode=40000,user_id=0,group_id=0" % fd
 if libc.mount(b"hung", sys.argv[1].encode(), b"fuse", 0, options):
     sys.exit(os.strerror(ctypes.get_errno()))
 print("ready", flush=True)
-time.sleep(1000)  # and answers nothing
+if len(sys.argv) == 2:
+    time.sleep(1000)  # and answers nothing
+INIT, ACCESS, OPENDIR = 26, 34, 27  # an empty directory, until it is stopped
+answers = {INIT: struct.pack("=IIIIHHIIHH32x", 7, 31, 65536, 0, 12, 9, 65536, 1, 16, 0), ACCESS: b"", OPENDIR: bytes(16)}
+while True:
+    operation, unique = struct.unpack_from("=4xIQ", os.read(fd, 1 << 17))
+    body = answers.get(operation)
+    os.write(fd, struct.pack("=IiQ", 16 + len(body or b""), 0 if body is not None else -38, unique) + (body or b""))
 P
-hang() { : >"$tmp/ready"; python3 -IS "$tmp/hang.py" $where >"$tmp/ready" & hanging=$!; servers+=($hanging); within 20 grep -q ready "$tmp/ready"; }
+hang() { : >"$tmp/ready"; python3 -IS "$tmp/hang.py" $where "$@" >"$tmp/ready" & hanging=$!; servers+=($hanging); within 20 grep -q ready "$tmp/ready"; }
 # Whoever waits for it gets an error then.
 let_go() { kill $hanging; wait $hanging 2>/dev/null; umount $where; }
 beneath=$(policy beneath <<P
@@ -71,10 +78,33 @@ lock_is_free; is swap/lock-is-free 0 $?
 within 10 no_more_are_left; is swap/no-process-is-left 0 $?
 sbpf detach box
 let_go
-rmdir "$box" 2>/dev/null
 sbpf run -q --policy "$beneath" -- touch /srv/fine/ran 2>/dev/null; is over/runs 0 $?
 sbpf run -q --policy "$none" -- $where/data 2>"$tmp/said"; is over/program-is-not-there 127 $?
 has over/program-says "$where/data: No such file or directory" "$(cat "$tmp/said")"
+
+# ---- where the caller's directory lies ----
+hang answers; is directory/mounted 0 $?
+cd $where; is directory/answers 0 $?
+sh -c "exec 9<.; echo \$\$ >$box/cgroup.procs; exec sleep infinity" & servers+=($!)
+within 20 grep -q 'populated 1' "$box/cgroup.events"
+kill -STOP $hanging
+timeout -s KILL 3 bash -c "cd $where" 2>/dev/null; is directory/control 137 $?
+limited() { timeout -s KILL 60 "$@"; }
+is directory/program-is-there $where "$(limited sbpf run -q --policy "$none" -- readlink /proc/self/cwd 2>/dev/null)"
+limited sbpf run -q --policy "$beside" -- touch /srv/fine/g; is directory/files 0 $?
+# Its policy is looked up anew, in its namespace, at a mount.
+follows='until grep -q " /srv/fine " /proc/self/mountinfo; do sleep 0.1; done; until touch /srv/fine/after 2>/dev/null; do sleep 0.1; done'
+started here -q --timeout 60s --policy "$beside" -- sh -c "$follows" </dev/null; is directory/start 0 $?
+(cd / && mount -t tmpfs none /srv/fine)
+limited tail --pid=$started -f /dev/null; wait $started; is directory/follows-mounts 0 $?
+(cd / && umount /srv/fine)
+limited sbpf attach --cgroup "$box" --name box --policy "$beside" >"$tmp/said" 2>&1; is directory/attach 125 $?
+has directory/attach-names-it "$where open" "$(cat "$tmp/said")"
+is directory/attach-not-frozen "frozen 0" "$(grep frozen "$box/cgroup.events")"
+cd /
+echo 1 >"$box/cgroup.kill"
+kill -CONT $hanging
+let_go
 
 # ---- what is mounted under one that runs ----
 link_id() { bpftool -j link show pinned "$pins/sandboxes/late/connect4" | jq .id; }
@@ -94,6 +124,7 @@ within 20 grep -q "ISOLATION LOST: connect4" "$tmp/late.err"; is mounted/loss-is
 sbpf break-glass --close 2>/dev/null
 sbpf kill late; is mounted/kill 0 $?
 let_go
+rmdir "$box" 2>/dev/null
 clean
 is left-behind "" "$(left_behind)"
 finish
