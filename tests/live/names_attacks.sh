@@ -155,6 +155,25 @@ ask strange query 127.0.0.9 udp plain is-2d21209c.odd.example >/dev/null
 is beside/opened-for-another 0 "$(ask strange connect $evil 443)"
 goes beside/opened-for-another connect $evil 443
 
+# ---- a swap to other names, and one back: at each step, what both allow is open ----
+crash=$tests/../bin/crash_shim.so
+both=$(names both enforce '{host: evil.example, ports: [443]}' '{host: "*.example", ports: [443]}')
+is swap/control 0 "$(ask held connect $good 443)"
+SBPF_KILL_COUNT=$tmp/points LD_PRELOAD=$crash sbpf swap held --policy "$both" >/dev/null 2>&1
+points=$(cat "$tmp/points") open=0
+stopped() { [[ $(stat_field $swapper 1) == [TZ] ]]; }
+for ((step = 1; step <= points; step++)); do
+  if ((step % 2)); then to=$held; else to=$both; fi
+  (SBPF_STOP_AT=$step LD_PRELOAD=$crash exec sbpf swap held --policy "$to" >/dev/null 2>&1) & swapper=$!
+  within 30 stopped
+  [[ $(stat_field $swapper 1)$(ask held connect $good 443) == T0 ]] && open=$((open + 1))
+  kill -CONT $swapper
+  wait $swapper
+done
+((points > 5)); is swap/steps 0 $?
+is swap/open-at-each $points $open
+sbpf swap held --policy "$held" >/dev/null 2>&1; is swap/back 0 $?
+
 # ---- what a resolver that was taken over could do: the calls that its filter lets through, by the filter itself ----
 resolver_of() { pgrep -x sbpf-names | while read -r pid; do if grep -qx "0::/sbpf-names/$1" "/proc/$pid/cgroup"; then echo "$pid"; fi; done; }
 sbpf break-glass --reason names --for 5m 2>/dev/null; is filter/glass 0 $?
