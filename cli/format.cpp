@@ -127,9 +127,9 @@ std::string isolation_word(const agent::Status& status) {
   return is_active(status) ? "active" : "DEGRADED";
 }
 
-std::string dump(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string dump(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
 
-std::string pretty(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string pretty(const Json& json) { return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n"; }
 
 namespace {
 

@@ -35,7 +35,7 @@ Result<LoadedPolicy> check_one(const std::string& file) {
 }
 
 std::string checked_text(const std::string& file, const LoadedPolicy& loaded) {
-  return file + ": ok: policy " + loaded.policy.name + ", " + std::to_string(loaded.image.header().n_rules) +
+  return printable(file) + ": ok: policy " + loaded.policy.name + ", " + std::to_string(loaded.image.header().n_rules) +
          " rules, mode " + std::string(policy::to_string(loaded.policy.mode)) + ", sha256 " +
          policy::hex(policy::sha256(loaded.policy)) + "\n";
 }

@@ -75,7 +75,7 @@ Result<Json> ServiceClient::post(const std::string& target, const Json& body) {
   http::request<http::string_body> request(http::verb::post, target, 11);
   request.set(http::field::host, "sbpf");
   request.set(http::field::content_type, "application/json");
-  request.body() = body.dump(-1, ' ', false, Json::error_handler_t::replace);
+  request.body() = body.dump(-1, ' ', true, Json::error_handler_t::replace);
   request.prepare_payload();
   Code error;
   http::write(connection_->socket, request, error);

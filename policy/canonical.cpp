@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "base/sha256.h"
+#include "base/utf8.h"
 #include "policy/entry_text.h"
 #include "policy/values.h"
 
@@ -18,6 +19,11 @@ bool reserved(std::string_view text) {
   std::transform(lower.begin(), lower.end(), lower.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return std::find(std::begin(kWords), std::end(kWords), lower) != std::end(kWords);
+}
+
+// No characters, or none that is seen, of those of two and three bytes.
+bool is_unprintable(char32_t c) {
+  return c == 0xfffe || c == 0xffff || c == 0xfeff || c == 0x61c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f);
 }
 
 bool plain(std::string_view text) {
@@ -42,9 +48,10 @@ std::string scalar_text(std::string_view text) {
       // U+0080 to U+009f are control characters too, which parse() refuses when they are not escaped.
       const auto c2 = static_cast<unsigned char>(text[++i]);
       quoted += {'\\', 'x', kHex[c2 >> 4], kHex[c2 & 0xf]};
-    } else if (text.substr(i, 3) == "\xef\xbf\xbe" || text.substr(i, 3) == "\xef\xbf\xbf") {
-      quoted += text[i + 2] == '\xbe' ? "\\ufffe" : "\\uffff";  // no characters, and refused likewise
-      i += 2;
+    } else if (const Utf8 one = utf8_at(text, i); one.bytes > 1 && is_unprintable(one.character)) {
+      quoted += "\\u";  // no characters, and refused likewise; or what a terminal acts on, and is not shown as it is
+      for (int shift = 12; shift >= 0; shift -= 4) quoted += kHex[one.character >> shift & 0xf];
+      i += one.bytes - 1;
     } else {
       quoted += text[i];
     }
