@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -124,6 +125,25 @@ bool passes_above(const Kernel& kernel, const Cgroup& cgroup) {
   return true;
 }
 
+// Not what the hook is asked about: memory, descriptors, processes, ports or room that the host, or the sandbox's own use of it, left
+// none of; ENOENT: its scratch files are gone.
+bool is_shortage(int error) {
+  constexpr std::array kShortages = {EAGAIN, ENOMEM, ENFILE, EMFILE, ETOOMANYREFS, ENOSPC, EDQUOT, ENOBUFS, ENOENT, EIO, EINTR};
+  return std::ranges::find(kShortages, error) != kShortages.end();
+}
+
+// Where all that is wrong is that something could not be tried: what that was. Nothing: the report says how it stands.
+std::string not_tried(const RawReport& raw, std::uint32_t flags) {
+  if (is_shortage(raw.allowed_errno)) return std::string("what every policy allows (") + std::strerror(raw.allowed_errno) + ")";
+  std::string all;
+  for (const Hook& hook : proven_of(flags)) {
+    const CanaryVerdict verdict = raw.hooks[hook.id];
+    if (verdict == CanaryVerdict::not_denied) return "";
+    if (verdict == CanaryVerdict::not_run) all += (all.empty() ? "" : ", ") + std::string(hook.name) + " (" + std::strerror(raw.error[hook.id]) + ")";
+  }
+  return all.empty() && is_shortage(raw.policy_errno) ? std::string("an endpoint (") + std::strerror(raw.policy_errno) + ")" : all;
+}
+
 CanaryReport judge(const RawReport& raw, bool passes, std::uint32_t flags) {
   CanaryReport report;
   report.hooks = raw.hooks;
@@ -198,6 +218,10 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
   ::kill(*pid, SIGKILL);  // one that was stopped after its report would be waited for
   int status = 0;
   ::waitpid(*pid, &status, 0);
+  if (raw)
+    if (const std::string untried = not_tried(*raw, flags); !untried.empty())
+      return fail("canary", "the canary could not try " + untried,
+                  "the host, or the sandbox, is short of memory, descriptors, processes, ports or room in /run", EAGAIN);
   if (raw) return judge(*raw, lets_probe_pass(image) && passes_above(kernel, cgroup), flags);
   if (raw.error().sys_errno == ETIME && (cgroup.is_freezing() || cgroup.at_limit())) raw.error().sys_errno = EAGAIN;
   if (raw.error().sys_errno != EIO) return tl::unexpected<Error>(raw.error());
@@ -212,6 +236,7 @@ CanaryVerdict canary_verdict(const Hook& hook, int error, std::uint32_t hit) {
   // A tracepoint refuses nothing: that it saw the canary is its proof. The hooks that correct addresses refuse nothing
   // either: the corrected address is theirs.
   const bool refuses = hook.kind != HookKind::trace && hook.kind != HookKind::names;
+  if (refuses && hit == 0 && is_shortage(error)) return CanaryVerdict::not_run;
   const bool answered = refuses ? error == EPERM || error == EACCES : error == 0;
   return answered && hit == hook.id + 1u ? CanaryVerdict::denied : CanaryVerdict::not_denied;
 }

@@ -12,7 +12,8 @@
 
 namespace sbpf::agent {
 
-// denied: by a hook that refuses nothing, it was seen, and what the hook changes was changed.
+// denied: by a hook that refuses nothing, it was seen, and what the hook changes was changed. not_run: the host was short of
+// something, before any hook of ours was asked: that proves nothing.
 enum class CanaryVerdict : unsigned char { not_run, denied, not_denied, unreachable };
 
 struct CanaryReport {
@@ -32,7 +33,7 @@ CanaryVerdict canary_verdict(const Hook& hook, int error, std::uint32_t hit);
 
 // Runs one canary in the cgroup, by the hooks of a sandbox with these flags. `image` is the policy read back from the kernel.
 // There is one canary at a time on the host: this waits for its turn, at most 20 s, and not for the host lock. One that hangs
-// gives way to the next after a second. Errors: "canary" (could not be started; errno ETIME: it gave no answer, and no limit,
+// gives way to the next after a second. Errors: "canary" (could not be started, or the host was short of what it takes; errno ETIME: it gave no answer, and no limit,
 // freezer or busy processor accounts for that), "pid_namespace".
 Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
                                 std::uint32_t flags);

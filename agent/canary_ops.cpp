@@ -214,12 +214,16 @@ Scene::Scene() {
   (void)::flock(held.get(), LOCK_EX | LOCK_NB);
   file = Fd(::open((path + "/file").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   (void)!::ftruncate(file.get(), 1);
-  ::mkdir((path + "/dir").c_str(), 0700);
-  (void)!::symlink("file", (path + "/link").c_str());
+  if (::mkdir((path + "/dir").c_str(), 0700) != 0 || ::symlink("file", (path + "/link").c_str()) != 0) file.reset();
   key = static_cast<int>(::syscall(SYS_add_key, "user", "sbpf-canary", "", 1, KEY_SPEC_PROCESS_KEYRING));
-  std::string modprobe;
-  std::getline(std::ifstream("/proc/sys/kernel/modprobe"), modprobe);
-  asks_for_modules = !modprobe.empty();
+  const auto setting_of = [](const char* name) {
+    std::string line;
+    std::getline(std::ifstream(std::string("/proc/sys/") + name), line);
+    return line;
+  };
+  asks_for_modules = !setting_of("kernel/modprobe").empty();
+  nobody_traces = setting_of("kernel/yama/ptrace_scope") == "3";
+  user_namespaces = setting_of("user/max_user_namespaces") != "0";
 }
 
 Scene::~Scene() {
@@ -269,9 +273,9 @@ int try_hook(sbpf_hook hook, const Scene& scene) {
     case SBPF_HOOK_task_kill:
       return result(::kill(parent, 0));
     case SBPF_HOOK_ptrace_access_check:
-      return try_ptrace_read(parent);
+      return scene.nobody_traces ? kUnreachable : try_ptrace_read(parent);
     case SBPF_HOOK_ptrace_traceme:
-      return result(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr));
+      return scene.nobody_traces ? kUnreachable : result(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr));
     case SBPF_HOOK_path_mkdir:
       return result(::mkdir(none.c_str(), 0700));
     case SBPF_HOOK_path_mknod:
@@ -321,7 +325,7 @@ int try_hook(sbpf_hook hook, const Scene& scene) {
     case SBPF_HOOK_sb_pivotroot:  // neither is a mount point
       return result(::syscall(SYS_pivot_root, scene.path.c_str(), dir.c_str()));
     case SBPF_HOOK_userns_create:
-      return result(::unshare(CLONE_NEWUSER));
+      return scene.user_namespaces ? result(::unshare(CLONE_NEWUSER)) : kUnreachable;
     case SBPF_HOOK_uring_override_creds:
       return try_uring_personality();
     case SBPF_HOOK_perf_event_open:

@@ -27,6 +27,8 @@ struct Scene {
   Fd file;
   int key = -1;            // a key that the canary may see; -1: this kernel has none
   bool asks_for_modules = false;  // this kernel has a program that loads them
+  bool nobody_traces = false;     // by Yama, for everybody
+  bool user_namespaces = true;    // the host may have any
   Fd setting;  // a file below /proc/sys, for reading
   Fd threads;  // cgroup.threads of the canary's own cgroup, for writing
   pid_t parent = ::getpid();

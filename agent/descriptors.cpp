@@ -4,24 +4,35 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace sbpf::agent {
 namespace {
 
-constexpr rlim_t kEnough = 4096;
-rlimit of_caller{};  // rlim_max 0: it was not raised
+struct Raised {
+  decltype(RLIMIT_NOFILE) which;
+  rlim_t enough;
+  rlimit of_caller;  // rlim_max 0: it was not raised
+};
+std::array raised = {Raised{RLIMIT_NOFILE, 4096, {}}, Raised{RLIMIT_CPU, RLIM_INFINITY, {}}, Raised{RLIMIT_FSIZE, RLIM_INFINITY, {}}};
 
 }  // namespace
 
-void raise_descriptors() {
-  rlimit now{};
-  if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= kEnough) return;
-  const rlimit enough{kEnough, std::max(now.rlim_max, kEnough)};
-  const rlimit most{std::min(now.rlim_max, kEnough), now.rlim_max};  // more is for CAP_SYS_RESOURCE
-  if (::setrlimit(RLIMIT_NOFILE, &enough) == 0 || ::setrlimit(RLIMIT_NOFILE, &most) == 0) of_caller = now;
+void raise_limits() {
+  for (Raised& one : raised) {
+    rlimit now{};
+    if (::getrlimit(one.which, &now) != 0 || now.rlim_cur >= one.enough) continue;
+    const rlimit enough{one.enough, std::max(now.rlim_max, one.enough)};
+    const rlimit most{std::min(now.rlim_max, one.enough), now.rlim_max};  // more is for CAP_SYS_RESOURCE
+    if (::setrlimit(one.which, &enough) == 0 || ::setrlimit(one.which, &most) == 0) one.of_caller = now;
+  }
 }
 
-int restore_descriptors() { return of_caller.rlim_max == 0 || ::setrlimit(RLIMIT_NOFILE, &of_caller) == 0 ? 0 : errno; }
+int restore_limits() {
+  for (const Raised& one : raised)
+    if (one.of_caller.rlim_max != 0 && ::setrlimit(one.which, &one.of_caller) != 0) return errno;
+  return 0;
+}
 
 }  // namespace sbpf::agent

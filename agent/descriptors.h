@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The limit of open descriptors: sbpf needs more of them than a shell may give, and hands the caller's on to what it starts.
+// Limits of this process: sbpf needs more descriptors than a shell may give, and no end of processor time, for a supervisor lives as long
+// as its program does. What it starts gets the caller's.
 #pragma once
 
 namespace sbpf::agent {
 
-// Raises this process's limit as far as it may, to what a command needs at least. Once, when a command begins.
-void raise_descriptors();
+// Raises them as far as this process may, to what a command needs at least. Once, when a command begins.
+void raise_limits();
 
-// Sets the limit that the caller had: in a child before exec (only calls that are safe there). 0 or an errno.
-int restore_descriptors();
+// Sets the limits that the caller had: in a child before exec (only calls that are safe there). 0 or an errno.
+int restore_limits();
 
 }  // namespace sbpf::agent

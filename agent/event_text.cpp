@@ -71,6 +71,7 @@ std::string guard_text(const sbpf_event& e) {
     case SBPF_HOOK_file_open:
     case SBPF_HOOK_file_receive:
       if (e.task.target_pid != 0) return "use of a file of process " + std::to_string(e.task.target_pid) + " outside the sandbox";
+      if (e.task.detail == SBPF_DETAIL_OWN_LOCK) return "open of a lock of sbpf's own";
       return e.reason == SBPF_REASON_LEAVE_CGROUP ? "write to a cgroup file" : "write to a file that drives the kernel";
     case SBPF_HOOK_file_fcntl:
     case SBPF_HOOK_file_ioctl:

@@ -29,7 +29,7 @@ struct Step {
   const char* hint;
 };
 constexpr Step kSteps[] = {
-    {"the caller's limit of descriptors", [](const Launch&) { return restore_descriptors(); }, ""},
+    {"the caller's own limits", [](const Launch&) { return restore_limits(); }, ""},
     {"process.limits", [](const Launch& l) { return set_limits(l.privileges); },
      "a limit above the caller's own needs CAP_SYS_RESOURCE; open_files cannot exceed /proc/sys/fs/nr_open"},
     {"the bounding set of process.capabilities", [](const Launch& l) { return drop_bounding(l.privileges); },
@@ -196,7 +196,7 @@ Result<void> WaitingChild::go_on() {
 }
 
 Error exec_program(const std::vector<std::string>& argv, const std::vector<std::string>& env) {
-  (void)restore_descriptors();
+  (void)restore_limits();
   return exec_failure(argv.front(), Program(argv, env).exec());
 }
 

@@ -257,13 +257,13 @@ Result<RunResult> Supervisor::wait(const Spawned& program) {
     serve(program, waiting[1].revents != 0, pass);
     if (waiting[0].revents != 0) break;
   }
+  // What the program left running ends with it; a frozen cgroup dies too. First, as a tracer inside could keep its end to itself.
+  if (cgroup_.populated()) (void)cgroup_.kill();
   int status = 0;
   ::waitpid(program.pid, &status, 0);
   // The other one that keeps the time may have been first.
   if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && is_readable(deadline_)) result.timed_out = true;
   result.exit_code = result.timed_out ? 124 : exit_code_of(status);
-  // What the program left running ends with it; a frozen cgroup dies too.
-  if (cgroup_.populated()) (void)cgroup_.kill();
   if (resolver_) relay_names(kernel_, resolver_->told);
   take_last_events(result);
   if (refused) return tl::unexpected<Error>(*refused);

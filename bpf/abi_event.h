@@ -94,6 +94,8 @@ struct sbpf_fs_event {
 };
 SBPF_ASSERT(sizeof(struct sbpf_fs_event) == 104 + 32 + SBPF_PATH_NAMES * SBPF_PATH_NAME_LEN);
 
+#define SBPF_DETAIL_OWN_LOCK 1 /* with SBPF_REASON_GUARD: a file by whose lock sbpf's processes wait for each other */
+
 /* Why: append-only; texts are in policy/explain. */
 enum sbpf_reason {
 	SBPF_REASON_NONE = 0,

@@ -23,6 +23,25 @@ static __always_inline __u64 owner_of_proc_file(struct inode *inode)
 	return pid;
 }
 
+#define NET_DEPTH 4 /* of /proc/PID/net/stat/NAME below /proc/PID, and one more */
+
+/* A file below /proc/PID/net shows the networks of that process, and has no owner itself. 0: it has none above either. Global:
+ * verified once. */
+__weak __noinline __u64 owner_above_proc_file(__u64 entry)
+{
+	struct dentry *dentry = (struct dentry *)entry, *parent;
+	__u64 pid = 0;
+
+	for (int i = 0; i < NET_DEPTH && !pid; i++) {
+		parent = BPF_CORE_READ(dentry, d_parent);
+		if (parent == dentry)
+			break;
+		dentry = parent;
+		pid = owner_of_proc_file(BPF_CORE_READ(dentry, d_inode));
+	}
+	return pid;
+}
+
 /* A file system that keeps files writes them back (to a disk, a server, a process), or is one of these, which keep them in memory
  * or in other file systems. One that cannot be mounted has no files: pipes and pidfds are opened by way of it. What is left are
  * the kernel's own interfaces, also those that no list of ours knows. */
@@ -69,6 +88,26 @@ static __always_inline int is_autogroup(struct dentry *dentry)
 
 	bpf_probe_read_kernel_str(name, sizeof(name), dentry->d_name.name);
 	return *(__u64 *)name == *(const __u64 *)autogroup && *(__u16 *)(name + 8) == 'p';
+}
+
+/* sbpf.lock, sbpf-watch.lock or sbpf-canaries.lock? A lock takes no right to write: whoever could read them could hold up all
+ * commands. By their names: to give them others, they would have to be written. */
+static __noinline int is_own_lock(const struct dentry *dentry)
+{
+	static const union {
+		char text[24];
+		__u64 words[3];
+	} locks[] = {{"sbpf.lock"}, {"sbpf-watch.lock"}, {"sbpf-canaries.lock"}};
+	__u32 len = dentry->d_name.len;
+	__u64 name[3] = {};
+
+	if (len != 9 && len != 15 && len != 18)
+		return 0;
+	bpf_probe_read_kernel_str(name, sizeof(name), dentry->d_name.name);
+	for (int i = 0; i < 3; i++)
+		if (name[0] == locks[i].words[0] && name[1] == locks[i].words[1] && name[2] == locks[i].words[2])
+			return 1;
+	return 0;
 }
 
 /* May nothing be made, removed or changed there? Pins and cgroup directories are among it, which a sandbox could take away from

@@ -159,8 +159,20 @@ SBPF_INLINE int sbpf_decide_opened(struct sbpf_opened *opened, struct sbpf_net_q
 	return SBPF_ALLOW;
 }
 
-/* One prefix length: a single-port key first, then the ranges. */
-SBPF_INLINE int sbpf_match_prefix(void *policy, struct sbpf_net_query *q, __u8 prefix_len)
+/* Is it no address of its own: 0.0.0.0, :: or ::ffff:0.0.0.0? */
+SBPF_INLINE int sbpf_is_wildcard(const __u64 addr_be[2])
+{
+	return !addr_be[0] && (!addr_be[1] || addr_be[1] == 0xffff0000u);
+}
+
+/* The loopback address of a wildcard's family, as the second half of the mapped address. */
+SBPF_INLINE __u64 sbpf_loopback_of(const __u64 wildcard_be[2])
+{
+	return wildcard_be[1] ? (__u64)__builtin_bswap32(0x7f000001) << 32 | 0xffff0000u : __builtin_bswap64(1);
+}
+
+/* The key of one prefix length and this very port. */
+SBPF_INLINE int sbpf_match_port(void *policy, struct sbpf_net_query *q, __u8 prefix_len)
 {
 	struct sbpf_rule_key key;
 	const struct sbpf_rule *rule;
@@ -169,10 +181,20 @@ SBPF_INLINE int sbpf_match_prefix(void *policy, struct sbpf_net_query *q, __u8 p
 	key.match = SBPF_PORT_EXACT;
 	key.port = q->port;
 	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
-	if (rule) {
+	if (rule)
 		sbpf_take_rule(q, rule->range[0].rule);
+	return !!rule;
+}
+
+/* One prefix length: a single-port key first, then the ranges. */
+SBPF_INLINE int sbpf_match_prefix(void *policy, struct sbpf_net_query *q, __u8 prefix_len)
+{
+	struct sbpf_rule_key key;
+	const struct sbpf_rule *rule;
+
+	if (sbpf_match_port(policy, q, prefix_len))
 		return 1;
-	}
+	sbpf_rule_key_init(&key, q, prefix_len);
 	key.match = SBPF_PORT_RANGES;
 	key.port = 0;
 	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
@@ -207,8 +229,6 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 	const struct sbpf_policy_header *header;
 	const struct sbpf_prefixes *prefixes;
 	struct sbpf_prefix_search search;
-	struct sbpf_rule_key key;
-	const struct sbpf_rule *rule;
 	__u32 n;
 
 	q->rule = SBPF_NO_RULE;
@@ -222,14 +242,14 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 			return SBPF_DENY;
 	}
 
-	sbpf_rule_key_init(&key, q, 128);
-	key.match = SBPF_PORT_EXACT;
-	key.port = q->port;
-	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
-	if (rule) {
-		sbpf_take_rule(q, rule->range[0].rule);
-		return SBPF_ALLOW;
+	/* The kernel leads it to this host: no network that happens to have 0.0.0.0 in it allows that. */
+	if (q->kind == SBPF_RULE_CONNECT && sbpf_is_wildcard(q->addr_be)) {
+		if (sbpf_match_prefix(policy, q, 128))
+			return SBPF_ALLOW;
+		q->addr_be[1] = sbpf_loopback_of(q->addr_be);
 	}
+	if (sbpf_match_port(policy, q, 128))
+		return SBPF_ALLOW;
 
 	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
 	if (!header)
@@ -254,19 +274,15 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 	return search.found ? SBPF_ALLOW : SBPF_DENY;
 }
 
-/* Is it no address of its own: 0.0.0.0, :: or ::ffff:0.0.0.0? */
-SBPF_INLINE int sbpf_is_wildcard(const __u64 addr_be[2])
-{
-	return !addr_be[0] && (!addr_be[1] || addr_be[1] == 0xffff0000u);
-}
-
 /* The loopback addresses that a bind to a wildcard may be put on where no rule allows more, one by one (turn 0 and 1), as the
  * second half of the mapped address; 0: there is none in this turn. A socket of IPv6 that takes IPv4 as well would hear both
  * and can be put on one only: on 127.0.0.1 first, which clients try that are told "localhost", and which many are told alone. */
 SBPF_INLINE __u64 sbpf_narrowed(const __u64 wildcard_be[2], int v6only, int turn)
 {
+	const __u64 mapped[2] = {0, 0xffff0000u};
+
 	if (turn == 0)
-		return v6only ? 0 : (__u64)__builtin_bswap32(0x7f000001) << 32 | 0xffff0000u;
+		return v6only ? 0 : sbpf_loopback_of(mapped);
 	return wildcard_be[1] ? 0 : __builtin_bswap64(1);
 }
 

@@ -183,10 +183,11 @@ int BPF_PROG(hook_inode_file_setattr, struct dentry *dentry)
 	FS_JUDGE(boxes, inode_file_setattr, SBPF_FS_WRITE, dentry, NULL);
 }
 
-/* Who gets a descriptor's signals: as fcntl's F_SETOWN (process.bpf.c), but the number is in memory that another thread
+/* Who gets a descriptor's signals: as fcntl's F_SETOWN and O_ASYNC (process.bpf.c), but the number is in memory that another thread
  * could change. */
 #define FIOSETOWN 0x8901
 #define SIOCSPGRP 0x8902
+#define FIOASYNC 0x5452
 
 #define IOC_WRITE 1u
 #define IOC_DIRECTION(cmd) ((cmd) >> 30)
@@ -253,7 +254,7 @@ static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
 		__u32 want; \
 \
 		LSM_GATE(name, boxes); \
-		if (cmd == FIOSETOWN || cmd == SIOCSPGRP) \
+		if (cmd == FIOSETOWN || cmd == SIOCSPGRP || (cmd == FIOASYNC && is_character_device(file->f_inode))) \
 			LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, cmd); \
 		want = ioctl_wants(file->f_inode->i_mode, cmd); \
 		if (want == FS_MOVE) \

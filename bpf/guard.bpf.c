@@ -92,15 +92,18 @@ static __noinline int judge_open(struct sbpf_sandbox *box, struct file *file)
 	} else if (is_device(inode) && is_pseudo_terminal(inode->i_rdev >> SBPF_MINOR_BITS) && is_terminal_of_others(box, file)) {
 		reason = SBPF_REASON_TERMINAL;
 		device = inode->i_rdev;
+	} else if (is_own_lock(file->f_path.dentry)) {
+		reason = SBPF_REASON_GUARD;
+		device = SBPF_DETAIL_OWN_LOCK;
 	} else if (magic == PROC_MAGIC) {
 		__u64 pid = owner_of_proc_file(inode);
 
-		if (!pid || is_autogroup(file->f_path.dentry)) {
-			if (writes)
-				reason = SBPF_REASON_GUARD;
-		} else if (is_file_of_others(box, pid, writes, &target)) {
+		if (writes && (!pid || is_autogroup(file->f_path.dentry)))
 			reason = SBPF_REASON_GUARD;
-		}
+		else if (!pid)
+			pid = owner_above_proc_file((__u64)BPF_CORE_READ(file, f_path.dentry));
+		if (reason == SBPF_REASON_NONE && pid && !is_autogroup(file->f_path.dentry) && is_file_of_others(box, pid, writes, &target))
+			reason = SBPF_REASON_GUARD;
 	} else if (writes || acts_by_opening(inode)) {
 		if (is_cgroupfs(magic))
 			reason = SBPF_REASON_LEAVE_CGROUP;

@@ -32,6 +32,11 @@ static __always_inline int is_directory(const struct inode *inode)
 	return inode && (inode->i_mode & S_IFMT) == S_IFDIR;
 }
 
+static __always_inline int is_character_device(const struct inode *inode)
+{
+	return inode && (inode->i_mode & S_IFMT) == S_IFCHR;
+}
+
 /* The raw disk below a filesystem, whose files the rules are about. */
 static __always_inline int is_block_device(const struct inode *inode)
 {

@@ -45,6 +45,9 @@ static __always_inline int judge_v4(struct bpf_sock_addr *ctx, struct denial *de
 	endpoint_init(&ep, kind, AF_INET, ctx->type, ctx->protocol);
 	endpoint_v4(&ep, ctx->user_ip4, bpf_ntohs((__u16)ctx->user_port));
 	reason = decide_endpoint(ref->cgroup_id, &ep);
+	/* What was judged. The kernel would take the address that the socket is bound to. */
+	if (kind == SBPF_RULE_CONNECT && !ctx->user_ip4)
+		ctx->user_ip4 = sbpf_loopback_of(ep.addr_be) >> 32;
 	if (reason == SBPF_REASON_NONE && unlikely(ref->flags & SBPF_REF_RECORD) && kind == SBPF_RULE_CONNECT)
 		record_flow(ctx, ref->cgroup_id, denial->hook, &ep);
 	if (reason == SBPF_REASON_NONE && !ep.led_port)
@@ -74,6 +77,8 @@ static __always_inline int judge_v6(struct bpf_sock_addr *ctx, struct denial *de
 	endpoint_init(&ep, kind, AF_INET6, ctx->type, ctx->protocol);
 	endpoint_v6(&ep, words, bpf_ntohs((__u16)ctx->user_port));
 	reason = decide_endpoint(ref->cgroup_id, &ep);
+	if (kind == SBPF_RULE_CONNECT && sbpf_is_wildcard(ep.addr_be))
+		ctx->user_ip6[3] = sbpf_loopback_of(ep.addr_be) >> 32;
 	if (reason == SBPF_REASON_NONE && unlikely(ref->flags & SBPF_REF_RECORD) && kind == SBPF_RULE_CONNECT)
 		record_flow(ctx, ref->cgroup_id, denial->hook, &ep);
 	if (reason == SBPF_REASON_NONE && !ep.led_port)

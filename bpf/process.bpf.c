@@ -18,15 +18,16 @@
  * task_setnice, _setioprio, set_one_prio, set_task_ioprio, changes to tasks outside             reading the same
  * _setscheduler,           sched_setscheduler and kin,
  * _setrlimit               do_prlimit
- * file_fcntl               fcntl                           F_SETOWN but to oneself,             F_SETOWN before joining; the terminal's
- *                                                          F_SETOWN_EX                          foreground group
+ * file_fcntl               fcntl                           F_SETOWN but to oneself,             F_SETOWN and O_ASYNC before joining; the
+ *                                                          F_SETOWN_EX; O_ASYNC of terminals;   terminal's foreground group; locks (flock,
+ *                                                          leases of what may not be written    F_SETLK)
  */
 #include "fs_judge.h"
 #include "own.h"
 
 #define CAP_OPT_NOAUDIT 2
 
-/* The mount hooks and these come after a capability; the canary must get as far as to be denied by them. */
+/* The mount hooks and these come after a capability, of which Yama and Debian's unprivileged_userns_clone ask too; the canary must get as far as to be denied by them. */
 static __always_inline int is_canary_behind_capable(void)
 {
 	__u32 hook = sbpf_canary.hook;
@@ -35,7 +36,8 @@ static __always_inline int is_canary_behind_capable(void)
 		return 1;
 	return is_canary_task() &&
 	       (hook == SBPF_HOOK_move_mount || hook == SBPF_HOOK_sb_umount || hook == SBPF_HOOK_sb_pivotroot ||
-		hook == SBPF_HOOK_perf_event_open || hook == SBPF_HOOK_kernel_module_request);
+		hook == SBPF_HOOK_perf_event_open || hook == SBPF_HOOK_kernel_module_request ||
+		hook == SBPF_HOOK_ptrace_access_check || hook == SBPF_HOOK_ptrace_traceme || hook == SBPF_HOOK_userns_create);
 }
 
 /* Filesystems ask for these of the credentials that overlayfs lent to the task. */
@@ -215,8 +217,13 @@ int BPF_PROG(hook_task_setrlimit, struct task_struct *target, unsigned int resou
 	LSM_JUDGE(boxes, judge_task, SBPF_HOOK_task_setrlimit, target, resource, 0);
 }
 
+#define F_SETFL 4
+#define O_ASYNC 020000
 #define F_SETOWN 8
 #define F_SETOWN_EX 15
+#define F_SETLEASE 1024
+#define F_SETDELEG 1040 /* the same, of directories too; how is in memory that another thread could change */
+#define F_UNLCK 2
 
 /* A number of the current task in its own pid namespace; 0 if it cannot be told. */
 static __always_inline int number_of(struct pid *pid)
@@ -251,9 +258,15 @@ int BPF_PROG(hook_file_fcntl, struct file *file, unsigned int cmd, unsigned long
 	int refused = 0;
 
 	LSM_GATE(file_fcntl, boxes);
+	/* Whoever opens the file for writing, the host too, waits until a lease is given back: 45 s by default. */
+	if (cmd == F_SETDELEG || (cmd == F_SETLEASE && arg != F_UNLCK))
+		FS_ASK(boxes, file_fcntl, SBPF_FS_WRITE, file->f_path.dentry, file->f_path.mnt);
 	if (cmd == F_SETOWN)
 		refused = (int)arg && !is_own_number((int)arg);
 	else if (cmd == F_SETOWN_EX)
 		refused = 1; /* the owner is in memory that another thread could change */
+	else if (cmd == F_SETFL)
+		/* A terminal makes its foreground group the owner, whoever that is by now. */
+		refused = arg & O_ASYNC && is_character_device(file->f_inode);
 	LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_file_fcntl, refused, SBPF_REASON_GUARD, cmd);
 }

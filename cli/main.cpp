@@ -172,7 +172,7 @@ int run_main(int argc, char** argv) {
   } catch (const CLI::ParseError& problem) {
     return fail_with(usage_error(app, problem), session);
   }
-  agent::raise_descriptors();
+  agent::raise_limits();
   auto exit_code = session.action();
   if (exit_code) return *exit_code;
   const int code = exit_code_of(exit_code.error(), session);

@@ -16,6 +16,7 @@
 #include "agent/seccomp_ready.h"
 #include "agent/spawn.h"
 #include "agent/supervise.h"
+#include "base/file.h"
 #include "cli/service_client.h"
 
 namespace sbpf::cli {
@@ -32,6 +33,14 @@ Result<void> check_status(const Json& status, const policy::Policy& policy) {
                 "sbpf and sbpfd must be of one version");
   if (status.value("isolation_active", false) || policy.mode == policy::Mode::audit) return {};
   return fail("isolation_not_active", "sbpfd did not verify the isolation", "run `sbpf preflight` as root");
+}
+
+// A socket of root's may be served by root inside a sandbox. It moves no process: only who may write cgroups does.
+Result<void> check_place(const Json& status, pid_t pid) {
+  const std::string place = read_file("/proc/" + std::to_string(pid) + "/cgroup");
+  if (place.ends_with("/sbpf/" + status.value("sandbox", "") + "\n")) return {};
+  return fail("isolation_not_active", "the program's process is in no sandbox, whatever the service at the socket says",
+              "see who serves it: `ss -xlp | grep sbpf`");
 }
 
 constexpr auto kNever = Clock::time_point::max();
@@ -96,6 +105,7 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   auto status = service->post("/v1/runs", request);
   if (!status) return tl::unexpected<Error>(status.error());
   if (auto right = check_status(*status, policy); !right) return tl::unexpected<Error>(right.error());
+  if (auto placed = check_place(*status, child->child().pid); !placed) return tl::unexpected<Error>(placed.error());
   const agent::ForwardedSignals signals;
   on_active(*status);
   if (auto started = child->go_on(); !started) return tl::unexpected<Error>(started.error());
@@ -103,11 +113,11 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   agent::RunResult result;
   std::optional<Error> refused;
   const bool lost = wait_for_end(child->child(), options, *service, signals, deadline, result, refused);
+  service->finish();  // what is left of the sandbox ends with it: a tracer inside could keep the program's end to itself
   int ended = 0;
   (void)::waitpid(child->child().pid, &ended, 0);
   if (refused) return tl::unexpected<Error>(*refused);
   result.exit_code = result.timed_out ? 124 : agent::exit_code_of(ended);
-  service->finish();
   if (lost)
     return fail("service_lost", "sbpfd went away, and the program was killed",
                 "see `systemctl status sbpfd`; what else runs in the sandbox ends when it is back");

@@ -57,6 +57,21 @@ inline bool allows(const std::vector<Rule>& rules, const Address& address, int p
   return false;
 }
 
+// A connection to no address of its own goes to this host: a network is no rule for it, only its own address or loopback's.
+inline bool allows_connect(const std::vector<Rule>& rules, const Address& address, int port, Proto proto) {
+  Address loopback, mapped_any;
+  mapped_any.bytes[10] = mapped_any.bytes[11] = 0xff;
+  if (address != loopback && address != mapped_any) return allows(rules, address, port, proto);
+  std::vector<Rule> exact;
+  for (const Rule& rule : rules)
+    if (rule.bits == 128) exact.push_back(rule);
+  if (allows(exact, address, port, proto)) return true;
+  loopback = address;
+  if (is_v4(address)) loopback.bytes[12] = 127;
+  loopback.bytes[15] = 1;
+  return allows(rules, loopback, port, proto);
+}
+
 // A bind to no address of its own is put on loopback, if that is what a rule allows.
 inline bool allows_bind(const std::vector<Rule>& rules, const Address& address, int port, Proto proto) {
   if (allows(rules, address, port, proto)) return true;

@@ -100,6 +100,14 @@ network:
     - {cidr: "fe80::/10", ports: [80], protocol: tcp}
     - {cidr: "64:ff9b::/96", ports: [80], protocol: tcp}
 )";
+// Networks with 0.0.0.0 in them, and not 127.0.0.1.
+inline constexpr char kHalf[] = R"(version: 1
+name: half
+network:
+  connect:
+    - {cidr: 0.0.0.0/2, ports: [80], protocol: tcp}
+    - {cidr: 128.0.0.0/1, ports: [80], protocol: tcp}
+)";
 inline constexpr char kBind[] = R"(version: 1
 name: bind
 network:
@@ -160,11 +168,19 @@ inline constexpr Row kRows[] = {
     {"proxy_denies_port_zero", kProxy, kConnect, kUdp, "127.0.0.1", 0, false},
     {"proxy_denies_next_loopback", kProxy, kConnect, kTcp, "127.0.0.2", 18443, false},
     {"proxy_denies_loopback6", kProxy, kConnect, kTcp, "::1", 18443, false},
-    {"proxy_denies_wildcard", kProxy, kConnect, kTcp, "0.0.0.0", 18443, false},
+    {"proxy_allows_wildcard_as_loopback", kProxy, kConnect, kTcp, "0.0.0.0", 18443, true},
+    {"proxy_denies_wildcard_on_another_port", kProxy, kConnect, kTcp, "0.0.0.0", 18444, false},
     {"proxy_denies_wildcard6", kProxy, kConnect, kTcp, "::", 18443, false},
+    {"half_denies_wildcard_as_loopback", kHalf, kConnect, kTcp, "0.0.0.0", 80, false},
+    {"half_denies_mapped_wildcard_as_loopback", kHalf, kConnect, kTcp, "::ffff:0.0.0.0", 80, false},
+    {"half_allows_the_next_address", kHalf, kConnect, kTcp, "0.0.0.1", 80, true},
+    {"half_denies_wildcard6_as_loopback", kHalf, kConnect, kTcp, "::", 80, false},
+    {"half_denies_loopback", kHalf, kConnect, kTcp, "127.0.0.1", 80, false},
+    {"wide_allows_wildcard_as_loopback", kWide, kConnect, kTcp, "0.0.0.0", 80, true},
+    {"wide_denies_wildcard6_as_loopback", kWide, kConnect, kTcp, "::", 80, false},
     {"proxy_allows_mapped_spelling", kProxy, kConnect, kTcp, "::ffff:127.0.0.1", 18443, true},
     {"proxy_denies_v4_compatible_spelling", kProxy, kConnect, kTcp, "::127.0.0.1", 18443, false},
-    {"proxy_denies_mapped_wildcard", kProxy, kConnect, kTcp, "::ffff:0.0.0.0", 18443, false},
+    {"proxy_allows_mapped_wildcard_as_loopback", kProxy, kConnect, kTcp, "::ffff:0.0.0.0", 18443, true},
     {"proxy_denies_bind_of_what_may_be_connected", kProxy, kBindOp, kTcp, "127.0.0.1", 18443, false},
     {"resolver_allows_udp", kProxy, kConnect, kUdp, "127.0.0.53", 53, true},
     {"resolver_allows_tcp", kProxy, kConnect, kTcp, "127.0.0.53", 53, true},

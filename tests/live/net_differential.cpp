@@ -244,7 +244,7 @@ bool may_arrive(const net_model::Policy& policy, const Server& server, const Add
   if (spellings[0] == "127.0.0.1") spellings.insert(spellings.end(), {"0.0.0.0", "::"});
   if (spellings[0] == "::1") spellings.emplace_back("::");
   for (const std::string& spelling : spellings)
-    if (net_model::allows(policy.connect, parse_address(spelling), server.port, server.proto)) return true;
+    if (net_model::allows_connect(policy.connect, parse_address(spelling), server.port, server.proto)) return true;
   return false;
 }
 

@@ -66,7 +66,7 @@ void print_rule(std::string& text, const Rule& rule) {
 }
 
 bool refused_to(const Policy& policy, const Endpoint& to, bool tcp) {
-  return !net_model::allows(policy.connect, to.address, to.port, tcp ? Proto::tcp : Proto::udp);
+  return !net_model::allows_connect(policy.connect, to.address, to.port, tcp ? Proto::tcp : Proto::udp);
 }
 
 // An address of another family than the socket's, which the kernel itself does not take there.

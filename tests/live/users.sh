@@ -73,7 +73,7 @@ servers+=($!)
 within 20 test -S "$fake"
 out=$(user sbpf run --socket "$fake" -- true 2>&1); is refuse/fake-service 125 $?
 has refuse/fake-service-why "uid 4242" "$out"
-# One that root serves is believed, but for which policy is in force: `answers SHA256 ACTIVE`.
+# One that root serves is believed, but for which policy is in force and where the program is: `answers SHA256 ACTIVE [CGROUP]`.
 answers() {
   rm -f "$fake"
   python3 -IS -c '
@@ -85,16 +85,24 @@ server.listen()
 client = server.accept()[0]
 request = b""
 while b"\r\n\r\n" not in request: request += client.recv(65536)
+if len(sys.argv) > 4:
+    while not request.endswith(b"}"): request += client.recv(65536)
+    with open(sys.argv[4] + "/cgroup.procs", "w") as procs: procs.write(str(json.loads(request.split(b"\r\n\r\n")[1])["pid"]))
 body = json.dumps({"sandbox": "u4242-fake", "isolation": "active", "isolation_active": sys.argv[3] == "yes", "hooks_attached": 1, "hooks_total": 1,
                    "degraded": [], "cgroup": "/none", "mode": "enforce", "policy": {"name": "no-network", "sha256": sys.argv[2]}}).encode()
 client.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-client.recv(1)' "$fake" "$1" "$2" &
+client.recv(1)' "$fake" "$@" &
   servers+=($!)
   within 20 test -S "$fake"
 }
 asked=$(sbpf policy show no-network | sed -n 's/^# sha256: //p')
 ran() { rm -f /tmp/users-ran; user sbpf run --socket "$fake" -- touch /tmp/users-ran 2>&1; echo "$? $([[ -e /tmp/users-ran ]] && echo ran)"; }
-answers "$asked" yes; is answers/control "0 ran" "$(ran | tail -1)"
+pretended=$cgroots/pretended/sbpf/u4242-fake
+mkdir -p "$pretended"
+answers "$asked" yes "$pretended"; is answers/control "0 ran" "$(ran | tail -1)"
+answers "$asked" yes; out=$(ran)
+is answers/not-moved "125 " "${out##*$'\n'}"
+has answers/not-moved-why "in no sandbox" "$out"
 answers "$(tr 0-9a-f 1-9a-f0 <<<"$asked")" yes; out=$(ran)
 is answers/another-policy "125 " "${out##*$'\n'}"
 has answers/another-policy-why "another policy in force" "$out"

@@ -29,6 +29,16 @@ TEST(CanaryVerdict, NoHookIsProvenByAnotherErrno) {
       EXPECT_EQ(verdict(hook, error), CanaryVerdict::not_denied) << hook.name << " " << error;
 }
 
+// Where the kernel has no room for the attempt, it has asked no hook.
+TEST(CanaryVerdict, NothingIsProvenWhereTheHostIsShort) {
+  for (const Hook& hook : all_hooks())
+    for (const int error : {EAGAIN, ENOMEM, ENFILE, EMFILE, ETOOMANYREFS, ENOSPC, ENOENT}) {
+      const CanaryVerdict untold = refuses(hook) ? CanaryVerdict::not_run : CanaryVerdict::not_denied;
+      EXPECT_EQ(canary_verdict(hook, error, 0), untold) << hook.name << " " << error;
+      EXPECT_EQ(canary_verdict(hook, error, hook.id + 2u), CanaryVerdict::not_denied) << hook.name << " " << error;
+    }
+}
+
 TEST(CanaryVerdict, NoHookIsProvenByAnother) {
   for (const Hook& hook : all_hooks())
     for (const int error : {0, EPERM, EACCES})

@@ -72,10 +72,10 @@ TEST(Descriptors, AreRaisedAndTheCallersLimitIsHandedOn) {
               const rlimit few{20, 60};
               rlimit now{};
               if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return false;
-              agent::raise_descriptors();
+              agent::raise_limits();
               ::getrlimit(RLIMIT_NOFILE, &now);
               if (now.rlim_cur < 60) return false;
-              if (agent::restore_descriptors() != 0) return false;
+              if (agent::restore_limits() != 0) return false;
               ::getrlimit(RLIMIT_NOFILE, &now);
               return now.rlim_cur == 20 && now.rlim_max == 60;
             }),
