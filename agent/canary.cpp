@@ -151,7 +151,8 @@ CanaryReport judge(const RawReport& raw, bool passes, std::uint32_t flags) {
   report.allowed_ok = raw.allowed_errno == 0;
   report.policy_ok = (raw.policy_errno != EPERM) == passes;
   for (const Hook& hook : proven_of(flags)) {
-    if (report.hooks[hook.id] != CanaryVerdict::not_denied) continue;
+    // Beside hooks that let it through, what it did is why another had nothing to refuse.
+    if (report.hooks[hook.id] != CanaryVerdict::not_denied && report.hooks[hook.id] != CanaryVerdict::not_run) continue;
     report.detail += (report.detail.empty() ? "" : ", ") + std::string(hook.name) + " (" +
                      (raw.error[hook.id] == 0 ? "allowed" : std::strerror(raw.error[hook.id])) + ")";
   }
