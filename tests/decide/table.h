@@ -108,6 +108,13 @@ network:
     - {cidr: 0.0.0.0/2, ports: [80], protocol: tcp}
     - {cidr: 128.0.0.0/1, ports: [80], protocol: tcp}
 )";
+inline constexpr char kNamedWildcard[] = R"(version: 1
+name: named
+network:
+  connect:
+    - {address: 0.0.0.0, ports: [80], protocol: tcp}
+    - {address: "::", ports: [1000-2000], protocol: tcp}
+)";
 inline constexpr char kBind[] = R"(version: 1
 name: bind
 network:
@@ -176,6 +183,10 @@ inline constexpr Row kRows[] = {
     {"half_allows_the_next_address", kHalf, kConnect, kTcp, "0.0.0.1", 80, true},
     {"half_denies_wildcard6_as_loopback", kHalf, kConnect, kTcp, "::", 80, false},
     {"half_denies_loopback", kHalf, kConnect, kTcp, "127.0.0.1", 80, false},
+    {"named_wildcard_allows_itself", kNamedWildcard, kConnect, kTcp, "0.0.0.0", 80, true},
+    {"named_wildcard6_allows_itself", kNamedWildcard, kConnect, kTcp, "::", 1500, true},
+    {"named_wildcard_denies_loopback", kNamedWildcard, kConnect, kTcp, "127.0.0.1", 80, false},
+    {"named_wildcard6_denies_loopback", kNamedWildcard, kConnect, kTcp, "::1", 1500, false},
     {"wide_allows_wildcard_as_loopback", kWide, kConnect, kTcp, "0.0.0.0", 80, true},
     {"wide_denies_wildcard6_as_loopback", kWide, kConnect, kTcp, "::", 80, false},
     {"proxy_allows_mapped_spelling", kProxy, kConnect, kTcp, "::ffff:127.0.0.1", 18443, true},
