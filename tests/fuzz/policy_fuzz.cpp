@@ -82,7 +82,11 @@ void check_image(const Policy& policy) {
     return;
   }
   const sbpf_policy_header header = image->header();
-  require(header.n_rules + SBPF_SLOT_MAX == image->entries.size(), "the header counts the rules");
+  const auto rules = std::ranges::count_if(image->entries, [](const auto& entry) {
+    const auto kind = entry.first.kind;
+    return kind == SBPF_RULE_CONNECT || kind == SBPF_RULE_BIND || kind == SBPF_RULE_FS_INODE || kind == SBPF_RULE_FS_NAME;
+  });
+  require(header.n_rules == rules, "the header counts the rules for endpoints and files");
   require(header.n_connect_prefixes <= SBPF_MAX_PREFIXES && header.n_bind_prefixes <= SBPF_MAX_PREFIXES,
           "prefixes fit");
   check_entries(policy, *image, SBPF_RULE_CONNECT, policy.network.connect);
