@@ -139,7 +139,7 @@ static __always_inline __u32 fs_open_wants(struct file *file)
 
 /* May this file be opened, by what is known of its directory? Spares the common case the sandbox's record. Whatever else
  * judges an open stands above it: several sandboxes around the task, the canary, and files that drive the kernel, which
- * lie on filesystems of which nothing is remembered. */
+ * lie on filesystems of which nothing is remembered. Devices and sbpf's own locks, which lie anywhere, the hook itself excepts. */
 static __always_inline int fs_knows_open(__u64 cgroup_id, struct file *file)
 {
 	__u32 want = fs_open_wants(file);

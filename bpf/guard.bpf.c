@@ -121,7 +121,7 @@ int BPF_PROG(hook_file_open, struct file *file)
 
 	if (!below_root && !sbpf_gate.other_levels)
 		return 0;
-	if (below_root && fs_knows_open(own_id, file) && !is_device(file->f_inode))
+	if (below_root && fs_knows_open(own_id, file) && !is_device(file->f_inode) && !is_own_lock(file->f_path.dentry))
 		return 0;
 	LSM_GATE_OF(file_open, boxes, below_root, own_id);
 	LSM_ASK(EPERM, boxes, judge_open, file);

@@ -144,6 +144,14 @@ for lock in sbpf sbpf-watch sbpf-canaries; do
   is "lock/$lock/control" 0 "$(uses env "lock /run/$lock.lock")"
   is "lock/$lock/denied" $EPERM "$(uses inside "$reads" -- "lock /run/$lock.lock")"
 done
+# Also where a file beside it was opened before: what is remembered of the directory does not open the lock.
+beside='import os
+for _ in range(3): os.close(os.open("/run/beside", os.O_RDONLY))
+try: print(os.close(os.open("/run/sbpf.lock", os.O_RDONLY)))
+except OSError as e: print(e.errno)'
+touch /run/beside
+is lock/beside/control None "$(python3 -ISc "$beside")"
+is lock/beside/denied $EPERM "$(inside "$reads" -- python3 -ISc "$beside")"
 is lock/others 0 "$(uses inside "$reads" -- "lock /srv/only-read")"
 is lease/control 0 "$(uses env "lease /srv/only-read")"
 is lease/denied $EACCES "$(uses inside "$reads" -- "lease /srv/only-read")"
