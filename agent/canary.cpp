@@ -132,6 +132,11 @@ bool is_shortage(int error) {
   return std::ranges::find(kShortages, error) != kShortages.end();
 }
 
+// "unlink (allowed)", after what is in the list already.
+void list(std::string& all, const Hook& hook, int error) {
+  all += (all.empty() ? "" : ", ") + std::string(hook.name) + " (" + (error == 0 ? "allowed" : std::strerror(error)) + ")";
+}
+
 // Where all that is wrong is that something could not be tried: what that was. Nothing: the report says how it stands.
 std::string not_tried(const RawReport& raw, std::uint32_t flags) {
   if (is_shortage(raw.allowed_errno)) return std::string("what every policy allows (") + std::strerror(raw.allowed_errno) + ")";
@@ -139,7 +144,7 @@ std::string not_tried(const RawReport& raw, std::uint32_t flags) {
   for (const Hook& hook : proven_of(flags)) {
     const CanaryVerdict verdict = raw.hooks[hook.id];
     if (verdict == CanaryVerdict::not_denied) return "";
-    if (verdict == CanaryVerdict::not_run) all += (all.empty() ? "" : ", ") + std::string(hook.name) + " (" + std::strerror(raw.error[hook.id]) + ")";
+    if (verdict == CanaryVerdict::not_run) list(all, hook, raw.error[hook.id]);
   }
   return all.empty() && is_shortage(raw.policy_errno) ? std::string("an endpoint (") + std::strerror(raw.policy_errno) + ")" : all;
 }
@@ -153,8 +158,7 @@ CanaryReport judge(const RawReport& raw, bool passes, std::uint32_t flags) {
   for (const Hook& hook : proven_of(flags)) {
     // Beside hooks that let it through, what it did is why another had nothing to refuse.
     if (report.hooks[hook.id] != CanaryVerdict::not_denied && report.hooks[hook.id] != CanaryVerdict::not_run) continue;
-    report.detail += (report.detail.empty() ? "" : ", ") + std::string(hook.name) + " (" +
-                     (raw.error[hook.id] == 0 ? "allowed" : std::strerror(raw.error[hook.id])) + ")";
+    list(report.detail, hook, raw.error[hook.id]);
   }
   if (!report.detail.empty()) report.detail = "the canary was not denied by " + report.detail;
   if (!report.allowed_ok)

@@ -33,8 +33,8 @@ CanaryVerdict canary_verdict(const Hook& hook, int error, std::uint32_t hit);
 
 // Runs one canary in the cgroup, by the hooks of a sandbox with these flags. `image` is the policy read back from the kernel.
 // There is one canary at a time on the host: this waits for its turn, at most 20 s, and not for the host lock. One that hangs
-// gives way to the next after a second. Errors: "canary" (could not be started, or the host was short of what it takes; errno ETIME: it gave no answer, and no limit,
-// freezer or busy processor accounts for that), "pid_namespace".
+// gives way to the next after a second. Errors: "canary" (could not be started, or the host was short of what it
+// takes; errno ETIME: it gave no answer, and no limit, freezer or busy processor accounts for that), "pid_namespace".
 Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
                                 std::uint32_t flags);
 

@@ -171,16 +171,14 @@ SBPF_INLINE __u64 sbpf_loopback_of(const __u64 wildcard_be[2])
 	return wildcard_be[1] ? (__u64)__builtin_bswap32(0x7f000001) << 32 | 0xffff0000u : __builtin_bswap64(1);
 }
 
-/* The key of one prefix length and this very port. */
-SBPF_INLINE int sbpf_match_port(void *policy, struct sbpf_net_query *q, __u8 prefix_len)
+/* This very port, with the key of a prefix length. */
+SBPF_INLINE int sbpf_match_port(void *policy, struct sbpf_net_query *q, struct sbpf_rule_key *key)
 {
-	struct sbpf_rule_key key;
 	const struct sbpf_rule *rule;
 
-	sbpf_rule_key_init(&key, q, prefix_len);
-	key.match = SBPF_PORT_EXACT;
-	key.port = q->port;
-	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
+	key->match = SBPF_PORT_EXACT;
+	key->port = q->port;
+	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, key);
 	if (rule)
 		sbpf_take_rule(q, rule->range[0].rule);
 	return !!rule;
@@ -192,9 +190,9 @@ SBPF_INLINE int sbpf_match_prefix(void *policy, struct sbpf_net_query *q, __u8 p
 	struct sbpf_rule_key key;
 	const struct sbpf_rule *rule;
 
-	if (sbpf_match_port(policy, q, prefix_len))
-		return 1;
 	sbpf_rule_key_init(&key, q, prefix_len);
+	if (sbpf_match_port(policy, q, &key))
+		return 1;
 	key.match = SBPF_PORT_RANGES;
 	key.port = 0;
 	rule = (const struct sbpf_rule *)sbpf_policy_lookup(policy, &key);
@@ -229,6 +227,7 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 	const struct sbpf_policy_header *header;
 	const struct sbpf_prefixes *prefixes;
 	struct sbpf_prefix_search search;
+	struct sbpf_rule_key key;
 	__u32 n;
 
 	q->rule = SBPF_NO_RULE;
@@ -248,7 +247,8 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 			return SBPF_ALLOW;
 		q->addr_be[1] = sbpf_loopback_of(q->addr_be);
 	}
-	if (sbpf_match_port(policy, q, 128))
+	sbpf_rule_key_init(&key, q, 128);
+	if (sbpf_match_port(policy, q, &key))
 		return SBPF_ALLOW;
 
 	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);

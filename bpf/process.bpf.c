@@ -27,7 +27,8 @@
 
 #define CAP_OPT_NOAUDIT 2
 
-/* The mount hooks and these come after a capability, of which Yama and Debian's unprivileged_userns_clone ask too; the canary must get as far as to be denied by them. */
+/* The mount hooks and these come after a capability, which Yama and Debian's unprivileged_userns_clone ask for too; the canary must
+ * get as far as to be denied by them. */
 static __always_inline int is_canary_behind_capable(void)
 {
 	__u32 hook = sbpf_canary.hook;

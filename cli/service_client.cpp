@@ -11,12 +11,13 @@
 #include <cerrno>
 #include <string_view>
 
+#include "cli/format.h"
+
 namespace sbpf::cli {
 namespace {
 
 namespace asio = boost::asio;
 namespace http = boost::beast::http;
-using Json = nlohmann::ordered_json;
 using Code = boost::system::error_code;
 
 constexpr int kFinishMs = 10000;
@@ -75,7 +76,7 @@ Result<Json> ServiceClient::post(const std::string& target, const Json& body) {
   http::request<http::string_body> request(http::verb::post, target, 11);
   request.set(http::field::host, "sbpf");
   request.set(http::field::content_type, "application/json");
-  request.body() = body.dump(-1, ' ', true, Json::error_handler_t::replace);
+  request.body() = dump(body);
   request.prepare_payload();
   Code error;
   http::write(connection_->socket, request, error);

@@ -17,6 +17,6 @@ struct Reply {
 inline Reply reply_of(const Error& error) { return {status_of(error), "application/json", error_body(error)}; }
 
 // A JSON text of one line.
-inline std::string text(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n"; }
+inline std::string text(const Json& json) { return dump(json) + "\n"; }
 
 }  // namespace sbpf::service

@@ -225,7 +225,7 @@ unsigned status_of(const Error& error) {
 
 std::string error_body(const Error& error) {
   const Json body = {{"error", {{"code", error.code}, {"message", error.message}, {"hint", error.hint}}}};
-  return body.dump(-1, ' ', true, Json::error_handler_t::replace) + "\n";
+  return dump(body) + "\n";
 }
 
 }  // namespace sbpf::service

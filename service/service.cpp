@@ -197,14 +197,14 @@ void Service::loss(const Json& loss) {
   log::error("sandbox " + text_in(loss, "sandbox") + " lost hooks",
              {{"SANDBOX", text_in(loss, "sandbox")},
               {"ON_LOSS", text_in(loss, "on_loss")},
-              {"LOSS", loss.dump(-1, ' ', true, Json::error_handler_t::replace)}});
+              {"LOSS", dump(loss)}});
 }
 
 void Service::restored(const Json& restored) {
   core_.metrics.restored();
   log::warning("sandbox " + text_in(restored, "sandbox") + " has its hooks again",
                {{"SANDBOX", text_in(restored, "sandbox")},
-                {"RESTORED", restored.dump(-1, ' ', true, Json::error_handler_t::replace)}});
+                {"RESTORED", dump(restored)}});
 }
 
 void Service::trouble(const Json& error) {
