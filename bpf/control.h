@@ -90,21 +90,20 @@ static __always_inline int is_autogroup(struct dentry *dentry)
 	return *(__u64 *)name == *(const __u64 *)autogroup && *(__u16 *)(name + 8) == 'p';
 }
 
-/* sbpf.lock, sbpf-watch.lock or sbpf-canaries.lock? A lock takes no right to write: whoever could read them could hold up all
- * commands. By their names: to give them others, they would have to be written. */
+/* One of sbpf's locks? A lock takes no right to write: whoever could read them could hold up all commands. By their names: to give them others, they would have to be written. */
 static __noinline int is_own_lock(const struct dentry *dentry)
 {
 	static const union {
 		char text[24];
 		__u64 words[3];
-	} locks[] = {{"sbpf.lock"}, {"sbpf-watch.lock"}, {"sbpf-canaries.lock"}};
+	} locks[] = {{"sbpf.lock"}, {"sbpf-watch.lock"}, {"sbpf-names.lock"}, {"sbpf-canaries.lock"}};
 	__u32 len = dentry->d_name.len;
 	__u64 name[3] = {};
 
 	if (len != 9 && len != 15 && len != 18)
 		return 0;
 	bpf_probe_read_kernel_str(name, sizeof(name), dentry->d_name.name);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		if (name[0] == locks[i].words[0] && name[1] == locks[i].words[1] && name[2] == locks[i].words[2])
 			return 1;
 	return 0;

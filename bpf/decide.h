@@ -205,17 +205,32 @@ struct sbpf_prefix_search {
 	void *policy;
 	struct sbpf_net_query *q;
 	const struct sbpf_prefixes *prefixes;
-	__u64 found;
+	__u64 longest_network; /* that may match */
+	__u64 found;           /* the length of the one that did, and one; 0: none */
 };
+
+/* The kernel leads a connection to 0.0.0.0 to 127.0.0.1, and one to :: to ::1: what allows it is a rule for that very address, or a
+ * network that both are in, of which 0.0.0.0/1 and ::/127 are the smallest. */
+SBPF_INLINE __u64 sbpf_longest_network(const struct sbpf_net_query *q)
+{
+	if (q->kind != SBPF_RULE_CONNECT || !sbpf_is_wildcard(q->addr_be))
+		return 128;
+	return q->addr_be[1] ? 96 + 1 : 127;
+}
 
 /* A step of SBPF_REPEAT. */
 static long sbpf_search_prefix(__u64 i, struct sbpf_prefix_search *search)
 {
+	__u8 len;
+
 	if (i >= SBPF_MAX_PREFIXES)
 		return 1;
-	if (!sbpf_match_prefix(search->policy, search->q, search->prefixes->len[i]))
+	len = search->prefixes->len[i];
+	if (len > search->longest_network && len < 128)
 		return 0;
-	search->found = 1;
+	if (!sbpf_match_prefix(search->policy, search->q, len))
+		return 0;
+	search->found = len + 1;
 	return 1;
 }
 
@@ -241,12 +256,6 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 			return SBPF_DENY;
 	}
 
-	/* The kernel leads it to this host: no network that happens to have 0.0.0.0 in it allows that. */
-	if (q->kind == SBPF_RULE_CONNECT && sbpf_is_wildcard(q->addr_be)) {
-		if (sbpf_match_prefix(policy, q, 128))
-			return SBPF_ALLOW;
-		q->addr_be[1] = sbpf_loopback_of(q->addr_be);
-	}
 	sbpf_rule_key_init(&key, q, 128);
 	if (sbpf_match_port(policy, q, &key))
 		return SBPF_ALLOW;
@@ -269,6 +278,19 @@ SBPF_INLINE int sbpf_decide_net(void *policy, struct sbpf_net_query *q)
 	search.policy = policy;
 	search.q = q;
 	search.prefixes = prefixes;
+	search.longest_network = sbpf_longest_network(q);
+	search.found = 0;
+	SBPF_REPEAT(n, sbpf_search_prefix, &search);
+	if (!search.found)
+		return SBPF_DENY;
+	if (search.found - 1 > search.longest_network || search.longest_network == 128)
+		return SBPF_ALLOW;
+	/* By a network: the rule for where it leads says by which proxy. */
+	q->addr_be[1] = sbpf_loopback_of(q->addr_be);
+	sbpf_rule_key_init(&key, q, 128);
+	if (sbpf_match_port(policy, q, &key))
+		return SBPF_ALLOW;
+	search.longest_network = 128;
 	search.found = 0;
 	SBPF_REPEAT(n, sbpf_search_prefix, &search);
 	return search.found ? SBPF_ALLOW : SBPF_DENY;
@@ -345,51 +367,7 @@ SBPF_INLINE int sbpf_decide_socket(void *policy, int socket_class)
 
 #include "decide_option.h"
 
-/* ---- filesystem ---- */
-
-/* Names are hashed in words of 8 bytes, the last one filled up with zeros, by both sides alike. No secret is needed: who
- * finds a name that collides with a rule's gets that rule's rights, and could only have created it where it may write. */
-#define SBPF_FS_HASH_SEED 0x5342504600000000ull
-
-SBPF_INLINE __u64 sbpf_fs_hash_word(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 29;
-}
-
-/* Which of a header's bits stands for a file that has an entry of its own: by the inode's number alone. */
-SBPF_INLINE __u32 sbpf_fs_file_bit(__u64 ino)
-{
-	return (__u32)(ino * 0x9e3779b97f4a7c15ull >> 57);
-}
-
-/* Directories and other files are told apart: overlayfs numbers them independently of each other. */
-SBPF_INLINE void sbpf_fs_inode_key(struct sbpf_rule_key *key, __u64 ino, __u32 dev, __u32 generation, int is_directory)
-{
-	struct sbpf_fs_inode inode = {.ino = ino, .dev = dev, .generation = generation};
-
-	__builtin_memset(key, 0, sizeof(*key));
-	key->kind = SBPF_RULE_FS_INODE;
-	key->match = !!is_directory;
-	__builtin_memcpy(key->addr, &inode, sizeof(inode));
-}
-
-SBPF_INLINE void sbpf_fs_name_key(struct sbpf_rule_key *key, __u32 node, __u32 len, __u64 hash)
-{
-	struct sbpf_fs_name name = {.hash = hash, .node = node, .len = len};
-
-	__builtin_memset(key, 0, sizeof(*key));
-	key->kind = SBPF_RULE_FS_NAME;
-	__builtin_memcpy(key->addr, &name, sizeof(name));
-}
-
-/* `hash`: as of a directory's entry. */
-SBPF_INLINE void sbpf_unix_key(struct sbpf_rule_key *key, __u32 len, __u64 hash)
-{
-	sbpf_fs_name_key(key, 0, len, hash);
-	key->kind = SBPF_RULE_UNIX;
-}
-
+#include "decide_files.h"
 #include "decide_process.h"
 
 #endif

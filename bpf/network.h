@@ -87,6 +87,22 @@ static __always_inline void endpoint_of_local(struct endpoint *ep, struct sock *
 	}
 }
 
+/* Where nobody puts loopback in the place of a wildcard, the kernel leads a connection to the address that the socket is bound to. */
+static __always_inline void lead_to_local(struct endpoint *ep, struct sock *sk)
+{
+	__u64 asked_be[2] = {ep->addr_be[0], ep->addr_be[1]};
+	__u16 port = ep->port;
+
+	if (!sbpf_is_wildcard(asked_be))
+		return;
+	endpoint_of_local(ep, sk);
+	ep->port = port;
+	if (!sbpf_is_wildcard(ep->addr_be))
+		return;
+	ep->addr_be[0] = asked_be[0];
+	ep->addr_be[1] = asked_be[1];
+}
+
 /* Reads a sockaddr that the kernel has copied in. What an address means follows from the socket's family first: a v4
  * socket takes AF_UNSPEC in sendto and bind as AF_INET, a v6 socket takes v4 addresses. */
 static __always_inline enum address_result endpoint_from_sockaddr(struct endpoint *ep, const void *address, int len,
@@ -179,7 +195,7 @@ static __noinline int lead(void *policy, const struct sbpf_net_query *q, struct 
 }
 
 /* The one network decision (bpf/decide.h) on an endpoint, for the sandbox of this cgroup: the reason of a denial, or
- * SBPF_REASON_NONE. A global function: verified once, not at each of its callers. */
+ * SBPF_REASON_NONE; then a wildcard that a rule lets be connected to has become loopback. A global function: verified once, not at each of its callers. */
 __weak __noinline int decide_endpoint(__u64 cgroup_id, struct endpoint *ep)
 {
 	struct sbpf_net_query q = {};
@@ -202,9 +218,11 @@ __weak __noinline int decide_endpoint(__u64 cgroup_id, struct endpoint *ep)
 	q.proto = ep->type == 1 ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
 	q.addr_be[0] = ep->addr_be[0];
 	q.addr_be[1] = ep->addr_be[1];
-	if (sbpf_decide_net(policy, &q) == SBPF_ALLOW || (q.names && is_opened(cgroup_id, &q)))
-		return q.led ? lead(policy, &q, ep) : SBPF_REASON_NONE;
-	return SBPF_REASON_NO_RULE;
+	if (sbpf_decide_net(policy, &q) != SBPF_ALLOW && !(q.names && is_opened(cgroup_id, &q)))
+		return SBPF_REASON_NO_RULE;
+	if (q.kind == SBPF_RULE_CONNECT && q.rule != SBPF_NO_RULE && sbpf_is_wildcard(ep->addr_be))
+		ep->addr_be[1] = sbpf_loopback_of(ep->addr_be);
+	return q.led ? lead(policy, &q, ep) : SBPF_REASON_NONE;
 }
 
 #endif

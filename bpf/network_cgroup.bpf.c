@@ -45,9 +45,9 @@ static __always_inline int judge_v4(struct bpf_sock_addr *ctx, struct denial *de
 	endpoint_init(&ep, kind, AF_INET, ctx->type, ctx->protocol);
 	endpoint_v4(&ep, ctx->user_ip4, bpf_ntohs((__u16)ctx->user_port));
 	reason = decide_endpoint(ref->cgroup_id, &ep);
-	/* What was judged. The kernel would take the address that the socket is bound to. */
-	if (kind == SBPF_RULE_CONNECT && !ctx->user_ip4)
-		ctx->user_ip4 = sbpf_loopback_of(ep.addr_be) >> 32;
+	/* What was judged. The kernel would take the address that the socket is bound to. Audit mode changes nothing. */
+	if (kind == SBPF_RULE_CONNECT && !ctx->user_ip4 && reason == SBPF_REASON_NONE && !is_audited(ref->cgroup_id))
+		ctx->user_ip4 = ep.addr_be[1] >> 32;
 	if (reason == SBPF_REASON_NONE && unlikely(ref->flags & SBPF_REF_RECORD) && kind == SBPF_RULE_CONNECT)
 		record_flow(ctx, ref->cgroup_id, denial->hook, &ep);
 	if (reason == SBPF_REASON_NONE && !ep.led_port)
@@ -68,7 +68,7 @@ static __always_inline int judge_v6(struct bpf_sock_addr *ctx, struct denial *de
 	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&sbpf_cgroup_refs, 0);
 	__u32 words[4];
 	struct endpoint ep;
-	int reason;
+	int reason, wildcard;
 
 	words[0] = ctx->user_ip6[0];
 	words[1] = ctx->user_ip6[1];
@@ -76,9 +76,10 @@ static __always_inline int judge_v6(struct bpf_sock_addr *ctx, struct denial *de
 	words[3] = ctx->user_ip6[3];
 	endpoint_init(&ep, kind, AF_INET6, ctx->type, ctx->protocol);
 	endpoint_v6(&ep, words, bpf_ntohs((__u16)ctx->user_port));
+	wildcard = kind == SBPF_RULE_CONNECT && sbpf_is_wildcard(ep.addr_be);
 	reason = decide_endpoint(ref->cgroup_id, &ep);
-	if (kind == SBPF_RULE_CONNECT && sbpf_is_wildcard(ep.addr_be))
-		ctx->user_ip6[3] = sbpf_loopback_of(ep.addr_be) >> 32;
+	if (wildcard && reason == SBPF_REASON_NONE && !is_audited(ref->cgroup_id))
+		ctx->user_ip6[3] = ep.addr_be[1] >> 32;
 	if (reason == SBPF_REASON_NONE && unlikely(ref->flags & SBPF_REF_RECORD) && kind == SBPF_RULE_CONNECT)
 		record_flow(ctx, ref->cgroup_id, denial->hook, &ep);
 	if (reason == SBPF_REASON_NONE && !ep.led_port)

@@ -102,6 +102,8 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 		case ADDRESS_BAD:
 			return refuse_endpoint(box, d, &ep, SBPF_REASON_BAD_ADDRESS);
 		case ADDRESS_OK:
+			if (kind == SBPF_RULE_CONNECT)
+				lead_to_local(&ep, sk);
 			break;
 		}
 	} else if (ep.family == AF_UNIX || (ep.family == AF_NETLINK && ep.class == SBPF_SOCKET_NORMAL)) {
@@ -214,6 +216,8 @@ static __always_inline int judge_message(struct sbpf_sandbox *box, const struct 
 		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
 	if (named == ADDRESS_OK && cgroup_layer_judges(&ep, own))
 		return 0;
+	if (named == ADDRESS_OK)
+		lead_to_local(&ep, sk);
 	if (named == ADDRESS_NONE) {
 		/* Connected: judged when it connected, unless that was before the sandbox was. */
 		if (!is_early(box, own))

@@ -45,16 +45,6 @@ std::optional<Address> narrowed(const Image& image, const NetQuery& query, std::
   return std::nullopt;
 }
 
-std::optional<Address> loopback_of(const NetQuery& query) {
-  __u64 address_be[2];
-  std::memcpy(address_be, query.address.data(), sizeof address_be);
-  if (query.kind != SBPF_RULE_CONNECT || sbpf_is_wildcard(address_be) == 0) return std::nullopt;
-  Address loopback = query.address;
-  const __u64 half = sbpf_loopback_of(address_be);
-  std::memcpy(loopback.data() + sizeof half, &half, sizeof half);
-  return loopback;
-}
-
 std::optional<Via> via_of(const Image& image, std::uint32_t rule) {
   const sbpf_via* found = sbpf_via_of(const_cast<Image*>(&image), rule);
   if (found == nullptr) return std::nullopt;

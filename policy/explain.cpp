@@ -65,7 +65,7 @@ std::string rule_text(const Policy& policy, std::uint32_t rule) {
 
 std::string suggestion(const NetQuery& query) {
   Endpoint entry;
-  entry.address = loopback_of(query).value_or(query.address);
+  entry.address = query.address;
   entry.ports = {PortRange{query.port, query.port}};
   const char* list = nullptr;
   switch (query.kind) {
@@ -101,17 +101,6 @@ std::string suggestion(const NetQuery& query) {
   return std::string("network: {") + floor + list + ": [" + internal::entry_text(entry) + "]}";
 }
 
-namespace {
-
-// A destination that is a wildcard is named itself, or is loopback.
-const Endpoint* deciding_here(const Policy& policy, NetQuery query, std::uint32_t rule) {
-  const Endpoint* itself = deciding(policy, query, rule);
-  query.address = loopback_of(query).value_or(query.address);
-  return itself ? itself : deciding(policy, query, rule);
-}
-
-}  // namespace
-
 Explanation explain(const Policy& policy, const Image& image, const NetQuery& query) {
   Explanation answer;
   answer.audit_only = policy.mode == Mode::audit;
@@ -127,7 +116,7 @@ Explanation explain(const Policy& policy, const Image& image, const NetQuery& qu
     answer.suggestion = suggestion(query);
   } else if (policy.network.dangerously_allow_all) {
     answer.rule = "dangerously_allow_all";
-  } else if (const Endpoint* entry = deciding_here(policy, decided, rule)) {
+  } else if (const Endpoint* entry = deciding(policy, decided, rule)) {
     answer.rule = internal::entry_text(*entry);
     answer.where = entry->where;
   }

@@ -89,9 +89,6 @@ struct NetQuery {
 // receives the number of the rule that allowed it, or kNoRule.
 bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule = nullptr);
 
-// The loopback address that a connection to 0.0.0.0 or :: goes to; none where the query is about anything else.
-std::optional<Address> loopback_of(const NetQuery& query);
-
 // A bind to the wildcard that no rule allows becomes one to this address of loopback, which a rule does allow: that of a socket
 // of IPv6 which takes IPv4 too. Nothing: it is refused. `rule` as above.
 std::optional<Address> narrowed(const Image& image, const NetQuery& query, std::uint32_t* rule = nullptr);

@@ -57,19 +57,17 @@ inline bool allows(const std::vector<Rule>& rules, const Address& address, int p
   return false;
 }
 
-// A connection to no address of its own goes to this host: a network is no rule for it, only its own address or loopback's.
+// A connection to no address of its own goes to this host: a rule for it is one that names it, or a network with loopback in it.
 inline bool allows_connect(const std::vector<Rule>& rules, const Address& address, int port, Proto proto) {
-  Address loopback, mapped_any;
+  Address loopback = address, mapped_any;
   mapped_any.bytes[10] = mapped_any.bytes[11] = 0xff;
-  if (address != loopback && address != mapped_any) return allows(rules, address, port, proto);
-  std::vector<Rule> exact;
-  for (const Rule& rule : rules)
-    if (rule.bits == 128) exact.push_back(rule);
-  if (allows(exact, address, port, proto)) return true;
-  loopback = address;
+  if (address != Address{} && address != mapped_any) return allows(rules, address, port, proto);
   if (is_v4(address)) loopback.bytes[12] = 127;
   loopback.bytes[15] = 1;
-  return allows(rules, loopback, port, proto);
+  std::vector<Rule> fit;
+  for (const Rule& rule : rules)
+    if (rule.bits == 128 || covers(rule, loopback)) fit.push_back(rule);
+  return allows(fit, address, port, proto);
 }
 
 // A bind to no address of its own is put on loopback, if that is what a rule allows.

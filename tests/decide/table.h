@@ -100,13 +100,18 @@ network:
     - {cidr: "fe80::/10", ports: [80], protocol: tcp}
     - {cidr: "64:ff9b::/96", ports: [80], protocol: tcp}
 )";
-// Networks with 0.0.0.0 in them, and not 127.0.0.1.
+// Networks with 0.0.0.0 in them, which the kernel leads to 127.0.0.1, and without that.
 inline constexpr char kHalf[] = R"(version: 1
 name: half
 network:
   connect:
     - {cidr: 0.0.0.0/2, ports: [80], protocol: tcp}
     - {cidr: 128.0.0.0/1, ports: [80], protocol: tcp}
+    - {cidr: 0.0.0.0/1, ports: [81], protocol: tcp}
+    - {cidr: 0.0.0.0/2, ports: [82], protocol: tcp}
+    - {address: 127.0.0.1, ports: [82], protocol: tcp}
+  bind:
+    - {cidr: 0.0.0.0/2, ports: [83], protocol: tcp}
 )";
 inline constexpr char kNamedWildcard[] = R"(version: 1
 name: named
@@ -175,23 +180,25 @@ inline constexpr Row kRows[] = {
     {"proxy_denies_port_zero", kProxy, kConnect, kUdp, "127.0.0.1", 0, false},
     {"proxy_denies_next_loopback", kProxy, kConnect, kTcp, "127.0.0.2", 18443, false},
     {"proxy_denies_loopback6", kProxy, kConnect, kTcp, "::1", 18443, false},
-    {"proxy_allows_wildcard_as_loopback", kProxy, kConnect, kTcp, "0.0.0.0", 18443, true},
-    {"proxy_denies_wildcard_on_another_port", kProxy, kConnect, kTcp, "0.0.0.0", 18444, false},
+    {"proxy_denies_wildcard", kProxy, kConnect, kTcp, "0.0.0.0", 18443, false},
     {"proxy_denies_wildcard6", kProxy, kConnect, kTcp, "::", 18443, false},
-    {"half_denies_wildcard_as_loopback", kHalf, kConnect, kTcp, "0.0.0.0", 80, false},
-    {"half_denies_mapped_wildcard_as_loopback", kHalf, kConnect, kTcp, "::ffff:0.0.0.0", 80, false},
+    {"half_denies_wildcard_that_leads_to_loopback", kHalf, kConnect, kTcp, "0.0.0.0", 80, false},
+    {"half_denies_mapped_wildcard_that_leads_to_loopback", kHalf, kConnect, kTcp, "::ffff:0.0.0.0", 80, false},
     {"half_allows_the_next_address", kHalf, kConnect, kTcp, "0.0.0.1", 80, true},
-    {"half_denies_wildcard6_as_loopback", kHalf, kConnect, kTcp, "::", 80, false},
+    {"half_allows_wildcard_by_a_network_with_loopback", kHalf, kConnect, kTcp, "0.0.0.0", 81, true},
+    {"half_denies_wildcard_by_a_network_beside_a_rule_for_loopback", kHalf, kConnect, kTcp, "0.0.0.0", 82, false},
+    {"half_binds_by_no_rule_for_connections", kHalf, kBindOp, kTcp, "0.0.0.0", 81, false},
+    {"half_binds_wildcard_by_any_network", kHalf, kBindOp, kTcp, "0.0.0.0", 83, true},
     {"half_denies_loopback", kHalf, kConnect, kTcp, "127.0.0.1", 80, false},
     {"named_wildcard_allows_itself", kNamedWildcard, kConnect, kTcp, "0.0.0.0", 80, true},
     {"named_wildcard6_allows_itself", kNamedWildcard, kConnect, kTcp, "::", 1500, true},
     {"named_wildcard_denies_loopback", kNamedWildcard, kConnect, kTcp, "127.0.0.1", 80, false},
     {"named_wildcard6_denies_loopback", kNamedWildcard, kConnect, kTcp, "::1", 1500, false},
-    {"wide_allows_wildcard_as_loopback", kWide, kConnect, kTcp, "0.0.0.0", 80, true},
-    {"wide_denies_wildcard6_as_loopback", kWide, kConnect, kTcp, "::", 80, false},
+    {"wide_allows_wildcard", kWide, kConnect, kTcp, "0.0.0.0", 80, true},
+    {"wide_denies_wildcard6", kWide, kConnect, kTcp, "::", 80, false},
     {"proxy_allows_mapped_spelling", kProxy, kConnect, kTcp, "::ffff:127.0.0.1", 18443, true},
     {"proxy_denies_v4_compatible_spelling", kProxy, kConnect, kTcp, "::127.0.0.1", 18443, false},
-    {"proxy_allows_mapped_wildcard_as_loopback", kProxy, kConnect, kTcp, "::ffff:0.0.0.0", 18443, true},
+    {"proxy_denies_mapped_wildcard", kProxy, kConnect, kTcp, "::ffff:0.0.0.0", 18443, false},
     {"proxy_denies_bind_of_what_may_be_connected", kProxy, kBindOp, kTcp, "127.0.0.1", 18443, false},
     {"resolver_allows_udp", kProxy, kConnect, kUdp, "127.0.0.53", 53, true},
     {"resolver_allows_tcp", kProxy, kConnect, kTcp, "127.0.0.53", 53, true},

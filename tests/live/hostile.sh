@@ -5,6 +5,7 @@
 keep_loaded
 EPERM=1 EACCES=13
 none=$(policy none <<<$'version: 1\nname: none')
+limited() { timeout -s KILL 60 "$@"; }
 inside() { sbpf run -q --policy "$@" 2>/dev/null; }
 
 # ---- a tracer inside keeps the program's end to itself ----
@@ -36,10 +37,46 @@ mkdir -p "$kept"
 rm -f "$kept"/*
 mkfifo "$kept/first" "$kept/latest"
 touch /srv/go
-limited() { timeout -s KILL 60 "$@"; }
 limited tail --pid=$started -f /dev/null; wait $started; is log/the-supervisor-goes-on 124 $?
 has log/says "cannot be written: " "$(grep -a "events are lost" "$tmp/log.err")"
 rm -rf "$kept" /srv/go
+
+# ---- the lock of a pipe that the program has, too ----
+cat >"$tmp/hold.py" <<'P'
+import os, socket, sys, threading, time
+if sys.argv[1] == "held":
+    a, b = socket.socketpair()
+    threading.Thread(target=lambda: os.splice(a.fileno(), 2, 4096), daemon=True).start()  # has the lock while it waits
+    time.sleep(1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for port in range(1, 10000):
+    try:
+        s.connect(("192.0.2.7", port))
+    except PermissionError:
+        pass
+    time.sleep(0.1)
+P
+cp "$tmp/hold.py" /srv/hold.py
+freeze=$(policy freeze <<<$'version: 1\nname: freeze\non_loss: freeze')
+is_frozen() { grep -q 'frozen 1' "$cgroots/sbpf/$1/cgroup.events"; }
+denied() { sbpf status --json "$1" | json 'd["denied"]["connect4"]'; }
+for how in free held; do
+  name=pipe-$how
+  mkfifo "$tmp/$name"
+  cat "$tmp/$name" >"$tmp/$name.err" & servers+=($!)
+  started $name --events --policy "$freeze" -- python3 -IS /srv/hold.py $how </dev/null >/dev/null 2>"$tmp/$name"
+  is pipe/$how/start 0 $?
+  within 30 eval '(($(denied $name) >= 10))'; is pipe/$how/denied 0 $?
+  sleep 2 # the supervisor has told of them, or waits
+  is pipe/$how/told-meanwhile $([[ $how == free ]] && echo yes || echo no) "$(grep -q "denied connect" "$tmp/$name.err" && echo yes || echo no)"
+  # Nor one that says that it is active, with the host lock held, on the same pipe.
+  limited sbpf run -q --policy "$none" -- true </dev/null >/dev/null 2>"$tmp/$name"; is pipe/$how/another-run 0 $?
+  lose_hook $name connect4
+  within 20 is_frozen $name; is pipe/$how/a-loss-is-answered 0 $?
+  sbpf kill $name
+  wait $started
+  within 20 grep -q "ISOLATION LOST: connect4" "$tmp/$name.err"; is pipe/$how/a-loss-is-told 0 $?
+done
 
 # ---- the caller's limit of processor time is the program's, and not the supervisor's ----
 cpu_of() { awk '/^Max cpu time/ { print $4 }' "/proc/$1/limits"; }
@@ -108,16 +145,28 @@ connects() { "${@:1:$#-1}" python3 -IS /srv/connect.py ${!#}; }
 serve tcp 127.0.0.1 7712
 serve udp 127.0.0.1 7712
 serve tcp 127.0.0.2 7713
-half=$(policy half <<<'{version: 1, name: half, network: {connect: [{cidr: 0.0.0.0/2, ports: [7712]}, {cidr: 128.0.0.0/1, ports: [7712]}]}}')
-own=$(policy own <<<'{version: 1, name: own, network: {connect: [{address: 127.0.0.1, ports: [7712, 7713]}], bind: [{address: 127.0.0.2, ports: [0]}]}}')
+lists() { policy "$1" <<<"{version: 1, name: $1, network: {connect: [$2], bind: [{address: 127.0.0.2, ports: [0]}]}}"; }
+half=$(lists half '{cidr: 0.0.0.0/2, ports: [7712]}, {cidr: 128.0.0.0/1, ports: [7712]}')
+loopback=$(lists loopback '{address: 127.0.0.1, ports: [7712, 7713]}')
+named=$(lists named '{address: 0.0.0.0, ports: [7712, 7713]}')
+wide=$(lists wide '{cidr: 0.0.0.0/0, ports: [7712]}')
 for to in "tcp 0.0.0.0" "tcp ::ffff:0.0.0.0" "udp 0.0.0.0"; do
-  name=wildcard/${to// /-} before=$(visits tcp 127.0.0.1 7712)
+  name=wildcard/${to// /-} server="${to% *} 127.0.0.1 7712" before=$(visits ${to% *} 127.0.0.1 7712)
   is "$name/control" 0 "$(connects env "$to 7712")"
-  is "$name/denied" $EPERM "$(connects inside "$half" -- "$to 7712")"
-  is "$name/allowed-as-loopback" 0 "$(connects inside "$own" -- "$to 7712")"
+  is "$name/networks-without-loopback" $EPERM "$(connects inside "$half" -- "$to 7712")"
+  is "$name/loopback-alone" $EPERM "$(connects inside "$loopback" -- "$to 7712")"
+  is "$name/allowed-by-name" 0 "$(connects inside "$named" -- "$to 7712")"
+  is "$name/allowed-by-a-network-with-loopback" 0 "$(connects inside "$wide" -- "$to 7712")"
+  within 10 eval "((\$(visits $server) >= before + 3))"
+  is "$name/heard-by-the-server" $((before + 3)) "$(visits $server)"
 done
 is wildcard/bound/control 0 "$(connects env "tcp 0.0.0.0 7713 127.0.0.2")"
-is wildcard/bound/goes-where-it-was-judged 111 "$(connects inside "$own" -- "tcp 0.0.0.0 7713 127.0.0.2")"
+is wildcard/bound/goes-where-it-was-judged 111 "$(connects inside "$named" -- "tcp 0.0.0.0 7713 127.0.0.2")"
+led=$(lists led '{cidr: 0.0.0.0/0, ports: [7712]}, {cidr: 127.0.0.0/8, ports: [7712], protocol: tcp, via: {address: 127.0.0.1, port: 9}}')
+is wildcard/led/control 111 "$(connects inside "$led" -- "tcp 127.0.0.1 7712")"
+is wildcard/led/goes-to-the-proxy-too 111 "$(connects inside "$led" -- "tcp 0.0.0.0 7712")"
+audit=$(policy audit <<<'{version: 1, name: audit, mode: audit, network: {connect: [{address: 0.0.0.0, ports: [7713]}]}}')
+is wildcard/audit/changes-nothing 0 "$(connects inside "$audit" -- "tcp 0.0.0.0 7713 127.0.0.2")"
 is wildcard/explained 1 "$(sbpf explain --policy "$half" connect 0.0.0.0:7712 >/dev/null; echo $?)"
 
 # ---- what may only be read ----
@@ -139,7 +188,7 @@ reads=$(policy reads <<<'{version: 1, name: reads, filesystem: {default: read}}'
 writes=$(policy writes <<<'{version: 1, name: writes, filesystem: {default: write}}')
 uses() { "${@:1:$#-1}" python3 -IS /srv/use.py ${!#}; }
 echo text >/srv/only-read
-for lock in sbpf sbpf-watch sbpf-canaries; do
+for lock in sbpf sbpf-watch sbpf-names sbpf-canaries; do
   touch /run/$lock.lock
   is "lock/$lock/control" 0 "$(uses env "lock /run/$lock.lock")"
   is "lock/$lock/denied" $EPERM "$(uses inside "$reads" -- "lock /run/$lock.lock")"

@@ -226,37 +226,37 @@ bool begins_with(const Address& address, const char* prefix, std::size_t bytes) 
 
 // What the policy says, with nothing of the compiler or of decide.h: every entry, bit by bit, port by port.
 // `via`, if given, receives where it is led: by the entry with the longest prefix.
-bool model_allows(const Policy& policy, NetQuery query, std::optional<Via>* via = nullptr) {
+bool model_allows(const Policy& policy, const NetQuery& query, std::optional<Via>* via = nullptr) {
   if (query.port == SBPF_CANARY_PORT &&
       (query.address == parse_address("0.83.66.80") || query.address == parse_address("100::5342:5046")))
     return false;
   const bool metadata = begins_with(query.address, "169.254.0.0", 14) || begins_with(query.address, "fd00:ec2::", 8);
   if (query.kind == SBPF_RULE_CONNECT && metadata && !policy.network.dangerously_allow_metadata) return false;
   if (policy.network.dangerously_allow_all) return true;
-  // A wildcard is a destination only by its own address, or else as loopback.
-  if (query.kind == SBPF_RULE_CONNECT)
-    for (const auto& [wildcard, loopback] : {std::pair{"0.0.0.0", "127.0.0.1"}, std::pair{"::", "::1"}}) {
-      const auto names_it = [&, address = query.address](const Endpoint& e) {
-        return e.prefix == 128 && e.address == address && (e.protocol == Protocol::any || (e.protocol == Protocol::tcp) == (query.proto == SBPF_PROTO_TCP)) &&
-               std::ranges::any_of(e.ports, [&](const PortRange& r) { return r.first <= query.port && query.port <= r.last; });
-      };
-      if (query.address == parse_address(wildcard) && std::ranges::none_of(policy.network.connect, names_it))
-        query.address = parse_address(loopback).value();
-    }
+  const auto has = [](const Endpoint& e, const Address& address) {
+    for (unsigned bit = 0; bit < e.prefix; ++bit)
+      if ((e.address[bit / 8] >> (7 - bit % 8) & 1) != (address[bit / 8] >> (7 - bit % 8) & 1)) return false;
+    return true;
+  };
+  // A connection to a wildcard goes to loopback.
+  NetQuery there = query;
+  if (query.address == parse_address("0.0.0.0")) there.address = parse_address("127.0.0.1").value();
+  if (query.address == parse_address("::")) there.address = parse_address("::1").value();
+  const bool leads_to_loopback = query.kind == SBPF_RULE_CONNECT && there.address != query.address;
   int longest = -1;
   for (const Endpoint& e : query.kind == SBPF_RULE_BIND ? policy.network.bind : policy.network.connect) {
     if (e.protocol == Protocol::tcp && query.proto != SBPF_PROTO_TCP) continue;
     if (e.protocol == Protocol::udp && query.proto != SBPF_PROTO_UDP) continue;
-    bool inside = true;
-    for (unsigned bit = 0; bit < e.prefix; ++bit)
-      inside = inside && (e.address[bit / 8] >> (7 - bit % 8) & 1) == (query.address[bit / 8] >> (7 - bit % 8) & 1);
+    const bool inside = has(e, query.address) && (!leads_to_loopback || e.prefix == 128 || has(e, there.address));
     for (const PortRange& r : e.ports) {
       if (!inside || query.port < r.first || r.last < query.port || e.prefix <= longest) continue;
       longest = e.prefix;
       if (via) *via = e.via;
     }
   }
-  return longest >= 0;
+  // Then the rule for where it goes says by which proxy.
+  if (!leads_to_loopback || longest < 0 || longest == 128) return longest >= 0;
+  return model_allows(policy, there, via);
 }
 
 NetQuery any_query(const Policy& policy) {
