@@ -2,7 +2,6 @@
 #include "agent/assigned.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,14 +25,9 @@ std::string file_of(const std::string& name) { return std::string(kAssignedDirec
 // Names of sandboxes come from command lines. A leading dot is for what is being written.
 bool is_file_name(const std::string& name) { return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos; }
 
-// Waits for nobody: what is no file of ours, a FIFO say, is not read.
 std::optional<std::string> read_of_ours(const std::string& name) {
-  const Fd file(::open(file_of(name).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  struct stat info {};
-  if (!file || ::fstat(file.get(), &info) != 0) return std::nullopt;
-  if (S_ISREG(info.st_mode)) return read_up_to(file, kMostBytes);
-  errno = EINVAL;
-  return std::nullopt;
+  const Fd file = open_regular(file_of(name), O_RDONLY);
+  return file ? read_up_to(file, kMostBytes) : std::nullopt;
 }
 
 tl::unexpected<Error> state_error(const std::string& what, int error) {

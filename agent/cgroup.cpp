@@ -83,22 +83,31 @@ std::uint32_t level_of(const std::string& path, const std::string& mount) {
   return level;
 }
 
-// 0, or errno. A cgroup that is gone meanwhile has none; those in a threaded one are listed by the one above it.
-int collect_pids(const std::string& path, std::vector<pid_t>& pids) {
-  const auto is_fine = [](int error) { return error == 0 || error == ENOENT || error == ENODEV || error == EOPNOTSUPP; };
-  errno = 0;
-  const auto text = read_up_to(path + "/cgroup.procs", std::string::npos);
-  if (!text && !is_fine(errno)) return errno;
-  std::istringstream procs(text.value_or(""));
-  for (pid_t pid; procs >> pid;)
-    if (pid > 0) pids.push_back(pid);  // The kernel lists a process that is just ending as 0, which kill() takes for the caller's group.
+bool is_gone_or_fine(int error) { return error == 0 || error == ENOENT || error == ENODEV; }
+
+// 0, or errno. What is visited before what is below it cannot hide there meanwhile.
+int visit_all(const std::string& path, const std::function<int(const std::string&)>& visit) {
+  if (const int error = visit(path); !is_gone_or_fine(error)) return error;
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return is_gone_or_fine(errno) ? 0 : errno;
+  if (info.st_nlink == 2) return 0;  // the kernel adds one for each cgroup in it. fs/kernfs/inode.c
   std::error_code ec;
   fs::directory_iterator at(path, ec);
-  if (!is_fine(ec.value())) return ec.value();
   for (; !ec && at != fs::directory_iterator(); at.increment(ec))
     if (std::error_code unseen; at->is_directory(unseen))
-      if (const int error = collect_pids(at->path(), pids); error != 0) return error;
-  return is_fine(ec.value()) ? 0 : ec.value();
+      if (const int error = visit_all(at->path(), visit); error != 0) return error;
+  return is_gone_or_fine(ec.value()) ? 0 : ec.value();
+}
+
+// 0, or errno. The processes of a threaded cgroup are listed by the one above it.
+int collect_pids(const std::string& path, std::vector<pid_t>& pids) {
+  errno = 0;
+  const auto text = read_up_to(path + "/cgroup.procs", std::string::npos);
+  if (!text) return errno == EOPNOTSUPP ? 0 : errno;
+  std::istringstream procs(*text);
+  for (pid_t pid; procs >> pid;)
+    if (pid > 0) pids.push_back(pid);  // The kernel lists a process that is just ending as 0, which kill() takes for the caller's group.
+  return 0;
 }
 
 // Best effort: a limit that needs a missing controller is refused by apply_limits() (agent/limits.h), when it is asked for.
@@ -222,10 +231,12 @@ Result<void> Cgroup::write(const char* file, const std::string& value) const {
 
 Result<std::vector<pid_t>> Cgroup::processes() const {
   std::vector<pid_t> pids;
-  if (const int error = collect_pids(path_, pids); error != 0)
+  if (const int error = visit([&](const std::string& path) { return collect_pids(path, pids); }); error != 0)
     return fail("cgroup_io", "cannot list the processes of " + path_ + ": " + errno_text(error), hint_for(error), error);
   return pids;
 }
+
+int Cgroup::visit(const std::function<int(const std::string&)>& each) const { return visit_all(path_, each); }
 
 bool Cgroup::populated() const {
   auto events = read("cgroup.events");

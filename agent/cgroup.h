@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,9 @@ class Cgroup {
   Result<std::string> read(const char* file) const;
   Result<void> write(const char* file, const std::string& value) const;
 
+  // Calls `each` with the path of this cgroup and of all below it, which gives 0 or an errno; one that is gone meanwhile is passed over.
+  // 0, or the errno that ended it.
+  int visit(const std::function<int(const std::string&)>& each) const;
   // Pids of this cgroup and all below it.
   Result<std::vector<pid_t>> processes() const;
   bool populated() const;  // also where it cannot be told

@@ -16,6 +16,7 @@
 #include <span>
 
 #include "agent/sandbox.h"
+#include "base/file.h"
 
 namespace sbpf::agent {
 namespace {
@@ -32,15 +33,6 @@ off_t size_of(const Fd& file) {
   return ::fstat(file.get(), &status) == 0 ? status.st_size : 0;
 }
 
-// Root in a sandbox that judges no files can put a pipe there, for which an open and a write would wait.
-Fd open_file(const std::string& path, int flags) {
-  Fd file(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600));
-  struct stat status {};
-  if (file && ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode)) return file;
-  if (file) errno = EINVAL;
-  return {};
-}
-
 // 0: it is not there, or not any more.
 std::size_t size_of(const std::string& path) {
   struct stat status {};
@@ -53,7 +45,7 @@ std::uint64_t inode_of(const std::string& path) {
 }
 
 Result<void> append(const std::string& path, const std::string& text) {
-  const Fd file = open_file(path, O_WRONLY | O_CREAT | O_APPEND);
+  const Fd file = open_regular(path, O_WRONLY | O_CREAT | O_APPEND);
   const off_t before = file ? size_of(file) : 0;
   // At once: who reads meanwhile finds whole events, and the rest the next time.
   const ssize_t n = file ? ::write(file.get(), text.data(), text.size()) : -1;
@@ -136,7 +128,7 @@ Result<void> EventLog::write(const std::string& first, const std::string& others
 
 bool EventLog::open_part(Part& part, const char* name) const {
   part = {};
-  part.file = open_file(directory_ + name, O_RDONLY);
+  part.file = open_regular(directory_ + name, O_RDONLY);
   struct stat status {};
   if (part.file && ::fstat(part.file.get(), &status) == 0) part.inode = status.st_ino;
   return static_cast<bool>(part.file);

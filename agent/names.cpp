@@ -333,10 +333,12 @@ void relay_names(const Kernel& kernel, const Fd& told) {
   }
 }
 
-bool resolver_lives(std::uint64_t cgroup_id) {
+Seen resolver_lives(std::uint64_t cgroup_id) {
   const Fd lock(::open(kLock, O_RDWR | O_CLOEXEC));
   struct flock range = sandbox_range(cgroup_id);
-  return lock && ::fcntl(lock.get(), F_OFD_GETLK, &range) == 0 && range.l_type != F_UNLCK;
+  if (!lock) return seen_by_error(errno);
+  if (::fcntl(lock.get(), F_OFD_GETLK, &range) != 0) return Seen::unknown;
+  return range.l_type == F_WRLCK ? Seen::there : Seen::absent;  // one to read is not the resolver's
 }
 
 }  // namespace sbpf::agent

@@ -11,6 +11,7 @@
 #include "agent/dns_resolver.h"
 #include "agent/kernel.h"
 #include "agent/sandbox.h"
+#include "base/seen.h"
 
 namespace sbpf::agent {
 
@@ -38,6 +39,6 @@ Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::
 void relay_names(const Kernel& kernel, const Fd& told);
 
 // Does the resolver of this sandbox live? Asked of the kernel: it holds a lock.
-bool resolver_lives(std::uint64_t cgroup_id);
+Seen resolver_lives(std::uint64_t cgroup_id);
 
 }  // namespace sbpf::agent

@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <bpf/btf.h>
+#include <fcntl.h>
 
 #include <algorithm>
 #include <array>
@@ -102,9 +103,20 @@ Result<std::vector<Later>> programs_above(const Kernel& kernel, int parent_fd) {
   return others_from(kernel, parent_fd, [](const std::vector<std::uint32_t>& ids, std::uint32_t) { return ids.begin(); });
 }
 
-Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted) {
-  auto later = programs_after(kernel, cgroup_fd);
+Result<std::vector<Later>> later_programs(const Kernel& kernel, const Cgroup& cgroup, const std::vector<policy::ProgramTag>& trusted) {
+  auto later = programs_after(kernel, cgroup.fd());
   if (!later) return later;
+  // Those of a cgroup below are asked before ours and cannot overrule them; but options are judged by the LSM, before all of them.
+  const int error = cgroup.visit([&](const std::string& path) {
+    const Fd below(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!below) return errno;
+    const auto options = in_force(below.get(), BPF_CGROUP_SETSOCKOPT);
+    if (!options) return options.error().sys_errno;
+    for (const std::uint32_t id : *options)
+      if (const Later one{"setsockopt", id}; !is_among(*later, one)) later->push_back(one);
+    return 0;
+  });
+  if (error != 0) return fail("overruled", std::string("the cgroups below cannot be asked for their programs: ") + std::strerror(error), "", error);
   if (auto taken = take_trusted(*later, trusted); !taken) return taken;
   return later;
 }
@@ -128,9 +140,10 @@ Result<std::vector<Later>> LaterSeen::newcomers(Result<std::vector<Later>> later
 
 std::string describe(const Later& later) { return name_of_program(later.prog_id) + " runs after sbpf's for " + later.hook + " and may overrule it"; }
 
-std::vector<Lost> patched_functions(const std::string& root) {
+Result<std::vector<Lost>> patched_functions(const std::string& root) {
   std::vector<Lost> lost;
   std::error_code ec;
+  if (!fs::exists(root, ec) && !ec && fs::exists(fs::path(root).parent_path(), ec)) return lost;
   // PATCH/OBJECT/FUNCTION,POSITION
   for (fs::recursive_directory_iterator at(root, ec), end; !ec && at != end; at.increment(ec)) {
     if (at.depth() != 2) continue;
@@ -139,6 +152,7 @@ std::vector<Lost> patched_functions(const std::string& root) {
     const std::string patch = at->path().parent_path().parent_path().filename();
     lost.push_back({"overruled", "live patch " + patch + " replaces " + function + ", which calls sbpf's hook"});
   }
+  if (ec) return fail("overruled", "cannot read which functions live patches replace, in " + root + ": " + ec.message(), "", ec.value());
   return lost;
 }
 

@@ -26,9 +26,9 @@ struct Later {
 Result<std::vector<Later>> programs_after(const Kernel& kernel, int cgroup_fd);
 Result<std::vector<Later>> programs_above(const Kernel& kernel, int parent_fd);
 
-// Those that are in force for the cgroup behind this descriptor, but for the trusted ones. Errors: "overruled" where the kernel
-// does not say.
-Result<std::vector<Later>> later_programs(const Kernel& kernel, int cgroup_fd, const std::vector<policy::ProgramTag>& trusted);
+// Those that are in force for this cgroup, and of options those of the cgroups below it, but for the trusted ones. Errors:
+// "overruled" where the kernel does not say.
+Result<std::vector<Later>> later_programs(const Kernel& kernel, const Cgroup& cgroup, const std::vector<policy::ProgramTag>& trusted);
 
 // Which of them came while it looked. What was there before is told by the status, and is no loss.
 class LaterSeen {
@@ -53,7 +53,7 @@ std::optional<sbpf_hook> hook_called_by(std::string_view function);
 Result<std::vector<Lost>> modified_functions(const Kernel& kernel);
 
 // Likewise those that a live patch of the kernel replaces: they may call our hooks, or not. `root`: where the kernel lists its
-// patches; without it there are none.
-std::vector<Lost> patched_functions(const std::string& root = "/sys/kernel/livepatch");
+// patches; a kernel that has none lacks it. Errors: "overruled".
+Result<std::vector<Lost>> patched_functions(const std::string& root = "/sys/kernel/livepatch");
 
 }  // namespace sbpf::agent

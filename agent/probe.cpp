@@ -24,12 +24,11 @@ HostProbe probe_host(const Kernel& kernel, const Liveness& alive) {
       found.unknown.push_back({"liveness", "not proven that the programs run: " + alive.reason, true});
       break;
   }
-  if (auto modified = modified_functions(kernel); !modified)
-    found.unknown.push_back({"overruled", modified.error().message, true});
-  else
-    found.lost.insert(found.lost.end(), modified->begin(), modified->end());
-  const auto patched = patched_functions();
-  found.lost.insert(found.lost.end(), patched.begin(), patched.end());
+  for (const auto& replaced : {modified_functions(kernel), patched_functions()})
+    if (!replaced)
+      found.unknown.push_back({"overruled", replaced.error().message, true});
+    else
+      found.lost.insert(found.lost.end(), replaced->begin(), replaced->end());
   return found;
 }
 

@@ -80,6 +80,19 @@ void add_strays(Status& status, const Kernel& kernel, const sbpf_sandbox& record
     add_degradation(status, "processes", "inside", "moved out", "root outside moved them, unconfined:" + pids);
 }
 
+void add_resolver(Status& status, std::uint64_t cgroup_id) {
+  switch (resolver_lives(cgroup_id)) {
+    case Seen::there:
+      break;
+    case Seen::absent:
+      add_degradation(status, "names", "resolved", "refused", "the resolver of `sbpf run` is gone: no host name resolves any more");
+      break;
+    case Seen::unknown:
+      add_degradation(status, "names", "resolved", "not known", std::string("not known whether the resolver lives: ") + std::strerror(errno));
+      break;
+  }
+}
+
 Status of_record(const sbpf_sandbox& record) {
   Status status;
   status.sandbox = record.name;
@@ -233,7 +246,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   if (cgroup) {
     status.cgroup = cgroup->path();
     status.frozen = cgroup->frozen();
-    if (auto later = later_programs(kernel, cgroup->fd(), status.trusted_programs); !later)
+    if (auto later = later_programs(kernel, *cgroup, status.trusted_programs); !later)
       add_degradation(status, "later", "none", "not known", later.error().message);
     else
       for (const Later& one : *later) add_degradation(status, "later", "none", one.hook, describe(one));
@@ -247,8 +260,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   for (const HookStatus& hook : status.hooks)
     if (!hook.attached) add_degradation(status, hook.hook->name, "attached", hook.unclear ? "not known" : "missing", hook.reason);
 
-  if ((record.flags & SBPF_SANDBOX_NAMES) != 0 && image && image->header().names != 0 && !resolver_lives(record.cgroup_id))
-    add_degradation(status, "names", "resolved", "refused", "the resolver of `sbpf run` is gone: no host name resolves any more");
+  if ((record.flags & SBPF_SANDBOX_NAMES) != 0 && image && image->header().names != 0) add_resolver(status, record.cgroup_id);
   if (record.moved_out > 0) add_strays(status, kernel, record);
   if (auto open = guard_degradation(kernel)) status.degraded.push_back(std::move(*open));
   if (record.flags & SBPF_SANDBOX_KEPT_SOCKETS)

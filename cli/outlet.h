@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines for a descriptor on which nobody may wait: a pipe that is full, a terminal whose output is stopped.
+// Lines for a descriptor on which nobody may wait: a pipe that is full or whose lock another process holds, a terminal whose output is
+// stopped.
 #pragma once
+
+#include <sys/types.h>
 
 #include <chrono>
 #include <cstdint>
@@ -8,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace sbpf::cli {
@@ -21,28 +25,43 @@ class Outlet {
   static constexpr std::size_t kRoom = 512 * 1024;
 
   // `count_line`: the line that says how many lines are missing. A negative descriptor takes nothing. `room`: bytes, half of them for
-  // ordinary lines.
-  Outlet(int fd, std::function<std::string(std::uint64_t)> count_line, std::size_t room = kRoom)
-      : fd_(fd), count_line_(std::move(count_line)), room_(room) {}
+  // ordinary lines. To a pipe a process of its own writes, which the first line starts: who has the pipe, too, a program inside say,
+  // can hold its lock by splice(2), and then even a write that waits for no room waits.
+  Outlet(int fd, std::function<std::string(std::uint64_t)> count_line, std::size_t room = kRoom);
+  ~Outlet();
+  Outlet(const Outlet&) = delete;
+  Outlet& operator=(const Outlet&) = delete;
 
   // Does it lead anywhere? What nobody reads need not be made.
   bool is_open() const { return fd_ >= 0; }
-  // Adds a line, and writes what can be written at once. Errors: "write_failed" (a reader that went away), once.
+  // Adds a line, and writes what can be written at once. Errors: "write_failed", once: of a reader that went away, after which nothing
+  // is written any more, and of all else (a full disk), after which it is tried again.
   Result<void> line(std::string_view text, Weight weight = Weight::ordinary);
   // Writes what can be written at once. Errors: as above.
   Result<void> flush();
-  // Writes all, but waits no longer than that for readers.
-  void finish(std::chrono::milliseconds patience);
+  // Waits so long until the process that writes to a pipe has written all. Errors: as above.
+  Result<void> settle(std::chrono::milliseconds patience);
+  // Writes all, but waits no longer than that for readers. Errors: as above.
+  Result<void> finish(std::chrono::milliseconds patience);
 
  private:
   bool has_room(std::size_t size, Weight weight) const;
   void tell_count();
+  bool start_writer();
+  ssize_t write_some();
+  int hear_writer();
+  Result<void> failed(int error);
 
   int fd_;
   std::function<std::string(std::uint64_t)> count_line_;
   std::size_t room_;
   std::string waiting_;
   std::uint64_t untold_ = 0;
+  bool told_error_ = false;
+  bool by_writer_ = false;
+  Fd writer_;  // leads to it
+  pid_t writer_pid_ = -1;
+  std::size_t with_writer_ = 0;  // bytes that it has not written yet
 };
 
 }  // namespace sbpf::cli

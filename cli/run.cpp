@@ -64,17 +64,23 @@ class Voice {
   void status(const Make& make, Outlet::Weight weight = Outlet::Weight::important) {
     if (status_.is_open()) warn(status_.line(dump(Json(make())), weight));
   }
+  // What was said is there before the program says anything, if its readers are no slower than that.
+  void settle() {
+    warn(status_.settle(kPatienceToBegin));
+    (void)error_.settle(kPatienceToBegin);
+  }
   void go_on() {
     (void)error_.flush();
     warn(status_.flush());
   }
   void finish() {
-    error_.finish(kPatience);
-    status_.finish(kPatience);
+    warn(status_.finish(kPatience));
+    (void)error_.finish(kPatience);
   }
 
  private:
   static constexpr std::chrono::seconds kPatience{5};  // for who reads slowly, once all is over
+  static constexpr std::chrono::milliseconds kPatienceToBegin{500};  // with the host lock held
   void warn(const Result<void>& written) {
     if (!written) say("warning: " + written.error().message);
   }
@@ -173,6 +179,7 @@ Result<int> run_here(const RunArgs& args, const policy::Policy& policy, agent::R
   options.on_active = [&](const agent::Status& status) {
     voice.say(headline(status));
     voice.status([&] { return status_json(status); });
+    voice.settle();
   };
   options.on_loss = [&](const agent::Status& status, const std::vector<std::string>& lost) { tell_loss(status, lost, voice); };
   options.on_pass = [&] { voice.go_on(); };

@@ -63,8 +63,8 @@ class Told {
     (void)error_.flush();
   }
   void finish() {
-    out_.finish(kPatience);
-    error_.finish(kPatience);
+    (void)out_.finish(kPatience);
+    (void)error_.finish(kPatience);
   }
 
  private:

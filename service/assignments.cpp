@@ -7,11 +7,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <limits>
 
 #include "base/fd.h"
+#include "base/file.h"
 #include "policy/values.h"
 #include "service/json.h"
 #include "service/requests.h"
@@ -28,6 +27,8 @@ bool has_number(const Json& one, const char* key, std::uint64_t most) {
   return one.contains(key) && one.at(key).is_number_unsigned() && one.at(key).get<std::uint64_t>() <= most;
 }
 
+constexpr std::size_t kMostBytes = 64 << 20;  // of many thousand sandboxes
+
 constexpr std::uint64_t kMostNumber = std::numeric_limits<std::uint64_t>::max(), kMostUid = std::numeric_limits<std::uint32_t>::max() - 1;
 
 }  // namespace
@@ -35,9 +36,9 @@ constexpr std::uint64_t kMostNumber = std::numeric_limits<std::uint64_t>::max(),
 Result<void> Assignments::load() {
   all_.clear();
   runs_.clear();
-  std::ifstream file(file_, std::ios::binary);
+  const Fd file = open_regular(file_, O_RDONLY);
   if (!file && errno == ENOENT) return {};
-  const Json read = Json::parse(std::string(std::istreambuf_iterator<char>(file), {}), nullptr, false);
+  const Json read = Json::parse(file ? read_up_to(file, kMostBytes).value_or("") : "", nullptr, false);
   const auto sandboxes = read.is_object() ? read.find("sandboxes") : read.end();
   if (!read.is_object() || !read.contains("version") || read.at("version") != 1 || sandboxes == read.end() || !sandboxes->is_object())
     return fail("state", file_ + " is not readable",
@@ -93,9 +94,8 @@ Result<void> Assignments::save() const {
   for (const auto& [name, one] : runs_) runs[name] = {{"uid", one.uid}, {"cgroup_id", one.cgroup_id}};
   const Json whole = {{"version", 1}, {"sandboxes", sandboxes}, {"runs", runs}};
   const std::string text = whole.dump(2) + "\n", fresh = file_ + ".new";
-  const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  const bool written = file && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()) &&
-                       std::rename(fresh.c_str(), file_.c_str()) == 0;
+  const Fd file = open_regular(fresh, O_WRONLY | O_CREAT | O_TRUNC);
+  const bool written = file && write_all(file.get(), text) && std::rename(fresh.c_str(), file_.c_str()) == 0;
   if (written) return {};
   return fail("state", "cannot write " + file_ + ": " + std::strerror(errno),
               "after a restart sandboxes will not follow their policies' files, and no run of a user begins", errno);

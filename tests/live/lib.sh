@@ -194,6 +194,13 @@ proves() {
   return 1
 }
 
+# lose_hook SANDBOX HOOK: detaches it, behind sbpf's back
+lose_hook() {
+  sbpf break-glass --reason test --for 5m 2>/dev/null
+  "$tests/tamper" link-detach "$(bpftool -j link show pinned "$pins/sandboxes/$1/$2" | json 'd["id"]')" >/dev/null
+  sbpf break-glass --close 2>/dev/null
+}
+
 # inhabit CGROUP: makes it, and a process that sleeps in it, whose number is in $sleeper.
 inhabit() {
   mkdir -p "$1"

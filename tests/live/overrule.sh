@@ -85,6 +85,21 @@ sbpf run -q --name late --policy "$tmp/guarded.yaml" -- true 2>"$tmp/late.err"; 
 has before/overruler/named "id $program" "$(cat "$tmp/late.err")"
 kill $other; wait $other 2>/dev/null
 
+# ---- one for options that was in a cgroup below before `attach` ----
+of_before() { sbpf status before --json 2>/dev/null | jq -r "$1"; }
+mkdir -p "$cgroots/before/child/deeper"
+for below in child child/deeper; do
+  name=before/${below////-}
+  foreign link "$cgroots/before/$below" setsockopt; is "$name/control" 0 "$error"
+  sbpf attach --cgroup "$cgroots/before" --name before --policy "$tmp/guarded.yaml" 2>/dev/null
+  is "$name/status" degraded "$(of_before .isolation)"
+  has "$name/why" "id $program" "$(of_before '.degraded[] | .what + ": " + .reason')"
+  kill $other; wait $other 2>/dev/null
+  within 20 eval '[[ $(of_before .isolation) == active ]]'; is "$name/over" 0 $?
+  sbpf detach before 2>/dev/null
+done
+rmdir "$cgroots/before/child/deeper" "$cgroots/before/child" "$cgroots/before"
+
 # ---- at a sandbox's cgroup, and in it, nobody attaches one that would run after ours ----
 thaw
 mkdir "$box/child" "$cgroots/plain"

@@ -158,18 +158,19 @@ kill -CONT $started
 wait $started; is stopped/code 124 $?
 none left-over/none pgrep -P $started
 started held -q --timeout 1000s --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>&1
-# Its children are the program, and who keeps the time.
+# Its children are the program, who keeps the time, and who writes to the pipe.
 children=$(pgrep -P $started | paste -sd' ')
-is killed/control 2 "$(wc -w <<<"$children")"
-keeper=$(for p in $children; do grep -q '/sbpf/held' /proc/$p/cgroup || echo $p; done)
-is killed/keeper-is-outside 1 "$(wc -w <<<"$keeper")"
-is killed/keeper-holds-one-file 1 "$(ls /proc/$keeper/fd | wc -l)"
+is killed/control 3 "$(wc -w <<<"$children")"
+outside=$(for p in $children; do grep -q '/sbpf/held' /proc/$p/cgroup || echo $p; done)
+is killed/they-are-outside 2 "$(wc -w <<<"$outside")"
+is killed/they-hold-what-they-need "1 2" "$(for p in $outside; do ls /proc/$p/fd | wc -l; done | sort | paste -sd' ')"
+keeper=$(for p in $outside; do [[ $(ls /proc/$p/fd | wc -l) == 1 ]] && echo $p; done)
 isnt_group() { [[ $(ps -o pgid= -p $keeper) != $(ps -o pgid= -p $started) ]]; }
 isnt_group; is killed/keeper-has-a-group 0 $?
 kill -9 $started
 wait $started 2>/dev/null
-gone() { ! kill -0 $keeper 2>/dev/null; }
-within 10 gone; is killed/keeper-ends 0 $?
+gone() { ! kill -0 $outside 2>/dev/null; }
+within 10 gone; is killed/they-end 0 $?
 sbpf kill held 2>/dev/null
 
 # ---- job control is the user's ----
@@ -250,12 +251,7 @@ while_stopped nice nices
 is nice/supervisor -20 "$nice_supervisor"
 is nice/program 5 "$nice_program"
 sbpf kill nice; wait $stopped
-lose() {
-  sbpf break-glass --reason supervisor --for 5m 2>/dev/null
-  "$tests/tamper" link-detach "$(bpftool -j link show pinned "$pins/sandboxes/lost/connect4" | jq .id)" >/dev/null
-  sbpf break-glass --close 2>/dev/null
-}
-while_stopped lost lose
+while_stopped lost lose_hook lost connect4
 within 20 grep -q 'ISOLATION LOST' "$tmp/lost.err"
 sbpf kill lost; wait $stopped
 is collected/control 1 "$(grep -c 'ISOLATION LOST: connect4' "$tmp/lost.err")"

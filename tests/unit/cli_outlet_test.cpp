@@ -5,13 +5,19 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <thread>
 
 #include "base/fd.h"
 
@@ -20,18 +26,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-class Outlets : public testing::Test {
+std::array<Fd, 2> small_pipe() {
+  int ends[2];
+  EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+  ::fcntl(ends[1], F_SETPIPE_SZ, 4096);
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+std::array<Fd, 2> small_socket() {
+  int ends[2];
+  EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  const int little = 4096;
+  ::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &little, sizeof little);
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+enum class Kind { pipe, socket };
+
+// To the one a process of its own writes, to the other the caller.
+class Outlets : public testing::TestWithParam<Kind> {
  protected:
   Outlets() { ::signal(SIGPIPE, SIG_IGN); }
 
-  static std::array<Fd, 2> small_pipe() {
-    int ends[2];
-    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
-    ::fcntl(ends[1], F_SETPIPE_SZ, 4096);
-    return {Fd(ends[0]), Fd(ends[1])};
-  }
-
-  // All that is in the pipe now.
+  // All that is there now.
   std::string taken() {
     std::string text;
     std::array<char, 65536> buffer{};
@@ -39,25 +56,33 @@ class Outlets : public testing::Test {
     for (ssize_t n; (n = ::read(reader_.get(), buffer.data(), buffer.size())) > 0;) text.append(buffer.data(), static_cast<std::size_t>(n));
     return text;
   }
-  std::string all_taken() {
+  // What comes within that time, or until it ends so.
+  std::string taken_until(const std::string& last, std::chrono::milliseconds time = std::chrono::seconds(20)) {
     std::string text = taken();
-    for (std::string more; outlet_.flush() && !(more = taken()).empty();) text += more;
+    for (const auto end = Clock::now() + time; !text.ends_with(last) && Clock::now() < end; text += taken()) {
+      EXPECT_TRUE(outlet_.flush());
+      ::usleep(1000);
+    }
     return text;
   }
 
-  std::array<Fd, 2> pipe_ = small_pipe();
-  Fd& reader_ = pipe_[0];
-  Outlet outlet_{pipe_[1].get(), [](std::uint64_t n) { return "missing " + std::to_string(n); }};
+  std::array<Fd, 2> ends_ = GetParam() == Kind::pipe ? small_pipe() : small_socket();
+  Fd& reader_ = ends_[0];
+  Outlet outlet_{ends_[1].get(), [](std::uint64_t n) { return "missing " + std::to_string(n); }};
 };
 
-TEST_F(Outlets, writes_at_once_where_there_is_room) {
+INSTANTIATE_TEST_SUITE_P(of, Outlets, testing::Values(Kind::pipe, Kind::socket),
+                         [](const auto& kind) { return kind.param == Kind::pipe ? "a_pipe" : "a_socket"; });
+
+TEST_P(Outlets, writes_what_there_is_room_for) {
   EXPECT_TRUE(outlet_.line("one"));
+  EXPECT_TRUE(outlet_.settle(std::chrono::seconds(20)));
   EXPECT_EQ(taken(), "one\n");
   EXPECT_TRUE(outlet_.line("two"));
-  EXPECT_EQ(taken(), "two\n");
+  EXPECT_EQ(taken_until("two\n"), "two\n");
 }
 
-TEST_F(Outlets, waits_for_nobody_and_loses_nothing_that_fits) {
+TEST_P(Outlets, waits_for_nobody_and_loses_nothing_that_fits) {
   const auto begin = Clock::now();
   std::string wanted;
   for (int i = 0; i < 1000; i++) {
@@ -66,28 +91,43 @@ TEST_F(Outlets, waits_for_nobody_and_loses_nothing_that_fits) {
     EXPECT_TRUE(outlet_.line(line));
   }
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(2));
-  EXPECT_TRUE(all_taken() == wanted);
+  EXPECT_TRUE(taken_until("line 999" + std::string(90, '.') + "\n") == wanted);
 }
 
-TEST_F(Outlets, counts_what_does_not_fit) {
+TEST_P(Outlets, loses_nothing_at_the_end) {
+  std::string wanted, text;
+  for (int i = 0; i < 1000; i++) {
+    const std::string line = "line " + std::to_string(i) + std::string(90, '.');
+    wanted += line + "\n";
+    EXPECT_TRUE(outlet_.line(line));
+  }
+  std::thread reader([&] {
+    for (const auto end = Clock::now() + std::chrono::seconds(20); text.size() < wanted.size() && Clock::now() < end; text += taken()) ::usleep(1000);
+  });
+  EXPECT_TRUE(outlet_.finish(std::chrono::seconds(20)));
+  reader.join();
+  EXPECT_TRUE(text == wanted) << text.size() << " of " << wanted.size();
+}
+
+TEST_P(Outlets, counts_what_does_not_fit) {
   const std::string line(1023, 'x');
-  for (int i = 0; i < 400; i++) EXPECT_TRUE(outlet_.line(line));
+  for (int i = 0; i < 600; i++) EXPECT_TRUE(outlet_.line(line));
   EXPECT_TRUE(outlet_.line("the end", Outlet::Weight::important));
-  const std::string text = all_taken();
+  const std::string text = taken_until("the end\n");
   ASSERT_GT(text.size(), 1000u);
   const std::size_t kept = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n')) - 2;
   ASSERT_GE(kept, 250u);
-  EXPECT_LT(kept, 400u);
-  EXPECT_TRUE(text.ends_with("missing " + std::to_string(400 - kept) + "\nthe end\n")) << text.substr(text.size() - 40);
+  EXPECT_LT(kept, 600u);
+  EXPECT_TRUE(text.ends_with("missing " + std::to_string(600 - kept) + "\nthe end\n")) << text.substr(text.size() - 40);
 }
 
-TEST_F(Outlets, important_lines_have_a_bound_too) {
+TEST_P(Outlets, important_lines_have_a_bound_too) {
   const std::string line(1023, 'x');
   for (int i = 0; i < 1000; i++) EXPECT_TRUE(outlet_.line(line, Outlet::Weight::important));
-  EXPECT_LE(all_taken().size(), 520u * 1024);
+  EXPECT_LE(taken_until("missing", std::chrono::seconds(3)).size(), 600u * 1024);
 }
 
-TEST_F(Outlets, another_writer_takes_the_room) {
+TEST(OutletsElsewhere, another_writer_takes_the_room) {
   // A TCP socket with this little room says that there is some, and then waits for more in the middle of a line.
   const Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), writer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const int least = 1, little = 4000;
@@ -109,27 +149,86 @@ TEST_F(Outlets, another_writer_takes_the_room) {
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(20));
 }
 
-TEST_F(Outlets, a_reader_that_went_away_is_told_once) {
-  reader_.reset();
-  const auto first = outlet_.line("one");
-  ASSERT_FALSE(first);
-  EXPECT_EQ(first.error().code, "write_failed");
-  EXPECT_TRUE(outlet_.line("two"));
-  EXPECT_TRUE(outlet_.flush());
+// Another process has the pipe's lock, as long as its splice() waits for something to read.
+TEST(OutletsElsewhere, a_held_lock_is_waited_for_by_the_writer_alone) {
+  ::signal(SIGPIPE, SIG_IGN);
+  std::array<Fd, 2> pipe = small_pipe(), from = small_socket();
+  std::thread holder([&] { (void)::splice(from[0].get(), nullptr, pipe[1].get(), nullptr, 4096, 0); });
+  ::usleep(200'000);
+  Outlet outlet(pipe[1].get(), [](std::uint64_t n) { return std::to_string(n); });
+  const auto begin = Clock::now();
+  for (int i = 0; i < 10; i++) EXPECT_TRUE(outlet.line("line"));
+  EXPECT_TRUE(outlet.settle(std::chrono::milliseconds(300)));
+  EXPECT_LT(Clock::now() - begin, std::chrono::seconds(2));
+  int there = 0;
+  pollfd ready{pipe[0].get(), POLLIN, 0};
+  EXPECT_EQ(::poll(&ready, 1, 0), 0);
+  from[1].reset();
+  holder.join();
+  EXPECT_TRUE(outlet.finish(std::chrono::seconds(20)));
+  EXPECT_EQ(::ioctl(pipe[0].get(), FIONREAD, &there), 0);
+  EXPECT_EQ(there, 50);
 }
 
-TEST_F(Outlets, the_end_is_patient_and_no_more_than_that) {
-  for (int i = 0; i < 10; i++) EXPECT_TRUE(outlet_.line(std::string(1000, 'x')));
+TEST_P(Outlets, a_reader_that_went_away_is_told_once) {
+  reader_.reset();
+  Result<void> told;
+  for (int i = 0; i < 2000 && told; i++) {
+    told = outlet_.line("one");
+    ::usleep(1000);
+  }
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().code, "write_failed");
+  EXPECT_EQ(told.error().sys_errno, EPIPE);
+  EXPECT_FALSE(outlet_.is_open());
+  EXPECT_TRUE(outlet_.line("two"));
+  EXPECT_TRUE(outlet_.flush());
+  EXPECT_TRUE(outlet_.finish(std::chrono::seconds(20)));
+}
+
+TEST_P(Outlets, the_end_is_patient_and_no_more_than_that) {
+  for (int i = 0; i < 50; i++) EXPECT_TRUE(outlet_.line(std::string(1000, 'x')));
   const auto begin = Clock::now();
-  outlet_.finish(std::chrono::milliseconds(200));
+  EXPECT_TRUE(outlet_.finish(std::chrono::milliseconds(200)));
   EXPECT_GE(Clock::now() - begin, std::chrono::milliseconds(150));
   EXPECT_LT(Clock::now() - begin, std::chrono::seconds(5));
 }
 
-TEST_F(Outlets, no_descriptor_takes_nothing) {
+// A program that has the file, too, may fill the disk, and make room again.
+TEST(OutletsElsewhere, what_failed_is_told_and_tried_again) {
+  const Fd full(::open("/dev/full", O_WRONLY | O_CLOEXEC)), file(::memfd_create("file", MFD_CLOEXEC));
+  const Fd target(::fcntl(full.get(), F_DUPFD_CLOEXEC, 100));
+  Outlet outlet(target.get(), [](std::uint64_t n) { return std::to_string(n); });
+  const auto told = outlet.line("one");
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.error().sys_errno, ENOSPC);
+  EXPECT_TRUE(outlet.line("two"));
+  ASSERT_EQ(::dup2(file.get(), target.get()), target.get());
+  EXPECT_TRUE(outlet.line("three"));
+  std::array<char, 64> text{};
+  const ssize_t n = ::pread(file.get(), text.data(), text.size(), 0);
+  ASSERT_GT(n, 0);
+  EXPECT_EQ(std::string(text.data(), static_cast<std::size_t>(n)), "one\ntwo\nthree\n");
+}
+
+TEST(OutletsElsewhere, direct_writes_are_switched_off) {
+  std::string path = testing::TempDir() + "outlet-XXXXXX";
+  const Fd file(::mkstemp(path.data()));
+  ASSERT_TRUE(file);
+  (void)::fcntl(file.get(), F_SETFL, O_DIRECT);  // where the file system has it
+  Outlet outlet(file.get(), [](std::uint64_t n) { return std::to_string(n); });
+  (void)outlet.line("one");
+  EXPECT_TRUE(outlet.finish(std::chrono::seconds(2)));
+  struct stat info {};
+  EXPECT_EQ(::fstat(file.get(), &info), 0);
+  EXPECT_EQ(info.st_size, 4);
+  ::unlink(path.c_str());
+}
+
+TEST(OutletsElsewhere, no_descriptor_takes_nothing) {
   Outlet none(-1, [](std::uint64_t) { return ""; });
   EXPECT_TRUE(none.line("one"));
-  none.finish(std::chrono::milliseconds(10000));
+  EXPECT_TRUE(none.finish(std::chrono::milliseconds(10000)));
 }
 
 }  // namespace

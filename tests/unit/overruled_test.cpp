@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace {
@@ -26,13 +27,13 @@ class Patches : public ::testing::Test {
 };
 
 TEST_F(Patches, WithoutAnyNothingIsReplaced) {
-  EXPECT_TRUE(patched_functions(root_).empty());
-  EXPECT_TRUE(patched_functions(root_ + "/none").empty());
+  EXPECT_TRUE(patched_functions(root_).value().empty());
+  EXPECT_TRUE(patched_functions(root_ + "/none").value().empty());
 }
 
 TEST_F(Patches, OneOfAFunctionThatCallsAHookIsNamed) {
   patch("fix_1/vmlinux/security_bpf,1");
-  const std::vector<Lost> lost = patched_functions(root_);
+  const std::vector<Lost> lost = patched_functions(root_).value();
   ASSERT_EQ(lost.size(), 1U);
   EXPECT_EQ(lost[0].what, "overruled");
   EXPECT_EQ(lost[0].reason, "live patch fix_1 replaces security_bpf, which calls sbpf's hook");
@@ -42,13 +43,19 @@ TEST_F(Patches, OneOfOtherFunctionsIsNot) {
   patch("fix_1/vmlinux/security_bpf_prog_alloc_of_another,1");
   patch("fix_1/vmlinux/tcp_v4_connect,1");
   patch("security_bpf,1/vmlinux");
-  EXPECT_TRUE(patched_functions(root_).empty());
+  EXPECT_TRUE(patched_functions(root_).value().empty());
 }
 
 TEST_F(Patches, EachIsNamed) {
   patch("fix_1/vmlinux/security_bpf,1");
   patch("fix_2/vmlinux/security_file_open,1");
-  EXPECT_EQ(patched_functions(root_).size(), 2U);
+  EXPECT_EQ(patched_functions(root_).value().size(), 2U);
+}
+
+TEST_F(Patches, WhatCannotBeReadIsNotKnown) {
+  std::ofstream(root_ + "/file") << "x";
+  EXPECT_FALSE(patched_functions(root_ + "/file"));
+  EXPECT_FALSE(patched_functions(root_ + "/hidden/none"));
 }
 
 TEST(Callers, AreCalledAsTheKernelHasThem) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The service's pure parts: configuration, requests, who may, what the watch tells, metrics.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -200,6 +201,19 @@ TEST_F(StateFile, NamesAreNames) {
 TEST_F(StateFile, SaysWhatIsNotOurs) {
   write(R"({"version": 1, "sandboxes": {"../a": {"policy": "web", "instance": 7, "sha256": "ab"}}})");
   EXPECT_EQ(Assignments(file).load().error().message, file + " has an entry that is not ours: \"../a\"");
+}
+
+// Root in a sandbox that judges no files may put it there.
+TEST_F(StateFile, APipeIsWaitedForByNobody) {
+  ASSERT_EQ(::mkfifo(file.c_str(), 0600), 0);
+  EXPECT_EQ(Assignments(file).load().error().message, file + " is not readable");
+  const std::string fresh = file + ".new";
+  ASSERT_EQ(::mkfifo(fresh.c_str(), 0600), 0);
+  Assignments state(file);
+  EXPECT_FALSE(state.set("web", {"web", 7, "ab"}));
+  ASSERT_EQ(std::remove(fresh.c_str()), 0);
+  EXPECT_TRUE(state.set("web", {"web", 7, "ab"}));
+  EXPECT_TRUE(Assignments(file).load());
 }
 
 TEST_F(StateFile, OfAServiceThatHadNoRunsIsRead) {
