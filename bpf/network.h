@@ -87,7 +87,8 @@ static __always_inline void endpoint_of_local(struct endpoint *ep, struct sock *
 	}
 }
 
-/* Where nobody puts loopback in the place of a wildcard, the kernel leads a connection to the address that the socket is bound to. */
+/* Where nobody puts loopback in the place of 0.0.0.0, the kernel leads a connection to the address that the socket is bound to; and ::
+ * to ::1, or to 127.0.0.1 where that address is a mapped one. */
 static __always_inline void lead_to_local(struct endpoint *ep, struct sock *sk)
 {
 	__u64 asked_be[2] = {ep->addr_be[0], ep->addr_be[1]};
@@ -97,8 +98,15 @@ static __always_inline void lead_to_local(struct endpoint *ep, struct sock *sk)
 		return;
 	endpoint_of_local(ep, sk);
 	ep->port = port;
-	if (!sbpf_is_wildcard(ep->addr_be))
-		return;
+	if (!sbpf_is_wildcard(ep->addr_be)) {
+		if (asked_be[1])
+			return;
+		if (!ep->addr_be[0] && (__u32)ep->addr_be[1] == 0xffff0000u) {
+			ep->addr_be[1] = 0xffff0000u;
+			ep->addr_be[1] = sbpf_loopback_of(ep->addr_be);
+			return;
+		}
+	}
 	ep->addr_be[0] = asked_be[0];
 	ep->addr_be[1] = asked_be[1];
 }

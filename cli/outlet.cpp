@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -19,6 +20,7 @@
 namespace sbpf::cli {
 namespace {
 
+constexpr int kPauseMs = 100;          // after an error
 constexpr std::size_t kAtOnce = 4096;  // a pipe with any room takes so much
 
 // As write(2), of what has room. Whoever else writes may take that in between; then a timer ends the waiting.
@@ -50,11 +52,23 @@ ssize_t write_at_once(int fd, const char* data, std::size_t size) {
 // Of a write that has no room now, or was interrupted.
 bool is_short(int error) { return error == EAGAIN || error == EINTR; }
 
-// Writes to `to` what comes by `from`, until its end, and says back how much each time: a number of bytes, or an errno below 0.
-[[noreturn]] void write_until_end(int from, int to) {
+// After which nothing more can come.
+bool is_last(int error) { return error == EPIPE || error == EBADF; }
+
+// A program that has the file, too, may have set it so.
+void end_direct_writes(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags >= 0 && (flags & O_DIRECT) != 0) (void)::fcntl(fd, F_SETFL, flags & ~O_DIRECT);
+}
+
+// Writes to `to` what comes by `from`, until its end or its parent's, and says back how much each time: a number of bytes, or an errno
+// below 0, after which it tries again.
+[[noreturn]] void write_until_end(int from, int to, pid_t parent) {
   sigset_t all;
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);  // its owner ends it
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (::getppid() != parent) ::_exit(1);
   // Nothing else of the caller's stays open by it: whoever reads that would wait.
   from = ::fcntl(from, F_DUPFD, 3);
   to = ::fcntl(to, F_DUPFD, 3);
@@ -70,8 +84,12 @@ bool is_short(int error) { return error == EAGAIN || error == EINTR; }
         (void)::poll(&room, 1, -1);
         continue;
       }
-      if (::send(from, &said, sizeof said, MSG_NOSIGNAL) != sizeof said || n < 0) ::_exit(1);
-      done += n;
+      if (::send(from, &said, sizeof said, MSG_NOSIGNAL) != sizeof said || (n < 0 && is_last(-said))) ::_exit(1);
+      if (n < 0) {
+        end_direct_writes(to);
+        (void)::poll(nullptr, 0, kPauseMs);
+      }
+      done += std::max<ssize_t>(n, 0);
     }
   ::_exit(0);
 }
@@ -81,15 +99,16 @@ int wait_ms(std::chrono::steady_clock::time_point end) {
   return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
-bool is_pipe(int fd) {
+// Not terminals and sockets: whoever has one, too, cannot make a write wait that a signal does not end.
+bool has_lock(int fd) {
   struct stat info {};
-  return ::fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode);
+  return ::fstat(fd, &info) == 0 && !S_ISCHR(info.st_mode) && !S_ISSOCK(info.st_mode);
 }
 
 }  // namespace
 
 Outlet::Outlet(int fd, std::function<std::string(std::uint64_t)> count_line, std::size_t room)
-    : fd_(fd), count_line_(std::move(count_line)), room_(room), by_writer_(is_pipe(fd)) {}
+    : fd_(fd), count_line_(std::move(count_line)), room_(room), by_writer_(has_lock(fd)) {}
 
 Outlet::~Outlet() { end_child(writer_pid_); }
 
@@ -98,10 +117,11 @@ bool Outlet::start_writer() {
   // Not a pipe: it ends for the reader even where another child still has it.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
   Fd ours(ends[0]), theirs(ends[1]);
-  const int few = 16 * kAtOnce;  // what is with the writer is not counted where it is lost
+  const int few = 4 * kAtOnce;  // what is with the writer is not counted where it is lost
   (void)::setsockopt(ours.get(), SOL_SOCKET, SO_SNDBUF, &few, sizeof few);
+  const pid_t parent = ::getpid();
   writer_pid_ = ::fork();
-  if (writer_pid_ == 0) write_until_end(theirs.get(), fd_);
+  if (writer_pid_ == 0) write_until_end(theirs.get(), fd_, parent);
   if (writer_pid_ < 0) return false;
   writer_ = std::move(ours);
   return true;
@@ -131,15 +151,12 @@ int Outlet::hear_writer() {
   return !writer_ || (n < 0 && is_short(errno)) ? 0 : EPIPE;
 }
 
-// Of a reader that is gone nothing more can come.
 Result<void> Outlet::failed(int error) {
   const int fd = fd_;
-  if (error == EPIPE || error == EBADF) {
+  if (is_last(error)) {
     fd_ = -1;
     waiting_.clear();
   }
-  // A program that has the file, too, may have set it so.
-  if (const int flags = error == EINVAL ? ::fcntl(fd, F_GETFL) : -1; flags >= 0) (void)::fcntl(fd, F_SETFL, flags & ~O_DIRECT);
   if (std::exchange(told_error_, true)) return {};
   return fail("write_failed", "cannot write to descriptor " + std::to_string(fd) + ": " + std::strerror(error), "", error);
 }
@@ -183,10 +200,12 @@ Result<void> Outlet::flush() {
 Result<void> Outlet::settle(std::chrono::milliseconds patience) {
   const auto end = std::chrono::steady_clock::now() + patience;
   Result<void> written;
-  while (by_writer_ && (written = flush()) && fd_ >= 0 && with_writer_ + waiting_.size() > 0) {
+  while (by_writer_ && fd_ >= 0) {
+    if (auto now = flush(); !now) written = std::move(now);
+    if (with_writer_ + waiting_.size() == 0) break;
     pollfd answer{writer_.get(), POLLIN, 0};
     const int left = wait_ms(end);
-    if (left == 0 || ::poll(&answer, 1, writer_ ? left : std::min(left, 20)) < 0) break;
+    if (left == 0 || ::poll(&answer, 1, writer_ ? left : std::min(left, kPauseMs)) < 0) break;
   }
   return written;
 }
@@ -199,10 +218,12 @@ Result<void> Outlet::finish(std::chrono::milliseconds patience) {
   Result<void> written = settle(patience);
   end_child(writer_pid_);
   writer_.reset();
-  while (!by_writer_ && written && fd_ >= 0 && (written = flush()) && !waiting_.empty()) {
+  while (!by_writer_ && fd_ >= 0) {
+    if (auto now = flush(); !now) written = std::move(now);
     pollfd room{fd_, POLLOUT, 0};
     const int left = wait_ms(end);
-    if (left == 0 || ::poll(&room, 1, left) == 0) break;
+    if (waiting_.empty() || left == 0 || ::poll(&room, 1, left) == 0) break;
+    if (told_error_) (void)::poll(nullptr, 0, std::min(left, kPauseMs));
   }
   return written;
 }

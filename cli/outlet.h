@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines for a descriptor on which nobody may wait: a pipe that is full or whose lock another process holds, a terminal whose output is
-// stopped.
+// Lines for a descriptor on which nobody may wait: a pipe that is full, a terminal whose output is stopped, a file whose lock another
+// process has.
 #pragma once
 
 #include <sys/types.h>
@@ -25,8 +25,8 @@ class Outlet {
   static constexpr std::size_t kRoom = 512 * 1024;
 
   // `count_line`: the line that says how many lines are missing. A negative descriptor takes nothing. `room`: bytes, half of them for
-  // ordinary lines. To a pipe a process of its own writes, which the first line starts: who has the pipe, too, a program inside say,
-  // can hold its lock by splice(2), and then even a write that waits for no room waits.
+  // ordinary lines. To a pipe or a file a process of its own writes, which the first line starts: who has it, too, a program inside
+  // say, can keep its lock (by splice(2), or a long write), and then even a write that waits for no room waits.
   Outlet(int fd, std::function<std::string(std::uint64_t)> count_line, std::size_t room = kRoom);
   ~Outlet();
   Outlet(const Outlet&) = delete;
@@ -39,7 +39,7 @@ class Outlet {
   Result<void> line(std::string_view text, Weight weight = Weight::ordinary);
   // Writes what can be written at once. Errors: as above.
   Result<void> flush();
-  // Waits so long until the process that writes to a pipe has written all. Errors: as above.
+  // Waits so long until the process that writes has written all. Errors: as above.
   Result<void> settle(std::chrono::milliseconds patience);
   // Writes all, but waits no longer than that for readers. Errors: as above.
   Result<void> finish(std::chrono::milliseconds patience);

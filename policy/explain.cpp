@@ -39,6 +39,16 @@ const Endpoint* deciding(const Policy& policy, const NetQuery& query, std::uint3
   return found == list.end() ? nullptr : &*found;
 }
 
+// Where the kernel leads a connection to a wildcard that a network allowed: the rule for that says by which proxy. By a rule for the very
+// address it is itself.
+Address led_to(const Policy& policy, const NetQuery& query, std::uint32_t rule) {
+  const Endpoint* entry = numbered(policy, rule);
+  if (query.kind != SBPF_RULE_CONNECT || (entry && entry->prefix == 128 && covers(*entry, query))) return query.address;
+  for (const auto& [wildcard, loopback] : {std::pair{"0.0.0.0", "127.0.0.1"}, std::pair{"::", "::1"}})
+    if (query.address == parse_address(wildcard)) return parse_address(loopback).value();
+  return query.address;
+}
+
 bool covers(const HostRule& rule, const std::string& name, sbpf_proto proto, std::uint16_t port) {
   if (rule.protocol == Protocol::tcp && proto != SBPF_PROTO_TCP) return false;
   if (rule.protocol == Protocol::udp && proto != SBPF_PROTO_UDP) return false;
@@ -112,6 +122,7 @@ Explanation explain(const Policy& policy, const Image& image, const NetQuery& qu
     answer.allowed = true;
     decided.address = *answer.narrowed;
   }
+  if (answer.allowed && !answer.narrowed) decided.address = led_to(policy, query, rule);
   if (!answer.allowed) {
     answer.suggestion = suggestion(query);
   } else if (policy.network.dangerously_allow_all) {

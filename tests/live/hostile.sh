@@ -41,43 +41,6 @@ limited tail --pid=$started -f /dev/null; wait $started; is log/the-supervisor-g
 has log/says "cannot be written: " "$(grep -a "events are lost" "$tmp/log.err")"
 rm -rf "$kept" /srv/go
 
-# ---- the lock of a pipe that the program has, too ----
-cat >"$tmp/hold.py" <<'P'
-import os, socket, sys, threading, time
-if sys.argv[1] == "held":
-    a, b = socket.socketpair()
-    threading.Thread(target=lambda: os.splice(a.fileno(), 2, 4096), daemon=True).start()  # has the lock while it waits
-    time.sleep(1)
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-for port in range(1, 10000):
-    try:
-        s.connect(("192.0.2.7", port))
-    except PermissionError:
-        pass
-    time.sleep(0.1)
-P
-cp "$tmp/hold.py" /srv/hold.py
-freeze=$(policy freeze <<<$'version: 1\nname: freeze\non_loss: freeze')
-is_frozen() { grep -q 'frozen 1' "$cgroots/sbpf/$1/cgroup.events"; }
-denied() { sbpf status --json "$1" | json 'd["denied"]["connect4"]'; }
-for how in free held; do
-  name=pipe-$how
-  mkfifo "$tmp/$name"
-  cat "$tmp/$name" >"$tmp/$name.err" & servers+=($!)
-  started $name --events --policy "$freeze" -- python3 -IS /srv/hold.py $how </dev/null >/dev/null 2>"$tmp/$name"
-  is pipe/$how/start 0 $?
-  within 30 eval '(($(denied $name) >= 10))'; is pipe/$how/denied 0 $?
-  sleep 2 # the supervisor has told of them, or waits
-  is pipe/$how/told-meanwhile $([[ $how == free ]] && echo yes || echo no) "$(grep -q "denied connect" "$tmp/$name.err" && echo yes || echo no)"
-  # Nor one that says that it is active, with the host lock held, on the same pipe.
-  limited sbpf run -q --policy "$none" -- true </dev/null >/dev/null 2>"$tmp/$name"; is pipe/$how/another-run 0 $?
-  lose_hook $name connect4
-  within 20 is_frozen $name; is pipe/$how/a-loss-is-answered 0 $?
-  sbpf kill $name
-  wait $started
-  within 20 grep -q "ISOLATION LOST: connect4" "$tmp/$name.err"; is pipe/$how/a-loss-is-told 0 $?
-done
-
 # ---- the caller's limit of processor time is the program's, and not the supervisor's ----
 cpu_of() { awk '/^Max cpu time/ { print $4 }' "/proc/$1/limits"; }
 (ulimit -St 77; exec sbpf run -q --name cpu --policy "$none" -- sleep 1000) 2>/dev/null & supervisor=$!
@@ -243,4 +206,55 @@ sbpf detach reader
 rmdir "$box"
 clean
 is left-behind "" "$(left_behind)"
+
+# ---- the lock of a pipe that the program has, too ----
+cat >"$tmp/hold.py" <<'P'
+import os, socket, sys, threading, time
+def write():
+    while True:
+        os.lseek(2, 0, os.SEEK_SET)
+        os.writev(2, [bytes(1 << 20)] * 400)  # has the lock of the file's position while it writes, and the processor seldom
+if sys.argv[1] == "file":
+    threading.Thread(target=write, daemon=True).start()
+if sys.argv[1] == "held":
+    a, b = socket.socketpair()
+    threading.Thread(target=lambda: os.splice(a.fileno(), 2, 4096), daemon=True).start()  # has the lock while it waits
+    time.sleep(1)
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for port in range(1, 10000):
+    try:
+        s.connect(("192.0.2.7", port))
+    except PermissionError:
+        pass
+    time.sleep(0.1)
+P
+cp "$tmp/hold.py" /srv/hold.py
+freeze=$(policy freeze <<<$'version: 1\nname: freeze\non_loss: freeze')
+is_frozen() { grep -q 'frozen 1' "$cgroots/sbpf/$1/cgroup.events"; }
+denied() { sbpf status --json "$1" | json 'd["denied"].get("connect4", 0)'; }
+declare -A runs_of
+for how in free held; do
+  name=pipe-$how
+  mkfifo "$tmp/$name"
+  cat "$tmp/$name" >"$tmp/$name.err" & servers+=($!)
+  exec {pipe}>"$tmp/$name" # once: to open it takes its lock, too
+  started $name --events --policy "$freeze" -- python3 -IS /srv/hold.py $how </dev/null >/dev/null 2>&$pipe
+  is pipe/$how/start 0 $?
+  runs_of[$how]=$started
+  within 30 eval '(($(denied $name) >= 10))'; is pipe/$how/denied 0 $?
+  sleep 2 # the supervisor has told of them, or waits
+  is pipe/$how/told-meanwhile $([[ $how == free ]] && echo yes || echo no) "$(grep -q "denied connect" "$tmp/$name.err" && echo yes || echo no)"
+  # Nor one that says that it is active, with the host lock held, on the same pipe.
+  limited sbpf run -q --policy "$none" -- true </dev/null >/dev/null 2>&$pipe; is pipe/$how/another-run 0 $?
+done
+# At last, as nothing starts after that.
+for how in free held; do
+  lose_hook pipe-$how connect4
+  within 20 is_frozen pipe-$how; is pipe/$how/a-loss-is-answered 0 $?
+done
+for how in free held; do
+  sbpf kill pipe-$how
+  wait ${runs_of[$how]}
+  within 20 grep -q "ISOLATION LOST: connect4" "$tmp/pipe-$how.err"; is pipe/$how/a-loss-is-told 0 $?
+done
 finish

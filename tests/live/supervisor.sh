@@ -207,6 +207,7 @@ parent_of() { awk '/^PPid:/ { print $2 }' "/proc/$1/status" 2>/dev/null; }
 watcher() {
   local pid parent
   for pid in $(pgrep -x sbpf); do
+    grep -qs typed "/proc/$pid/cmdline" || continue
     parent=$(parent_of "$pid")
     [[ $(command_of "$parent") == sbpf && $(command_of "$(parent_of "$parent")") != sbpf ]] && echo "$pid" && return
   done
