@@ -69,7 +69,8 @@ void end_direct_writes(int fd) {
   ::sigprocmask(SIG_SETMASK, &all, nullptr);  // its owner ends it
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
-  // Nothing else of the caller's stays open by it: whoever reads that would wait.
+  // Nothing else of the caller's stays open by it: whoever reads that, or unmounts it, would wait.
+  if (::chdir("/") != 0) ::_exit(1);
   from = ::fcntl(from, F_DUPFD, 3);
   to = ::fcntl(to, F_DUPFD, 3);
   for (int fd = 0; fd < 3; fd++) ::close(fd);
