@@ -109,7 +109,10 @@ bool has_lock(int fd) {
 }  // namespace
 
 Outlet::Outlet(int fd, std::function<std::string(std::uint64_t)> count_line, std::size_t room)
-    : fd_(fd), count_line_(std::move(count_line)), room_(room), by_writer_(has_lock(fd)) {}
+    : fd_(fd), count_line_(std::move(count_line)), room_(room), by_writer_(has_lock(fd)) {
+  // Before the caller has maps of sbpf's in its memory, which the writer would hold.
+  if (by_writer_) (void)start_writer();
+}
 
 Outlet::~Outlet() { end_child(writer_pid_); }
 

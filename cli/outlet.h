@@ -25,7 +25,7 @@ class Outlet {
   static constexpr std::size_t kRoom = 512 * 1024;
 
   // `count_line`: the line that says how many lines are missing. A negative descriptor takes nothing. `room`: bytes, half of them for
-  // ordinary lines. To a pipe or a file a process of its own writes, which the first line starts: who has it, too, a program inside
+  // ordinary lines. To a pipe or a file a process of its own writes, which begins here: who has it, too, a program inside
   // say, can keep its lock (by splice(2), or a long write), and then even a write that waits for no room waits.
   Outlet(int fd, std::function<std::string(std::uint64_t)> count_line, std::size_t room = kRoom);
   ~Outlet();
