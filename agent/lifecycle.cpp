@@ -244,7 +244,7 @@ std::vector<std::uint32_t> programs_of(const Kernel& kernel) {
 // whoever may see a program can attach it without one.
 std::size_t programs_left(std::vector<std::uint32_t> ids) {
   using namespace std::chrono_literals;
-  for (auto left = 30s / 20ms; !ids.empty(); left--) {  // the watch, too, lets go of them, one grace period each
+  for (auto left = 30s / 20ms; !ids.empty(); left--) {  // beside a watch, which has them, too, some 12 s on 6.12
     std::erase_if(ids, [](std::uint32_t id) { return !Fd(bpf_prog_get_fd_by_id(id)) && errno == ENOENT; });
     if (left == 0 || ids.empty()) break;
     std::this_thread::sleep_for(20ms);

@@ -108,6 +108,7 @@ Result<std::vector<Later>> later_programs(const Kernel& kernel, const Cgroup& cg
   if (!later) return later;
   // Those of a cgroup below are asked before ours and cannot overrule them; but options are judged by the LSM, before all of them.
   const int error = cgroup.visit([&](const std::string& path) {
+    if (path == cgroup.path()) return 0;
     const Fd below(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!below) return errno;
     const auto options = in_force(below.get(), BPF_CGROUP_SETSOCKOPT);

@@ -40,7 +40,7 @@ ssize_t write_at_once(int fd, const char* data, std::size_t size) {
   // Again and again, as the first may come before write() has begun.
   const itimerval soon{{0, 20'000}, {0, 20'000}}, never{};
   ::setitimer(ITIMER_REAL, &soon, nullptr);
-  const ssize_t n = ::write(fd, data, std::min(size, kAtOnce));
+  const ssize_t n = ::write(fd, data, size);
   const int error = errno;
   ::setitimer(ITIMER_REAL, &never, nullptr);
   ::sigprocmask(SIG_SETMASK, &mask, nullptr);
@@ -121,7 +121,7 @@ bool Outlet::start_writer() {
   // Not a pipe: it ends for the reader even where another child still has it.
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return false;
   Fd ours(ends[0]), theirs(ends[1]);
-  const int few = 4 * kAtOnce;  // what is with the writer is not counted where it is lost
+  const int few = 4 * kAtOnce;
   (void)::setsockopt(ours.get(), SOL_SOCKET, SO_SNDBUF, &few, sizeof few);
   const pid_t parent = ::getpid();
   writer_pid_ = ::fork();
@@ -166,7 +166,7 @@ Result<void> Outlet::failed(int error) {
 }
 
 bool Outlet::has_room(std::size_t size, Weight weight) const {
-  return waiting_.size() + size <= (weight == Weight::important ? room_ : room_ / 2);
+  return waiting_.size() + with_writer_ + size <= (weight == Weight::important ? room_ : room_ / 2);
 }
 
 void Outlet::tell_count() {

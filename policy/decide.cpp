@@ -20,7 +20,7 @@ namespace sbpf::policy {
 
 static_assert(kNoRule == SBPF_NO_RULE);
 
-bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule) {
+bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule, Address* judged) {
   sbpf_net_query q{};
   q.kind = static_cast<std::uint8_t>(query.kind);
   q.proto = static_cast<std::uint8_t>(query.proto);
@@ -28,6 +28,7 @@ bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule) {
   std::memcpy(q.addr_be, query.address.data(), query.address.size());
   const bool allowed = sbpf_decide_net(const_cast<Image*>(&image), &q) == SBPF_ALLOW;
   if (rule) *rule = q.rule;
+  if (judged) std::memcpy(judged->data(), q.addr_be, judged->size());
   return allowed;
 }
 

@@ -39,16 +39,6 @@ const Endpoint* deciding(const Policy& policy, const NetQuery& query, std::uint3
   return found == list.end() ? nullptr : &*found;
 }
 
-// Where the kernel leads a connection to a wildcard that a network allowed: the rule for that says by which proxy. By a rule for the very
-// address it is itself.
-Address led_to(const Policy& policy, const NetQuery& query, std::uint32_t rule) {
-  const Endpoint* entry = numbered(policy, rule);
-  if (query.kind != SBPF_RULE_CONNECT || (entry && entry->prefix == 128 && covers(*entry, query))) return query.address;
-  for (const auto& [wildcard, loopback] : {std::pair{"0.0.0.0", "127.0.0.1"}, std::pair{"::", "::1"}})
-    if (query.address == parse_address(wildcard)) return parse_address(loopback).value();
-  return query.address;
-}
-
 bool covers(const HostRule& rule, const std::string& name, sbpf_proto proto, std::uint16_t port) {
   if (rule.protocol == Protocol::tcp && proto != SBPF_PROTO_TCP) return false;
   if (rule.protocol == Protocol::udp && proto != SBPF_PROTO_UDP) return false;
@@ -116,13 +106,12 @@ Explanation explain(const Policy& policy, const Image& image, const NetQuery& qu
   answer.audit_only = policy.mode == Mode::audit;
   std::uint32_t rule = 0;
   NetQuery decided = query;
-  answer.allowed = allows(image, query, &rule);
+  answer.allowed = allows(image, query, &rule, &decided.address);
   if (!answer.allowed) answer.narrowed = narrowed(image, query, &rule);
   if (answer.narrowed) {
     answer.allowed = true;
     decided.address = *answer.narrowed;
   }
-  if (answer.allowed && !answer.narrowed) decided.address = led_to(policy, query, rule);
   if (!answer.allowed) {
     answer.suggestion = suggestion(query);
   } else if (policy.network.dangerously_allow_all) {

@@ -86,8 +86,9 @@ struct NetQuery {
 };
 
 // The kernel's verdict on the endpoint under this image (mode aside): decide_net() of bpf/decide.h. `rule`, if given,
-// receives the number of the rule that allowed it, or kNoRule.
-bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule = nullptr);
+// receives the number of the rule that allowed it, or kNoRule; `judged` the address that it was allowed by: that of the query, or
+// loopback, to which the kernel leads a wildcard that a network allows.
+bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule = nullptr, Address* judged = nullptr);
 
 // A bind to the wildcard that no rule allows becomes one to this address of loopback, which a rule does allow: that of a socket
 // of IPv6 which takes IPv4 too. Nothing: it is refused. `rule` as above.

@@ -210,12 +210,6 @@ is left-behind "" "$(left_behind)"
 # ---- the lock of a pipe that the program has, too ----
 cat >"$tmp/hold.py" <<'P'
 import os, socket, sys, threading, time
-def write():
-    while True:
-        os.lseek(2, 0, os.SEEK_SET)
-        os.writev(2, [bytes(1 << 20)] * 400)  # has the lock of the file's position while it writes, and the processor seldom
-if sys.argv[1] == "file":
-    threading.Thread(target=write, daemon=True).start()
 if sys.argv[1] == "held":
     a, b = socket.socketpair()
     threading.Thread(target=lambda: os.splice(a.fileno(), 2, 4096), daemon=True).start()  # has the lock while it waits

@@ -91,7 +91,7 @@ for port in range(1, 6001):
     except PermissionError:
         pass
     if port % 16 == 0:
-        time.sleep(0.005)
+        time.sleep(0.02)
 time.sleep(1000)
 P
 full() { python3 "$tmp/full.py" "$@" -- python3 "$tmp/flood.py" 2>"$tmp/full.out" | paste -sd' '; }

@@ -326,6 +326,39 @@ TEST(ImageLimits, rules) {
   EXPECT_NE(image.error().message.find("10.0.0.5"), std::string::npos) << image.error().message;
 }
 
+// The kernel leads it there, and what is led to a proxy does not go past that by another spelling.
+TEST(Explain, a_wildcard_is_led_by_the_rule_for_loopback) {
+  struct Row {
+    const char *network, *loopback, *wildcard, *led_to;
+  };
+  for (const Row& row : {Row{"cidr: 0.0.0.0/0", "cidr: 127.0.0.0/8, ports: [80]", "0.0.0.0", "127.0.0.1"},
+                         Row{"cidr: 0.0.0.0/1", "address: 127.0.0.1, ports: [80]", "0.0.0.0", "127.0.0.1"},
+                         Row{"cidr: 0.0.0.0/0", "address: 127.0.0.1, ports: [70-90]", "::ffff:0.0.0.0", "127.0.0.1"},
+                         Row{"cidr: \"::/112\"", "address: \"::1\", ports: [80]", "::", "::1"}}) {
+    const std::string led = std::string("{") + row.loopback + ", protocol: tcp, via: {address: 127.0.0.1, port: 3128}}";
+    const std::string network = std::string("{") + row.network + ", ports: [80], protocol: tcp}";
+    const std::string itself = std::string("{address: \"") + row.wildcard + "\", ports: [80], protocol: tcp}";
+    const NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address(row.wildcard).value(), 80};
+    const auto decided = [&](const std::string& rules, std::optional<Via>& via) {
+      const Policy policy = policy_of("network: {connect: [" + rules + "]}");
+      const Image image = compile(policy, 1).value();
+      std::uint32_t rule = kNoRule;
+      Address judged = query.address;
+      EXPECT_TRUE(allows(image, query, &rule, &judged)) << rules;
+      via = via_of(image, rule);
+      EXPECT_EQ(explain(policy, image, query).rule.find("via") != std::string::npos, via.has_value()) << rules;
+      return judged;
+    };
+    std::optional<Via> via;
+    EXPECT_EQ(decided(network + ", " + led, via), parse_address(row.led_to)) << row.loopback;
+    EXPECT_TRUE(via && via->port == 3128) << row.loopback;
+    EXPECT_EQ(decided(network, via), parse_address(row.led_to));
+    EXPECT_FALSE(via);
+    EXPECT_EQ(decided(network + ", " + led + ", " + itself, via), query.address);
+    EXPECT_FALSE(via);
+  }
+}
+
 TEST(Explain, names_the_rule_and_its_place) {
   const Policy policy = policy_of("network:\n  connect:\n    - {cidr: 10.0.0.0/8, ports: [5432]}\n");
   const auto image = compile(policy, 1).value();
