@@ -133,9 +133,11 @@ def switch(fault, original):
     new = "\n".join(fault.new)
     if fault.always:
         return new
+    # The programs are as small as they can be: a verifier gives up the larger ones.
+    on = f"SBPF_MUTANT_OF_UNITS({fault.number}u)" if fault.by.startswith("unit ") else f"SBPF_MUTANT({fault.number}u)"
     if fault.is_statement:
-        return f"{{ if (SBPF_MUTANT({fault.number}u)) {{ {new} }} else {{ {original} }} }}"
-    return f"(SBPF_MUTANT({fault.number}u) ? ({new}) : ({original}))"
+        return f"{{ if ({on}) {{ {new} }} else {{ {original} }} }}"
+    return f"({on} ? ({new}) : ({original}))"
 
 
 def render(text, begin, end, placed):

@@ -10,6 +10,8 @@
 /* Beside what the programs read first: each sbpf command writes its own number there, so programs that are loaded already
  * change with it. */
 #define SBPF_MUTANT(number) (*(volatile unsigned long long *)&sbpf_gate.mutant == (number))
+/* Unit tests do not run programs. */
+#define SBPF_MUTANT_OF_UNITS(number) 0
 #else
 #pragma GCC diagnostic ignored "-Wextra"
 #pragma GCC diagnostic ignored "-Wconversion"
@@ -30,6 +32,7 @@ inline unsigned int sbpf_read_mutant() {
 /* Read before main(), when nothing is confined yet. */
 inline const unsigned int sbpf_mutant = sbpf_read_mutant();
 #define SBPF_MUTANT(number) (sbpf_mutant == (number))
+#define SBPF_MUTANT_OF_UNITS(number) SBPF_MUTANT(number)
 #endif
 
 #endif

@@ -70,9 +70,13 @@ class Lists(unittest.TestCase):
 class Rewriting(unittest.TestCase):
     def test_an_expression_and_a_statement(self):
         fault = one("in return a < 3;\n- a < 3\n+ a <= 3")
-        self.assertIn(f"return (SBPF_MUTANT({fault.number}u) ? (a <= 3) : (a < 3));", lists.mutated(TEXT, "f.c", [fault]))
+        self.assertIn(f"return (SBPF_MUTANT_OF_UNITS({fault.number}u) ? (a <= 3) : (a < 3));", lists.mutated(TEXT, "f.c", [fault]))
         fault = one("- g(a);")
-        self.assertIn(f"{{ if (SBPF_MUTANT({fault.number}u)) {{  }} else {{ g(a); }} }}", lists.mutated(TEXT, "f.c", [fault]))
+        self.assertIn(f"{{ if (SBPF_MUTANT_OF_UNITS({fault.number}u)) {{  }} else {{ g(a); }} }}", lists.mutated(TEXT, "f.c", [fault]))
+
+    def test_programs_have_the_faults_that_guests_look_for(self):
+        fault = one("- g(a);\nby guest live/a.sh")
+        self.assertIn(f"SBPF_MUTANT({fault.number}u)", lists.mutated(TEXT, "f.c", [fault]))
 
     def test_a_pattern_that_is_not_there_is_an_error(self):
         with self.assertRaisesRegex(lists.ListError, "a/b: f.c: not found"):
