@@ -166,12 +166,17 @@ static __always_inline void denial_fill_net(struct denial *d, const struct endpo
 	d->net.option = 0;
 }
 
+static __always_inline int opens(void *names, const struct sbpf_rule_key *key, struct sbpf_net_query *q)
+{
+	struct sbpf_opened *opened = bpf_map_lookup_elem(names, key);
+
+	return opened && sbpf_decide_opened(opened, q, bpf_ktime_get_boot_ns()) == SBPF_ALLOW;
+}
+
 /* Asked when no rule allows the endpoint: is it an address of a name that the sandbox asked for lately? */
 static __noinline int is_opened(__u64 cgroup_id, struct sbpf_net_query *q)
 {
 	void *names = bpf_map_lookup_elem(&sbpf_names, &cgroup_id);
-	__u64 now = bpf_ktime_get_boot_ns();
-	struct sbpf_opened *opened;
 	struct sbpf_rule_key key;
 
 	if (!names)
@@ -179,13 +184,11 @@ static __noinline int is_opened(__u64 cgroup_id, struct sbpf_net_query *q)
 	sbpf_rule_key_init(&key, q, 128);
 	key.match = SBPF_PORT_EXACT;
 	key.port = q->port;
-	opened = bpf_map_lookup_elem(names, &key);
-	if (opened && sbpf_decide_opened(opened, q, now) == SBPF_ALLOW)
+	if (opens(names, &key, q))
 		return 1;
 	key.match = SBPF_PORT_RANGES;
 	key.port = 0;
-	opened = bpf_map_lookup_elem(names, &key);
-	return opened && sbpf_decide_opened(opened, q, now) == SBPF_ALLOW;
+	return opens(names, &key, q);
 }
 
 /* By the policy that has allowed it: a rule without its proxy allows nothing. A function of its own for the sake of the
