@@ -83,6 +83,10 @@ cat >"$tmp/answers.py" <<'P'
 # HOW PATH: serves one client, and prints 0 or the errno of the answer.
 import os, socket, sys
 how, path = sys.argv[1:3]
+if how == "second":
+    first = socket.socket(socket.AF_UNIX)
+    first.bind(b"\0first")
+    first.listen()
 s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET if how == "seqpacket" else socket.SOCK_STREAM)
 s.bind(path)
 os.chmod(path, 0o777)
@@ -147,7 +151,7 @@ in_attached() {
   rmdir "$cgroup"
 }
 ulimit -n 4096
-for how in stream seqpacket child handed late; do
+for how in stream seqpacket second child handed late; do
   for where in '' in_run in_attached; do
     is "answers/$how/${where:-control}" "answer 0, word" "$(answered "$how" $where)"
   done

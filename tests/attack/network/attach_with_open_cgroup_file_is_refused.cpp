@@ -47,21 +47,6 @@ ATTACK(attach_with_open_cgroup_file_of_another_mount_is_refused, {.victim = Vict
   write_text(procs, std::to_string(getpid()));
 }
 
-// By one that is gone: nothing says any more what it is of.
-ATTACK(attach_with_open_cgroup_file_of_lost_mount_is_refused, {.victim = Victim::other_cgroup,
-                                                               .allow = kNever,
-                                                               .launch = Launch::attach_refused,
-                                                               .root = true,
-                                                               .machine_wide = true}) {
-  const std::string other = ctx.text("other_cgroup");
-  in_own_mounts();
-  must(mount("none", "/mnt", "cgroup2", 0, nullptr), "mount");
-  const Fd procs = open_file("/mnt" + other.substr(std::string(kCgroups).size()) + "/cgroup.procs", O_WRONLY);
-  must(umount2("/mnt", MNT_DETACH), "umount");
-  ctx.join();
-  write_text(procs, std::to_string(getpid()));
-}
-
 // Mounted over a file, it bears that file's name.
 ATTACK(attach_with_open_cgroup_file_of_another_name_is_refused, {.victim = Victim::other_cgroup,
                                                                  .allow = kNever,
@@ -109,6 +94,8 @@ WITH_SETTING(attach_with_open_sysfs_file_is_refused, "sysfs", "kernel/rcu_expedi
 WITH_SETTING(attach_with_open_sysfs_file_of_lost_mount_is_refused, "sysfs", "kernel/rcu_expedited", true)
 WITH_SETTING(attach_with_open_tracefs_file_is_refused, "tracefs", "tracing_on", false)
 WITH_SETTING(attach_with_open_tracefs_file_of_lost_mount_is_refused, "tracefs", "tracing_on", true)
+// No file that is known by its name.
+WITH_SETTING(attach_with_open_cgroup_file_of_lost_mount_is_refused, "cgroup2", "cgroup.max.depth", true)
 
 // What keeps files is no matter, by whatever mount.
 ATTACK(attach_with_open_file_of_lost_mount_is_free, {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .root = true, .harmless = true}) {
