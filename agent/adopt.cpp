@@ -161,7 +161,7 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   auto stdio = stdio_of(*process, *rules);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
   // As its own mount namespace has the paths: the service has another one.
-  auto image = compile_as_seen_by(process->pid(), kernel, policy, 1);
+  auto image = compile_as_seen_by(process->pid(), options.uid, kernel, policy, 1);
   if (!image) return tl::unexpected<Error>(image.error());
   auto limits = limits_for(policy, *process);
   if (!limits) return tl::unexpected<Error>(limits.error());

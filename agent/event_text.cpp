@@ -306,7 +306,7 @@ void explain_into(Event& event) {
       event.text = event.path == "…" ? "exec of a file in memory" : fs_text(event) + ", which was deleted";
       return;
     case SBPF_REASON_FS_UNCOVERED:
-      event.text = fs_text(event) + ", on a filesystem that was not mounted when the policy was published";
+      event.text = fs_text(event) + ", on a filesystem that was mounted, or in directories that were made anew, after the policy was published";
       return;
     case SBPF_REASON_FS_HOLDS:
       event.text = "move of " + event.path + ", which holds a path that must stay";
@@ -317,7 +317,7 @@ void explain_into(Event& event) {
       return;
     case SBPF_REASON_FS_DEVICE:
       event.text = e.hook == SBPF_HOOK_path_mknod ? "creation of a device node"
-                                                      : "ioctl that drives a device, or makes or removes a btrfs subvolume";
+                                                      : "ioctl that drives a device, makes or removes a btrfs subvolume, or sets a file's generation";
       event.allow = "filesystem: {dangerously_allow_all: true}";
       return;
     case SBPF_REASON_MOVED_OUT:

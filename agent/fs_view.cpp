@@ -3,9 +3,7 @@
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,6 +13,7 @@
 #include <filesystem>
 #include <functional>
 
+#include "agent/follow.h"
 #include "agent/in_child.h"
 #include "agent/inodes.h"
 #include "agent/mounts.h"
@@ -30,37 +29,12 @@ std::string place(const policy::Location& where) {
   return where.line == 0 ? "" : where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column) + ": ";
 }
 
-// Opens `path` as a process with this root sees it, symbolic links resolved against that root.
-Fd open_in(const Fd& root, const std::string& path, std::uint64_t flags, std::uint64_t resolve) {
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC | flags;
-  how.resolve = RESOLVE_IN_ROOT | resolve;
-  const std::string relative = path == "/" ? "." : path;
-  return Fd(static_cast<int>(::syscall(SYS_openat2, root.get(), relative.c_str(), &how, sizeof how)));
-}
-
-std::vector<std::string> names_of(const std::string& path) {
-  std::vector<std::string> names;
-  for (std::size_t at = 0, end = 0; at < path.size(); at = end + 1) {
-    end = std::min(path.find('/', at), path.size());
-    if (end > at) names.push_back(path.substr(at, end - at));
-  }
-  return names;
-}
-
-std::string join(const std::vector<std::string>& names, std::size_t count) {
-  std::string path;
-  for (std::size_t i = 0; i < count; i++) path += "/" + names[i];
-  return path.empty() ? "/" : path;
-}
-
 class LookUp {
  public:
-  LookUp(const Kernel& kernel, const Seat& seat, Doing doing) : kernel_(kernel), root_(seat.root), mountinfo_(seat.mountinfo), doing_(doing) {}
+  LookUp(const Kernel& kernel, const Seat& seat, Doing doing)
+      : kernel_(kernel), mounts_(parse_mounts(seat.mountinfo)), asker_(seat.asker), paths_(seat.root, [doing](const std::string& path) mutable { doing.note(path); }) {}
 
   Result<policy::FsView> all(const policy::Policy& policy) {
-    const std::string real_root = target(root_);
-    if (real_root != "/") prefix_ = real_root;  // a chroot: readlink shows its paths from the namespace's root
     for (const policy::RulePath& rule : policy::rule_paths(policy))
       if (auto r = add_rule(rule); !r) return tl::unexpected<Error>(r.error());
     add_mounts();
@@ -71,88 +45,69 @@ class LookUp {
   }
 
  private:
-  // A path without symbolic links, and how much of it exists.
-  struct Found {
-    std::vector<std::string> names;
-    std::size_t existing = 0;
-  };
-
-  static std::string target(const Fd& fd) {
-    std::array<char, PATH_MAX + 1> buffer{};
-    const ssize_t n = ::readlink(("/proc/self/fd/" + std::to_string(fd.get())).c_str(), buffer.data(), PATH_MAX);
-    return n <= 0 ? "" : std::string(buffer.data(), static_cast<std::size_t>(n));
-  }
-
-  Fd open(const std::string& path, std::uint64_t flags, std::uint64_t resolve) {
-    doing_.note(path);
-    return open_in(root_, path, flags, resolve);
-  }
-
-  // Follows what exists of the path; the rest keeps its names. Once for each path: many rules lie in one directory.
-  Result<Found> follow(const std::string& path) {
-    if (const auto known = followed_.find(path); known != followed_.end()) return known->second;
-    auto found = follow_anew(path);
-    if (found) followed_.emplace(path, *found);
-    return found;
-  }
-
-  Result<Found> follow_anew(const std::string& path) {
-    std::vector<std::string> names = names_of(path), missing;
-    while (true) {
-      Fd fd = open(join(names, names.size()), 0, 0);
-      if (fd) {
-        std::string real = target(fd);
-        if (!prefix_.empty() && real.rfind(prefix_, 0) == 0) real = real.substr(prefix_.size());
-        Found found{names_of(real), 0};
-        found.existing = found.names.size();
-        found.names.insert(found.names.end(), missing.rbegin(), missing.rend());
-        return found;
-      }
-      // ENOTDIR: a file stands where the rule wants a directory; it may be replaced one day.
-      if ((errno != ENOENT && errno != ENOTDIR) || names.empty())
-        return fail("fs_view", path + " cannot be looked up: " + std::strerror(errno),
-                    errno == ENOSYS ? "a seccomp filter refuses openat2(2): under systemd RestrictSUIDSGID= does" : "", errno);
-      missing.push_back(names.back());
-      names.pop_back();
-    }
-  }
-
   Result<void> add_rule(const policy::RulePath& rule) {
-    auto found = follow(rule.path);
+    auto found = paths_.follow(rule.path);
     if (!found) return fail(std::move(found.error()), place(rule.where) + "rule");
     add_path(rule.path, *found);
-    // A link is also a name of its own: who may replace it decides where the rule's path leads.
-    const std::size_t slash = rule.path.rfind('/');
-    if (slash == std::string::npos || rule.path == "/") return {};
-    auto parent = follow(slash == 0 ? "/" : rule.path.substr(0, slash));
-    if (!parent) return fail(std::move(parent.error()), place(rule.where) + "rule");
-    if (parent->existing < parent->names.size()) return {};
-    parent->names.push_back(rule.path.substr(slash + 1));
-    Fd link = open(join(parent->names, parent->names.size()), O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
-    struct stat info {};
-    if (!link || ::fstat(link.get(), &info) != 0 || !S_ISLNK(info.st_mode)) return {};
-    parent->existing = parent->names.size();
-    add_path(rule.path, *parent);
+    for (const Link& link : found->links)
+      if (auto added = add_link(rule, link); !added) return added;
     return {};
   }
 
-  void add_path(const std::string& rule, const Found& found) {
+  // Who made it decided where the rule leads; and a link is also a name of its own: who may replace it decides it next time.
+  Result<void> add_link(const policy::RulePath& rule, const Link& link) {
+    const std::string path = join(link.names, link.names.size());
+    if (link.owner != 0 && link.owner != asker_)
+      return policy::planted_link(rule, path, link.target, "belongs to uid " + std::to_string(link.owner));
+    const Followed itself{link.names, link.names.size(), {}};
+    if (link.last) add_path(rule.path, itself);
+    add_inodes(itself);
+    links_.push_back({rule.path, link, aliases(link.names)});
+    for (const auto& names : links_.back().aliases) add_inodes({names, names.size(), {}});
+    return {};
+  }
+
+  void add_path(const std::string& rule, const Followed& found) {
     rules_[rule].push_back(found);
+    add_inodes(found);
+  }
+
+  void add_inodes(const Followed& found) {
     for (std::size_t i = 0; i <= found.existing; i++) inodes_[join(found.names, i)] = std::nullopt;
+  }
+
+  // The other paths of what lies there: its filesystem may be mounted, as a whole or in part, elsewhere too.
+  std::vector<std::vector<std::string>> aliases(const std::vector<std::string>& names) const {
+    const std::string path = join(names, names.size());
+    const auto below = [](const std::string& all, const std::string& top) -> std::optional<std::string> {
+      if (top == "/") return all == "/" ? "" : all;
+      if (all != top && !all.starts_with(top + "/")) return std::nullopt;
+      return all.substr(top.size());
+    };
+    const Mount* on = nullptr;
+    for (const Mount& m : mounts_)
+      if (below(path, m.point) && (!on || m.point.size() >= on->point.size())) on = &m;
+    std::vector<std::vector<std::string>> others;
+    if (!on) return others;
+    const std::string in_filesystem = (on->root == "/" ? "" : on->root) + *below(path, on->point);
+    for (const Mount& m : mounts_) {
+      const auto rest = below(in_filesystem, m.root);
+      if (&m != on && m.device == on->device && rest) others.push_back(names_of(m.point + *rest));
+    }
+    return others;
   }
 
   // Mounted roots, so that rules reach into what is mounted below them. The root of a bind mount is part of a larger
   // filesystem; where that is mounted as a whole, its own place decides.
   void add_mounts() {
-    const std::vector<Mount> mounts = parse_mounts(mountinfo_);
-    for (const Mount& m : mounts) {
+    for (const Mount& m : mounts_) {
       bool part_of_another = false;
-      for (const Mount& other : mounts)
+      for (const Mount& other : mounts_)
         part_of_another = part_of_another || (other.device == m.device && other.root != m.root &&
                                               (other.root == "/" || m.root.rfind(other.root + "/", 0) == 0));
       if (part_of_another) continue;
       const std::vector<std::string> names = names_of(m.point);
-      mounts_.push_back(names);
+      mount_points_.push_back(names);
       inodes_[join(names, names.size())] = std::nullopt;
     }
   }
@@ -163,7 +118,7 @@ class LookUp {
     while (next != inodes_.end()) {
       std::vector<std::pair<Fd, decltype(next)>> batch;
       for (; next != inodes_.end() && batch.size() < kOpenAtOnce; ++next) {
-        Fd fd = open(next->first, O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+        Fd fd = paths_.open(next->first);
         if (fd) batch.emplace_back(std::move(fd), next);
       }
       auto known = open_inodes(kernel_);
@@ -177,9 +132,9 @@ class LookUp {
   // The file that was identified is the one whose contents count.
   Result<void> check_pinned(const policy::ExecRule& rule) {
     if (rule.sha256.empty()) return {};
-    const Found& found = rules_.at(rule.path).front();
+    const Followed& found = rules_.at(rule.path).front();
     const std::string path = join(found.names, found.names.size());
-    const Fd file = open(path, O_NOFOLLOW, RESOLVE_NO_MAGICLINKS);
+    const Fd file = paths_.open(path);
     if (!file || found.existing < found.names.size())
       return fail("unenforceable", "there is no such file to pin", "put the program there first");
     auto known = open_inodes(kernel_);
@@ -206,7 +161,7 @@ class LookUp {
     if (!inodes_.count("/") || !inodes_.at("/"))
       return fail("fs_view", "the sandbox's root directory cannot be identified", "");
     for (const auto& [rule, found] : rules_)
-      for (const Found& f : found) {
+      for (const Followed& f : found) {
         policy::FsPath path = path_of(f.names, f.existing);
         for (const policy::FsComponent& component : path)
           if (component.inode && component.inode->dev == 0)
@@ -215,7 +170,13 @@ class LookUp {
                         "end the sandboxes and run `sbpf unload`, then start again");
         view.paths[rule].push_back(std::move(path));
       }
-    for (const auto& names : mounts_) {
+    for (const Seen& seen : links_) {
+      const auto& names = seen.link.names;
+      policy::FsLink link{seen.rule, path_of(names, names.size()), {}, seen.link.target};
+      for (const auto& other : seen.aliases) link.aliases.push_back(path_of(other, other.size()));
+      view.links.push_back(std::move(link));
+    }
+    for (const auto& names : mount_points_) {
       const auto& inode = inodes_.at(join(names, names.size()));
       if (!inode || inode->dev == 0) continue;  // gone, or not to be told from others: stays denied
       policy::FsPath path = path_of(names, 0);
@@ -225,14 +186,19 @@ class LookUp {
     return view;
   }
 
+  struct Seen {
+    std::string rule;
+    Link link;
+    std::vector<std::vector<std::string>> aliases;
+  };
+
   const Kernel& kernel_;
-  const Fd& root_;
-  const std::string& mountinfo_;
-  Doing doing_;
-  std::string prefix_;
-  std::map<std::string, Found> followed_;                             // by the path that was looked up
-  std::map<std::string, std::vector<Found>> rules_;                   // by the rule's path
-  std::vector<std::vector<std::string>> mounts_;                      // mount points
+  const std::vector<Mount> mounts_;
+  const uid_t asker_;
+  Follower paths_;
+  std::map<std::string, std::vector<Followed>> rules_;                // by the rule's path
+  std::vector<Seen> links_;
+  std::vector<std::vector<std::string>> mount_points_;
   std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links
 };
 
@@ -292,8 +258,13 @@ Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& p
   return compile_from(kernel, policy, generation, own_seat);
 }
 
-Result<policy::Image> compile_as_seen_by(pid_t pid, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation) {
-  return compile_from(kernel, policy, generation, [&] { return seat_of_process(pid); });
+Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation) {
+  const auto seat = [&] {
+    auto found = seat_of_process(pid);
+    if (found) found->asker = asker;
+    return found;
+  };
+  return compile_from(kernel, policy, generation, seat);
 }
 
 }  // namespace sbpf::agent

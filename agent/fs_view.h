@@ -16,6 +16,7 @@ namespace sbpf::agent {
 inline constexpr std::chrono::milliseconds kLookUpPatience{10'000};
 
 // Looks up every path of the policy's filesystem and exec rules, and every mount, from a seat.
+// A symbolic link is followed only where root made it, or who asks: "planted_link".
 // Errors: "fs_view" (a path cannot be looked up, with its location), "inodes" (the kernel gave no answer), those of in_child().
 Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat,
                                std::chrono::milliseconds patience = kLookUpPatience);
@@ -27,8 +28,8 @@ Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& polic
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
                                   std::uint32_t generation, std::chrono::milliseconds patience = kLookUpPatience);
 
-// The same with the paths as this thread has them, and as a process has them.
+// The same with the paths as this thread has them, and as a process of the user who asks has them.
 Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation);
-Result<policy::Image> compile_as_seen_by(pid_t pid, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation);
+Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation);
 
 }  // namespace sbpf::agent

@@ -137,7 +137,7 @@ std::string unix_name(const sockaddr_un& name, socklen_t size) {
 
 bool is_named(const policy::Image& image, const std::string& peer) {
   if ((image.header().flags & SBPF_POLICY_UNIX) == 0) return false;
-  if (peer[0] == '@') return image.entries.contains(policy::unix_key(peer));
+  if (peer[0] == '@') return policy::find_named(image.entries, policy::unix_key(peer), peer.substr(1)).has_value();
   return peer[0] == '/' && (policy::fs_rights_at(image, peer) & SBPF_FS_TALK) != 0;
 }
 

@@ -105,6 +105,10 @@ class Target {
     return fail("write_failed", "cannot " + what + " " + options_.destination + ": " + std::strerror(error), "", error);
   }
   static std::string random_name();
+  bool is_directory(const std::string& name) const {
+    struct stat info {};
+    return ::fstatat(parent_.get(), name.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(info.st_mode);
+  }
 
   const StageOptions& options_;
   Fd parent_;
@@ -181,6 +185,9 @@ Result<void> Target::rename_in() {
     }
     if (errno != EEXIST) return cannot("give the copy the name");
     if (!options_.replace) return exists();
+    if (is_directory(name_) && !is_directory(temporary_))
+      return fail("destination_exists", options_.destination + " is a directory, and the copy is a file",
+                  "remove it first, or choose another name: a whole tree is not removed for one file", EISDIR);
     if (::renameat2(dir, temporary_.c_str(), dir, name_.c_str(), RENAME_EXCHANGE) == 0) {
       exchanged_ = true;  // the temporary name is the old one's now
       return {};

@@ -9,12 +9,16 @@ namespace {
 using nlohmann::json;
 
 // Names are bytes, not text.
+json bytes_of(const std::string& text) { return json::binary({text.begin(), text.end()}); }
+
+std::string text_of(const json& bytes) { return {bytes.get_binary().begin(), bytes.get_binary().end()}; }
+
 json pack_path(const policy::FsPath& path) {
   json all = json::array();
   for (const policy::FsComponent& one : path) {
     json inode;
     if (one.inode) inode = {one.inode->ino, one.inode->dev, one.inode->generation, one.inode->directory};
-    all.push_back({json::binary({one.name.begin(), one.name.end()}), std::move(inode)});
+    all.push_back({bytes_of(one.name), std::move(inode)});
   }
   return all;
 }
@@ -22,33 +26,39 @@ json pack_path(const policy::FsPath& path) {
 policy::FsPath unpack_path(const json& all) {
   policy::FsPath path;
   for (const json& one : all) {
-    const auto& name = one.at(0).get_binary();
-    policy::FsComponent component{std::string(name.begin(), name.end()), std::nullopt};
+    policy::FsComponent component{text_of(one.at(0)), std::nullopt};
     if (const json& inode = one.at(1); !inode.is_null()) component.inode = policy::FsInode{inode.at(0), inode.at(1), inode.at(2), inode.at(3)};
     path.push_back(std::move(component));
   }
   return path;
 }
 
+json pack_paths(const std::vector<policy::FsPath>& paths) {
+  json all = json::array();
+  for (const policy::FsPath& path : paths) all.push_back(pack_path(path));
+  return all;
+}
+
+std::vector<policy::FsPath> unpack_paths(const json& all) {
+  std::vector<policy::FsPath> paths;
+  for (const json& path : all) paths.push_back(unpack_path(path));
+  return paths;
+}
+
 json pack(const policy::FsView& view) {
-  json paths = json::array(), mounts = json::array();
-  for (const auto& [rule, found] : view.paths) {
-    json each = json::array();
-    for (const policy::FsPath& path : found) each.push_back(pack_path(path));
-    paths.push_back({json::binary({rule.begin(), rule.end()}), std::move(each)});
-  }
-  for (const policy::FsPath& path : view.mounts) mounts.push_back(pack_path(path));
-  return {{"paths", std::move(paths)}, {"mounts", std::move(mounts)}};
+  json paths = json::array(), links = json::array();
+  for (const auto& [rule, found] : view.paths) paths.push_back({bytes_of(rule), pack_paths(found)});
+  for (const policy::FsLink& link : view.links)
+    links.push_back({bytes_of(link.rule), pack_path(link.path), pack_paths(link.aliases), bytes_of(link.target)});
+  return {{"paths", std::move(paths)}, {"mounts", pack_paths(view.mounts)}, {"links", std::move(links)}};
 }
 
 policy::FsView unpack(const json& all) {
   policy::FsView view;
-  for (const json& rule : all.at("paths")) {
-    const auto& name = rule.at(0).get_binary();
-    auto& found = view.paths[std::string(name.begin(), name.end())];
-    for (const json& path : rule.at(1)) found.push_back(unpack_path(path));
-  }
-  for (const json& path : all.at("mounts")) view.mounts.push_back(unpack_path(path));
+  for (const json& rule : all.at("paths")) view.paths[text_of(rule.at(0))] = unpack_paths(rule.at(1));
+  for (const json& link : all.at("links"))
+    view.links.push_back({text_of(link.at(0)), unpack_path(link.at(1)), unpack_paths(link.at(2)), text_of(link.at(3))});
+  view.mounts = unpack_paths(all.at("mounts"));
   return view;
 }
 
@@ -60,8 +70,8 @@ std::string packed(const Result<policy::FsView>& view) {
     all = pack(*view);
   } else {
     const Error& error = view.error();
-    const auto bytes = [](const std::string& text) { return json::binary({text.begin(), text.end()}); };
-    all = {{"error", {bytes(error.code), bytes(error.message), bytes(error.hint), error.sys_errno, bytes(error.domain), error.retryable}}};
+    all = {{"error",
+            {bytes_of(error.code), bytes_of(error.message), bytes_of(error.hint), error.sys_errno, bytes_of(error.domain), error.retryable}}};
   }
   const auto text = json::to_cbor(all);
   return {text.begin(), text.end()};
@@ -72,8 +82,8 @@ Result<policy::FsView> unpacked(const std::string& text) {
     const json all = json::from_cbor(text);
     if (!all.contains("error")) return unpack(all);
     const json& error = all.at("error");
-    const auto word = [&](std::size_t i) { return std::string(error.at(i).get_binary().begin(), error.at(i).get_binary().end()); };
-    return tl::unexpected<Error>(Error{word(0), word(1), word(2), error.at(3), word(4), error.at(5)});
+    return tl::unexpected<Error>(
+        Error{text_of(error.at(0)), text_of(error.at(1)), text_of(error.at(2)), error.at(3), text_of(error.at(4)), error.at(5)});
   } catch (const json::exception&) {
     return fail("fs_view", "the answer about the policy's paths is none");
   }

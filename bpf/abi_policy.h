@@ -12,7 +12,7 @@ enum sbpf_rule_kind {
 	SBPF_RULE_BIND = 2,     /* local addresses, of bind and listen */
 	SBPF_RULE_FS_INODE = 3, /* what exists: struct sbpf_fs_inode in addr, match 1 if a directory -> struct sbpf_fs_node */
 	SBPF_RULE_FS_NAME = 4,  /* an entry of a directory, existing or not: struct sbpf_fs_name -> struct sbpf_fs_node */
-	SBPF_RULE_UNIX = 5,     /* an abstract socket: struct sbpf_fs_name of its name in addr, node 0 */
+	SBPF_RULE_UNIX = 5,     /* an abstract socket: struct sbpf_fs_name of its name in addr, node 0 -> struct sbpf_fs_node */
 	SBPF_RULE_VIA = 6,      /* where a rule leads its connections: its number in addr -> struct sbpf_via */
 	SBPF_RULE_INTERFACE = 7, /* a network interface that may be named: its name in addr */
 	SBPF_RULE_KIND_MAX
@@ -92,6 +92,11 @@ struct sbpf_fs_inode {
 	__u32 generation;
 };
 
+#define SBPF_FS_PIECE_WORDS 6
+#define SBPF_FS_PIECE (8 * SBPF_FS_PIECE_WORDS) /* bytes */
+#define SBPF_FS_PIECES 6                         /* of the longest name */
+SBPF_ASSERT(SBPF_FS_PIECES * SBPF_FS_PIECE >= 255);
+
 struct sbpf_fs_name {
 	__u64 hash; /* sbpf_fs_hash of the name */
 	__u32 node; /* of the directory */
@@ -104,7 +109,10 @@ struct sbpf_fs_node {
 	__u32 flags;  /* enum sbpf_fs_flags */
 	__u32 rule;   /* of the filesystem rule in effect; SBPF_NO_RULE: the default */
 	__u32 exec_rule; /* of the exec rule in effect, likewise */
-	__u8 pad[52];
+	__u32 pad;
+	/* Of an entry by name: the name's first bytes, then zeros. What is longer goes on in further entries of the same key, which
+	 * have nothing else; their port says which piece, from 1 on. */
+	__u64 name[SBPF_FS_PIECE_WORDS];
 };
 /* A record of the iterator sbpf_inodes. */
 struct sbpf_open_inode {
@@ -119,7 +127,7 @@ SBPF_ASSERT(sizeof(struct sbpf_fs_name) == 16);
 SBPF_ASSERT(sizeof(struct sbpf_fs_node) == sizeof(struct sbpf_rule));
 
 #define SBPF_FS_ROOT_NODE 1
-#define SBPF_FS_NAME_DEPTH 4 /* names followed below the deepest directory that exists */
+#define SBPF_FS_NAME_DEPTH 8 /* names followed below the deepest directory that is known by its inode; more are denied */
 #define SBPF_FS_MAX_WALK 64  /* directories from a file to the root of its filesystem */
 
 enum sbpf_policy_flags {

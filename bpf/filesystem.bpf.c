@@ -61,13 +61,15 @@ int BPF_PROG(hook_path_mknod, struct path *dir, struct dentry *dentry, unsigned 
 	FS_JUDGE(boxes, path_mknod, SBPF_FS_WRITE, dentry, dir->mnt);
 }
 
-/* A symbolic link in place of a directory would lead elsewhere what rules name beneath it. */
+/* A symbolic link in place of a directory would lead elsewhere what rules name beneath it. So would one by the very name that a
+ * rule lets be written: the agent follows links in directories that the sandbox does not write. */
 SEC("lsm/path_symlink")
 int BPF_PROG(hook_path_symlink, struct path *dir, struct dentry *dentry)
 {
 	LSM_GATE_ALL(path_symlink, boxes, inside);
 	REFUSE_GUARDED(path_symlink, inside, dir->dentry);
 	KEEP_OFF(inside, is_own_pin(dir->dentry));
+	FS_ASK(boxes, path_symlink, SBPF_FS_WRITE, dir->dentry, dir->mnt);
 	FS_JUDGE(boxes, path_symlink, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
 }
 
@@ -80,6 +82,8 @@ int BPF_PROG(hook_path_link, struct dentry *old_dentry, struct path *new_dir, st
 	/* A link by another name would outlive `sbpf unload`. */
 	KEEP_OFF(inside, is_own_pin(old_dentry) || is_own_pin(new_dir->dentry));
 	FS_ASK(boxes, path_link, SBPF_FS_READ | SBPF_FS_WRITE, old_dentry, new_dir->mnt);
+	if (is_symlink(inode_of(old_dentry)))
+		FS_ASK(boxes, path_link, SBPF_FS_WRITE, new_dir->dentry, new_dir->mnt);
 	FS_JUDGE(boxes, path_link, SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
 }
 
@@ -203,6 +207,15 @@ enum {
 	TIOCSETD = 0x5423
 };
 
+/* Gives a file the generation of another one, by which a rule knows it: _IOW('v', 2, …), and ext4's own _IOW('f', 4, …), of
+ * any size. */
+static __always_inline int is_generation_ioctl(__u32 cmd)
+{
+	__u32 kind = cmd & 0xffff;
+
+	return IOC_DIRECTION(cmd) & IOC_WRITE && (kind == ('v' << 8 | 2) || kind == ('f' << 8 | 4));
+}
+
 /* Makes or removes a whole tree of btrfs in one call: a snapshot has every file of a subvolume, those that a rule denies
  * too, in another place; and what is removed may hold places that must stay. */
 static __always_inline int is_subvolume_ioctl(__u32 cmd)
@@ -226,7 +239,7 @@ static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
 	int type = mode & S_IFMT;
 
 	if (type == S_IFREG || type == S_IFDIR) {
-		if (is_subvolume_ioctl(cmd))
+		if (is_subvolume_ioctl(cmd) || is_generation_ioctl(cmd))
 			return FS_MOVE;
 		if (!(IOC_DIRECTION(cmd) & IOC_WRITE) || cmd == FS_IOC_FIEMAP || cmd == FS_IOC_MEASURE_VERITY)
 			return 0;

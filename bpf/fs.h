@@ -23,15 +23,15 @@ __weak __noinline __u64 fs_name_hash(__u64 name, __u32 len)
 	__u64 hash = SBPF_FS_HASH_SEED;
 
 	for (__u32 at = 0; at < 256; at += 32) {
-		__u64 word[8] = {}; /* half of it is for the verifier, which knows n only as below 64 */
+		__u64 word[4] = {};
 		__u32 n;
 
 		if (at >= len)
 			break;
 		n = len - at;
+		asm volatile("" : "+r"(n)); /* so that the bound stays where the verifier sees it */
 		if (n > 32)
 			n = 32;
-		asm volatile("%0 &= 63" : "+r"(n));
 		if (bpf_probe_read_kernel(word, n, (const void *)(name + at)))
 			return 0;
 		hash = sbpf_fs_hash_word(hash, word[0]);
@@ -42,16 +42,51 @@ __weak __noinline __u64 fs_name_hash(__u64 name, __u32 len)
 	return hash;
 }
 
-static __noinline const struct sbpf_fs_node *fs_child(void *policy, __u32 node, __u64 name, __u32 len,
-						      struct fs_place *place)
+/* Does the entry hold this piece of a name, which has `len` bytes from here on? Global, as fs_name_hash. */
+__weak __noinline int fs_holds_piece(const struct sbpf_fs_node *entry, __u64 piece, __u32 len)
 {
+	__u64 word[SBPF_FS_PIECE_WORDS] = {};
+
+	if (!entry)
+		return 0;
+	if (len > SBPF_FS_PIECE)
+		len = SBPF_FS_PIECE;
+	if (bpf_probe_read_kernel(word, len, (const void *)piece))
+		return 0;
+	for (int i = 0; i < SBPF_FS_PIECE_WORDS; i++)
+		if (word[i] != entry->name[i])
+			return 0;
+	return 1;
+}
+
+/* Is it this name's entry, and not one of a name with the same hash? `key`: of the entry; changed. */
+static __always_inline int fs_bears(void *policy, struct sbpf_rule_key *key, const struct sbpf_fs_node *entry, __u64 name, __u32 len)
+{
+	if (!fs_holds_piece(entry, name, len))
+		return 0;
+	for (__u32 i = 1, at = SBPF_FS_PIECE; i < SBPF_FS_PIECES && at < len; i++, at += SBPF_FS_PIECE) {
+		key->port = i;
+		if (!fs_holds_piece(sbpf_policy_lookup(policy, key), name + at, len - at))
+			return 0;
+	}
+	return 1;
+}
+
+/* The node of a directory's entry; `dentry`: its address. */
+static __noinline const struct sbpf_fs_node *fs_child(void *policy, __u32 node, __u64 dentry, struct fs_place *place)
+{
+	/* Read as what they are now, by the address. */
+	__u64 name = (__u64)BPF_CORE_READ((struct dentry *)dentry, d_name.name);
+	__u32 len = BPF_CORE_READ((struct dentry *)dentry, d_name.len);
 	__u64 hash = fs_name_hash(name, len);
+	const struct sbpf_fs_node *child;
 	struct sbpf_rule_key key;
 
 	if (!hash)
 		place->covered = 0; /* unreadable: no verdict */
 	sbpf_fs_name_key(&key, node, len, hash);
-	return sbpf_policy_lookup(policy, &key);
+	child = sbpf_policy_lookup(policy, &key);
+	return child && fs_bears(policy, &key, child, name, len) ? child : NULL;
 }
 
 static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struct inode_home *home, struct inode *inode,
@@ -64,6 +99,9 @@ static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struc
 	return sbpf_policy_lookup(policy, &key);
 }
 
+#define FS_SLOT(entry) ((entry) & (SBPF_FS_NAME_DEPTH - 1))
+SBPF_ASSERT(FS_SLOT(SBPF_FS_NAME_DEPTH) == 0);
+
 /* Upwards to the first inode that is a node. */
 struct fs_walk {
 	void *policy;
@@ -71,12 +109,11 @@ struct fs_walk {
 	const struct sbpf_fs_node *node;
 	__u64 steps; /* to that node */
 	/* Of the entries that were passed last: of the file in slot 0, of the directory of step N in slot N + 1. */
-	__u64 name[4];
-	__u64 len[4];
+	__u64 entry[SBPF_FS_NAME_DEPTH];
 	struct inode_home home;
 };
 
-/* A step of SBPF_REPEAT. Names by their addresses: to the verifier, what a walk has passed is then of one type, however
+/* A step of SBPF_REPEAT. Entries by their addresses: to the verifier, what a walk has passed is then of one type, however
  * far it came. */
 static long fs_step(__u64 step, struct fs_walk *walk)
 {
@@ -89,8 +126,7 @@ static long fs_step(__u64 step, struct fs_walk *walk)
 	walk->node = fs_node_of(walk->policy, &walk->home, inode, 1);
 	if (walk->node)
 		return 1;
-	walk->name[(step + 1) & 3] = (__u64)dentry->d_name.name;
-	walk->len[(step + 1) & 3] = dentry->d_name.len;
+	walk->entry[FS_SLOT(step + 1)] = (__u64)dentry;
 	parent = dentry->d_parent;
 	if (parent == dentry)
 		return 1; /* the filesystem's root, or disconnected from it */
@@ -105,8 +141,7 @@ static long fs_step(__u64 step, struct fs_walk *walk)
 			goto exact; \
 		if (!(node->flags & SBPF_FS_NAMED)) \
 			goto found; \
-		child = fs_child(policy, node->node, walk.name[(walk.steps - (back)) & 3], \
-				 walk.len[(walk.steps - (back)) & 3], place); \
+		child = fs_child(policy, node->node, walk.entry[FS_SLOT(walk.steps - (back))], place); \
 		if (!child) { \
 			place->shared = !is_file || (deeper); \
 			goto found; \
@@ -142,8 +177,7 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 			place->covered = 1;
 			goto exact;
 		}
-		walk.name[0] = (__u64)dentry->d_name.name;
-		walk.len[0] = dentry->d_name.len;
+		walk.entry[0] = (__u64)dentry;
 		if (dentry->d_parent == dentry)
 			return 0;
 		dentry = dentry->d_parent;
@@ -159,7 +193,16 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	FS_DOWN(0, passed > 1);
 	FS_DOWN(1, passed > 2);
 	FS_DOWN(2, passed > 3);
-	FS_DOWN(3, 0); /* maybe not the place itself: nothing deeper is followed */
+	FS_DOWN(3, passed > 4);
+	FS_DOWN(4, passed > 5);
+	FS_DOWN(5, passed > 6);
+	FS_DOWN(6, passed > 7);
+	FS_DOWN(7, 0);
+	/* Directories that rules named are gone, and stand here anew: what the rules beneath say is out of reach (I3). */
+	if (passed > SBPF_FS_NAME_DEPTH) {
+		place->covered = !(node->flags & SBPF_FS_NAMED);
+		goto found;
+	}
 exact:
 	place->flags = node->flags;
 	place->shared = !is_file && !(node->flags & SBPF_FS_NAMED);

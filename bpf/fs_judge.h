@@ -225,13 +225,23 @@ static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 re
 	return refuse(box, &d);
 }
 
-#define FS_ASK(boxes, name, wanted, place, at) \
+/* `ask`: of the hook's, so that one which asks often has it on its stack once. */
+#define FS_ASK_WITH(ask, boxes, name, wanted, place, at) \
 	do { \
 		struct dentry *asked = place; \
-		struct fs_ask ask = { \
-			.dentry = (__u64)asked, .mnt = (__u64)(at), .hook = SBPF_HOOK_##name, .want = wanted}; \
 \
+		ask.dentry = (__u64)asked; \
+		ask.mnt = (__u64)(at); \
+		ask.hook = SBPF_HOOK_##name; \
+		ask.want = wanted; \
 		LSM_ASK_ONCE(EACCES, boxes, judge_place, &ask, asked); \
+	} while (0)
+
+#define FS_ASK(boxes, name, wanted, place, at) \
+	do { \
+		struct fs_ask ask; \
+\
+		FS_ASK_WITH(ask, boxes, name, wanted, place, at); \
 	} while (0)
 
 #define FS_JUDGE(boxes, name, wanted, dentry, mnt) \

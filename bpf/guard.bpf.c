@@ -194,6 +194,8 @@ SEC("lsm/path_rename")
 int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, struct path *new_dir,
 	     struct dentry *new_dentry, unsigned int flags)
 {
+	struct fs_ask ask;
+
 	LSM_GATE_ALL(path_rename, boxes, inside);
 	if (inside)
 		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_path_rename, is_guarded(old_dir->dentry), SBPF_REASON_GUARD, 0);
@@ -202,9 +204,12 @@ int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, 
 	if (flags & RENAME_EXCHANGE)
 		LSM_ASK(EPERM, boxes, judge_socket_move, new_dentry, old_dentry);
 	/* Both ways, as in an exchange: the new name is left too, or comes to lead elsewhere. */
-	FS_ASK(boxes, path_rename, SBPF_FS_WRITE, old_dir->dentry, old_dir->mnt);
-	FS_ASK(boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, old_dentry, old_dir->mnt);
-	FS_JUDGE(boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
+	FS_ASK_WITH(ask, boxes, path_rename, SBPF_FS_WRITE, old_dir->dentry, old_dir->mnt);
+	if (is_symlink(inode_of(old_dentry)))
+		FS_ASK_WITH(ask, boxes, path_rename, SBPF_FS_WRITE, new_dir->dentry, new_dir->mnt);
+	FS_ASK_WITH(ask, boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, old_dentry, old_dir->mnt);
+	FS_ASK_WITH(ask, boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
+	return 0;
 }
 
 SEC("lsm/path_rmdir")

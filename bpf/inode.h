@@ -37,6 +37,11 @@ static __always_inline int is_character_device(const struct inode *inode)
 	return inode && (inode->i_mode & S_IFMT) == S_IFCHR;
 }
 
+static __always_inline int is_symlink(const struct inode *inode)
+{
+	return inode && (inode->i_mode & S_IFMT) == S_IFLNK;
+}
+
 /* The raw disk below a filesystem, whose files the rules are about. */
 static __always_inline int is_block_device(const struct inode *inode)
 {

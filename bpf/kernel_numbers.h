@@ -44,6 +44,7 @@ enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 
 #define S_IFMT 0170000
 #define S_IFREG 0100000
+#define S_IFLNK 0120000
 #define S_IFSOCK 0140000
 #define S_IFBLK 0060000
 #define S_IFDIR 0040000

@@ -32,6 +32,7 @@ static __noinline int is_named_abstract(void *policy, struct unix_sock *peer)
 	/* Numbers to the verifier, as the hash takes them. */
 	struct unix_address *addr = BPF_CORE_READ(peer, addr);
 	__u64 name = (__u64)addr + bpf_core_field_offset(struct unix_address, name) + SUN_FAMILY_LEN, hash;
+	const struct sbpf_fs_node *entry;
 	struct sbpf_rule_key key;
 	char first = 1;
 	int len;
@@ -44,7 +45,8 @@ static __noinline int is_named_abstract(void *policy, struct unix_sock *peer)
 		return 0;
 	hash = fs_name_hash(name + 1, len);
 	sbpf_unix_key(&key, len, hash);
-	return hash && sbpf_policy_lookup(policy, &key);
+	entry = sbpf_policy_lookup(policy, &key);
+	return hash && entry && fs_bears(policy, &key, entry, name + 1, len);
 }
 
 /* Does a rule name this socket of the outside? `place`: where it lies, for the event; dentry 0 if it has no path. A socket

@@ -37,12 +37,12 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 int exit_code_of(const Error& error, const Session& session) {
   // What must be asked for differently: to try the same again is of no use.
-  constexpr std::array<std::string_view, 22> kUsage = {
+  constexpr std::array<std::string_view, 23> kUsage = {
       "usage",           "invalid_policy",    "no_such_policy", "too_many_rules",     "too_many_prefixes",
       "too_many_ranges", "path_escape",       "not_regular",    "too_large",          "no_such_root",
       "no_such_source",  "no_such_directory", "mount_point",    "destination_exists", "destination_in_source",
       "fs_too_deep",     "fs_conflict",       "fs_same_inode",  "fs_name_collision",  "secrets_not_handed",
-      "needs_root",      "bad_name"};
+      "needs_root",      "bad_name",          "planted_link"};
   if (std::ranges::find(kUsage, error.code) != kUsage.end()) return kExitUsage;
   if (session.less_if == "*" || (!session.less_if.empty() && session.less_if == error.code)) return kExitLess;
   if (error.code == "command_not_executable") return kExitNotExecutable;

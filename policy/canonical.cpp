@@ -95,7 +95,7 @@ std::string path_text(std::string_view path) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '/' || c == '.' ||
            c == '_' || c == '-' || c == '+';
   };
-  return std::all_of(path.begin(), path.end(), harmless) ? std::string(path) : scalar_text(path);
+  return std::all_of(path.begin(), path.end(), harmless) ? std::string(path) : scalar_text(escaped_path(path));
 }
 
 std::string entry_text(const FsRule& rule) {
@@ -235,7 +235,7 @@ std::string launch_text(const Launch& launch) {
   if (seccomp.kind != SeccompKind::file)
     text += to_string(seccomp.kind);
   else
-    text += "{file: " + scalar_text(seccomp.path) + (seccomp.sha256.empty() ? "" : ", sha256: \"" + seccomp.sha256 + "\"") + "}";
+    text += "{file: " + scalar_text(internal::escaped_path(seccomp.path)) + (seccomp.sha256.empty() ? "" : ", sha256: \"" + seccomp.sha256 + "\"") + "}";
   text += "\n  capabilities: ";
   std::string names;
   for (const unsigned number : launch.capabilities.keep)

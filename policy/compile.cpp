@@ -292,7 +292,8 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
   image.entries = compiler.take();
   for (const auto& [key, node] : *files) image.entries.emplace(key, as_value(node));
   for (const UnixRule& rule : policy.network.unix_peers)
-    if (rule.abstract()) image.entries.emplace(unix_key(rule.peer), empty_rule());
+    if (rule.abstract())
+      for (const auto& [key, entry] : named_entries(unix_key(rule.peer), {}, rule.peer.substr(1))) image.entries.emplace(key, as_value(entry));
   for (const std::string& interface : policy.network.interfaces) image.entries.emplace(interface_key(interface), empty_rule());
   for (std::size_t i = 0; i < policy.network.connect.size(); ++i)
     add_via(image.entries, static_cast<std::uint32_t>(i), policy.network.connect[i].via);

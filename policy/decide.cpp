@@ -132,4 +132,27 @@ sbpf_rule_key unix_key(std::string_view peer) {
   return key;
 }
 
+FsEntries named_entries(sbpf_rule_key key, sbpf_fs_node value, std::string_view name) {
+  FsEntries entries;
+  for (; entries.empty() || !name.empty(); ++key.port, value = {}) {
+    const std::size_t size = name.copy(reinterpret_cast<char*>(value.name), sizeof value.name);
+    name.remove_prefix(size);
+    entries.emplace(key, value);
+  }
+  return entries;
+}
+
+std::optional<sbpf_fs_node> find_named(const Entries& entries, sbpf_rule_key key, std::string_view name) {
+  std::optional<sbpf_fs_node> first;
+  for (const auto& [piece, wanted] : named_entries(key, {}, name)) {
+    const auto found = entries.find(piece);
+    if (found == entries.end()) return std::nullopt;
+    sbpf_fs_node held;
+    std::memcpy(&held, &found->second, sizeof held);
+    if (std::memcmp(held.name, wanted.name, sizeof held.name) != 0) return std::nullopt;
+    if (!first) first = held;
+  }
+  return first;
+}
+
 }  // namespace sbpf::policy

@@ -99,7 +99,7 @@ bool is_utf8(std::string_view text) {
 std::optional<std::string> list_of(const std::vector<std::string>& paths) {
   std::string list;
   for (const std::string& path : paths) {
-    const auto spelled = internal::parse_path(path);
+    const auto spelled = internal::parse_path(internal::escaped_path(path));
     if (!spelled || !is_utf8(path)) return std::nullopt;
     list += (list.empty() ? "" : ", ") + internal::path_text(*spelled);
   }

@@ -63,7 +63,7 @@ std::size_t missing_names(const FsPath& path) {
   return static_cast<std::size_t>(last - path.rbegin());
 }
 
-enum class Kind { file, program, socket };
+enum class Kind { file, program, socket, link };
 
 class Tree {
  public:
@@ -84,6 +84,8 @@ class Tree {
     for (std::uint32_t i = 0; i < peers_.size(); ++i)
       if (!peers_[i].abstract())
         if (auto found = find(view, peers_[i].peer, {nullptr, i, Kind::socket}, all); !found) return found;
+    for (const FsLink& link : view.links)
+      if (well_formed(link.path)) all.push_back({&link.path, kNoRule, Kind::link});
     // In this order a new node always comes after all that were made before, so that numbers follow paths.
     const auto by_name = [](const FsComponent& a, const FsComponent& b) { return a.name < b.name; };
     std::stable_sort(all.begin(), all.end(), [&](const Named& a, const Named& b) {
@@ -119,10 +121,21 @@ class Tree {
       above |= SBPF_FS_NAMED;
       if (node.rights & SBPF_FS_TALK || node.flags & SBPF_FS_LEADS) above |= SBPF_FS_LEADS;
       if (!filesystem_.judged()) continue;
+      if (nodes_[i].followed) nodes_[i].value.flags |= SBPF_FS_HOLDS;
       if (!(node.rights & SBPF_FS_WRITE) || node.flags & SBPF_FS_HOLDS) above |= SBPF_FS_HOLDS;
     }
     for (const Node& node : nodes_) nodes_[node.same].value.flags |= node.value.flags;
     return {};
+  }
+
+  // Is this where the sandbox could have made the link, by a rule that lets it write there? By any path of the place.
+  bool may_plant(const FsLink& link) const {
+    const auto writes = [&](const FsPath& path) {
+      std::size_t depth = 1;
+      const Node& node = nodes_[descend(path, 0, depth, path.size() - 1)];
+      return node.rule != kNoRule && filesystem_.rules[node.rule].access == FsAccess::write;
+    };
+    return writes(link.path) || std::ranges::any_of(link.aliases, writes);
   }
 
   Result<FsEntries> entries(const std::vector<FsPath>& mounts) const {
@@ -131,11 +144,11 @@ class Tree {
     for (const auto& [entry, node] : by_name_) {
       sbpf_fs_node value = nodes_[node].value;
       if (value.flags & SBPF_FS_PINNED) value.rights &= ~static_cast<__u32>(SBPF_FS_EXEC);
-      if (!entries.emplace(fs_name_key(nodes_[entry.first].value.node, entry.second), value).second)
-        return fail("fs_name_collision",
-                    "two names of the policy in one directory have the same hash, one of them " +
-                        internal::path_text(entry.second),
+      const sbpf_rule_key key = fs_name_key(nodes_[entry.first].value.node, entry.second);
+      if (entries.contains(key))
+        return fail("fs_name_collision", "two names of the policy in one directory have the same hash, one of them " + internal::path_text(entry.second),
                     "name the directory instead of what is in it");
+      entries.merge(named_entries(key, value, entry.second));
     }
     for (const auto& [inode, value] : mounted(mounts)) entries.emplace(fs_inode_key(inode), value);
     return entries;
@@ -153,6 +166,7 @@ class Tree {
     std::uint32_t exec_rule = kNoRule;
     std::uint32_t peer_rule = kNoRule;
     bool may_exec = false;  // by the exec rules alone
+    bool followed = false;  // a link that leads to a rule's place: another one here would lead elsewhere
     std::uint32_t& rule_of(Kind kind) { return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule; }
     std::uint32_t rule_of(Kind kind) const { return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule; }
     std::size_t same = 0;          // the first node that is the same file or directory; itself if none came before
@@ -216,6 +230,8 @@ class Tree {
         return describe(exec_.rules[named.rule]);
       case Kind::socket:
         return describe(peers_[named.rule]);
+      case Kind::link:
+        return "the symbolic link " + text_of(*named.path);
     }
     return "";
   }
@@ -249,6 +265,8 @@ class Tree {
       at = child->second;
       if (nodes_[at].inode != path[i].inode) return unresolved(named, "was looked up twice, and had changed");
     }
+    nodes_[at].followed |= named.kind == Kind::link;
+    if (named.kind == Kind::link) return {};
     std::uint32_t& rule = nodes_[at].rule_of(named.kind);
     if (rule != kNoRule && !agree(named.kind, rule, named.rule)) {
       const auto [first, second] = std::minmax(rule, named.rule);
@@ -315,18 +333,24 @@ class Tree {
     return path.empty() ? "/" : internal::path_text(path);
   }
 
+  // From a node down along a path's names, as far as there are nodes. `depth`: the next name's place in the path; is left where it ended.
+  std::size_t descend(const FsPath& path, std::size_t at, std::size_t& depth, std::size_t end) const {
+    for (; depth < end; ++depth) {
+      const auto child = by_name_.find({at, path[depth].name});
+      if (child == by_name_.end()) break;
+      at = child->second;
+    }
+    return at;
+  }
+
   // Mounted roots that no rule's path goes through have the rights of the place where they are mounted. One that is
   // mounted in several places has the least of them: through the other places it would otherwise escape a denial.
   std::map<FsInode, sbpf_fs_node> mounted(const std::vector<FsPath>& mounts) const {
     std::map<FsInode, sbpf_fs_node> roots;
     for (const FsPath& path : mounts) {
       if (path.empty() || !path.back().inode || by_inode_.contains(*path.back().inode)) continue;
-      std::size_t at = 0, depth = 1;
-      for (; depth < path.size(); ++depth) {
-        const auto child = by_name_.find({at, path[depth].name});
-        if (child == by_name_.end()) break;
-        at = child->second;
-      }
+      std::size_t depth = 1;
+      const std::size_t at = descend(path, 0, depth, path.size());
       sbpf_fs_node value = nodes_[at].value;
       if (depth < path.size()) value.flags &= ~static_cast<__u32>(SBPF_FS_NAMED | SBPF_FS_HOLDS | SBPF_FS_LEADS);
       const auto [root, fresh] = roots.try_emplace(*path.back().inode, value);
@@ -355,6 +379,9 @@ Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, s
   Tree tree(policy, first_rule);
   if (auto grown = tree.grow(view); !grown) return tl::unexpected<Error>(grown.error());
   if (auto settled = tree.settle(); !settled) return tl::unexpected<Error>(settled.error());
+  const auto rules = rule_paths(policy);
+  for (const FsLink& link : view.links)
+    if (tree.may_plant(link)) return planted_link(*std::ranges::find(rules, link.rule, &RulePath::path), text_of(link.path), link.target, "lies where the sandbox may write");
   return tree.entries(view.mounts);
 }
 

@@ -31,6 +31,20 @@ struct FsComponent {
 // A path as the sandbox's mount namespace has it: the root first, no symbolic links left but, at most, the last component.
 using FsPath = std::vector<FsComponent>;
 
+// A path that a rule names, and where that is written.
+struct RulePath {
+  std::string path;
+  Location where;
+};
+
+// A symbolic link that was followed for a rule.
+struct FsLink {
+  std::string rule;              // the rule's path
+  FsPath path;                   // where it lies
+  std::vector<FsPath> aliases;   // where else, as its filesystem is mounted more than once
+  std::string target;            // as it is written there
+};
+
 // What the rules' paths and the mounts are on one host at one time.
 struct FsView {
   // By a rule's path: where it leads, with all symbolic links followed; and, where its last component is a link, also the
@@ -39,14 +53,9 @@ struct FsView {
   // Roots of mounts that the rules above their mount points are to cover: the mount point, whose last inode is the
   // mounted root; "/" itself among them. One whose inode a rule already has is left out by compile().
   std::vector<FsPath> mounts;
+  std::vector<FsLink> links;
   // Nobody looked: what does not exist is not known, so that compile() does not ask for directories to be there.
   bool assumed = false;
-};
-
-// A path that a rule names, and where.
-struct RulePath {
-  std::string path;
-  Location where;
 };
 
 // Does the policy have rules for paths: for files, programs, or sockets?
@@ -54,6 +63,9 @@ bool has_paths(const Policy& policy);
 
 // Every path of such rules, each once, sorted.
 std::vector<RulePath> rule_paths(const Policy& policy);
+
+// A rule leads through a link that the untrusted side may have made: `why` goes on from "which".
+tl::unexpected<Error> planted_link(const RulePath& rule, std::string_view link, std::string_view target, const std::string& why);
 
 // A view in which nothing but "/" exists, each rule's path leading to itself; for what is asked of a policy alone.
 FsView empty_view(const Policy& policy);
@@ -74,6 +86,12 @@ void set_file_bit(sbpf_policy_header& header, const sbpf_rule_key& key);
 
 using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
 
+// The entries by which a name is found, under its key: a long one has several.
+FsEntries named_entries(sbpf_rule_key key, sbpf_fs_node value, std::string_view name);
+
+// What an image has under a name's key, if it is that name's and not one's with the same hash.
+std::optional<sbpf_fs_node> find_named(const Entries& entries, sbpf_rule_key key, std::string_view name);
+
 // The entries of the policy's rules for paths on the host of `view`, numbering the rules from `first_rule` on, those for
 // files first, then those for programs. A node has the rights of the nearest rule of each kind. Nodes are
 // numbered in the order of their paths, component by component; where several nodes are one file or directory (a bind
@@ -82,6 +100,7 @@ using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
 //   "fs_unresolved"  the view lacks a rule's path, or contradicts itself: the caller's mistake, or files that moved
 //   "fs_conflict"    two rules' paths lead to one place, with different access
 //   "fs_same_inode"  two paths are the same file or directory, with different rights
+//   "planted_link"   a path leads through a symbolic link in a directory that a rule lets the sandbox write
 //   "fs_too_deep"    a path that needs more than SBPF_FS_NAME_DEPTH names below what exists
 //   "too_many_rules"
 Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule);

@@ -2,6 +2,7 @@
 // Which paths a policy's rules name, and what its image says of one.
 #include <algorithm>
 
+#include "policy/entry_text.h"
 #include "policy/filesystem.h"
 
 namespace sbpf::policy {
@@ -22,6 +23,13 @@ std::vector<RulePath> rule_paths(const Policy& policy) {
   const auto same = [](const RulePath& a, const RulePath& b) { return a.path == b.path; };
   paths.erase(std::unique(paths.begin(), paths.end(), same), paths.end());
   return paths;
+}
+
+tl::unexpected<Error> planted_link(const RulePath& rule, std::string_view link, std::string_view target, const std::string& why) {
+  return fail("planted_link",
+              internal::located(rule.where, internal::path_text(rule.path)) + " leads through the symbolic link " + std::string(link) + " -> " +
+                  internal::path_text(target) + ", which " + why,
+              "name the target instead: a program of an earlier run may have made the link");
 }
 
 FsView empty_view(const Policy& policy) {
@@ -58,9 +66,9 @@ std::pair<std::optional<sbpf_fs_node>, std::string_view> walk(const Image& image
   while (here && !path.empty() && (here->flags & SBPF_FS_NAMED) != 0) {
     path.remove_prefix(path.front() == '/' ? 1 : 0);
     const std::string_view name = path.substr(0, path.find('/'));
-    const auto child = entries.find(fs_name_key(here->node, name));
-    if (name.empty() || child == entries.end()) break;
-    here = node_of(child->second);
+    const auto child = find_named(entries, fs_name_key(here->node, name), name);
+    if (name.empty() || !child) break;
+    here = child;
     path.remove_prefix(name.size());
   }
   return {here, path};

@@ -22,6 +22,7 @@ constexpr std::uint32_t kMinCpuMillis = 10;  // the kernel's smallest quota: 1 m
 constexpr std::uint32_t kMaxCpuMillis = 8192 * 1000;
 
 constexpr std::size_t kMaxName = 255;   // NAME_MAX
+constexpr std::string_view kOfPatterns = "*?[]";
 constexpr std::size_t kMaxPath = 4095;  // PATH_MAX, without its NUL
 constexpr std::size_t kMaxAbstract = 108;  // sun_path: the NUL, here @, and the name
 
@@ -60,6 +61,17 @@ bool has_control(std::string_view text) {
     if (c == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0) return true;
   }
   return false;
+}
+
+// Nothing where a character of patterns stands without its backslash. Any other backslash is part of a name.
+std::optional<std::string> unescaped_path(std::string_view text) {
+  std::string path;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool escapes = text[i] == '\\' && i + 1 < text.size() && kOfPatterns.find(text[i + 1]) != std::string_view::npos;
+    if (!escapes && text[i] != ']' && kOfPatterns.find(text[i]) != std::string_view::npos) return std::nullopt;
+    path += escapes ? text[++i] : text[i];
+  }
+  return path;
 }
 
 }  // namespace
@@ -176,6 +188,15 @@ Value<milliseconds> parse_timeout(std::string_view text) {
   return milliseconds(total);
 }
 
+std::string escaped_path(std::string_view path) {
+  std::string text;
+  for (const char c : path) {
+    if (kOfPatterns.find(c) != std::string_view::npos) text += '\\';
+    text += c;
+  }
+  return text;
+}
+
 // One path, one spelling: what is refused here would otherwise name the same file in two ways, or look as if it did
 // more than it does.
 Value<std::string> parse_path(std::string_view text) {
@@ -184,11 +205,12 @@ Value<std::string> parse_path(std::string_view text) {
                                    "write the whole path, from / on; ~ and variables are not expanded"});
   if (text.size() > kMaxPath) return bad_path(text, "is longer than 4095 bytes", "name a directory above it");
   if (has_control(text)) return bad_path(text, "has a control character", "name a directory above it");
-  if (text.find_first_of("*?[") != std::string_view::npos)
+  const auto whole = unescaped_path(text);
+  if (!whole)
     return tl::unexpected(BadValue{"glob", quoted(text) + " has one of the characters * ? [, and patterns are not read",
-                                   "name the directory: it covers everything below it"});
-  if (text == "/") return std::string(text);
-  const std::string_view path = text.substr(0, text.size() - (text.back() == '/' ? 1 : 0));
+                                   "name the directory: it covers everything below it; a \\ before the character stands for the character itself"});
+  if (*whole == "/") return *whole;
+  const std::string_view path = std::string_view(*whole).substr(0, whole->size() - (whole->back() == '/' ? 1 : 0));
   for (std::size_t start = 1; start <= path.size();) {
     const std::size_t end = std::min(path.find('/', start), path.size());
     const std::string_view name = path.substr(start, end - start);

@@ -42,7 +42,9 @@ Value<Prefix> parse_cidr(std::string_view text);
 Value<std::uint64_t> parse_memory(std::string_view text);
 Value<std::uint32_t> parse_cpu(std::string_view text);
 Value<std::chrono::milliseconds> parse_timeout(std::string_view text);
-Value<std::string> parse_path(std::string_view text);  // of a filesystem rule
+// Of a filesystem rule. \* \? \[ \] stand for the characters themselves.
+Value<std::string> parse_path(std::string_view text);
+std::string escaped_path(std::string_view path);  // as parse_path() takes it
 Value<std::string> parse_host_pattern(std::string_view text);  // of `host`
 Value<std::string> parse_interface(std::string_view text);     // of network.interfaces
 Value<std::string> parse_unix_peer(std::string_view text);  // of network.unix

@@ -199,6 +199,7 @@ unsigned status_of(const Error& error) {
                                                                        {"fs_too_deep", 400},
                                                                        {"fs_conflict", 400},
                                                                        {"fs_same_inode", 400},
+                                                                       {"planted_link", 400},
                                                                        {"fs_name_collision", 400},
                                                                        {"not_permitted", 403},
                                                                        {"peer_unknown", 403},

@@ -74,6 +74,20 @@ def subvolume(directory, name, command):
     finally:
         os.close(target)
 
+def controlled(path, command):
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.ioctl(fd, int(command, 16), bytearray(8))
+    finally:
+        os.close(fd)
+
+def leased(path):
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+    finally:
+        os.close(fd)
+
 OPERATIONS = {
     "r": lambda p: opened(p, os.O_RDONLY),
     "w": lambda p: opened(p, os.O_WRONLY),
@@ -85,7 +99,7 @@ OPERATIONS = {
     "chmod": lambda p: os.chmod(p, 0o700),
     "chown": lambda p: os.chown(p, 0, 0),
     "utime": os.utime,
-    "exec": executed, "map": mapped,
+    "exec": executed, "map": mapped, "ioctl": controlled, "lease": leased,
     # These stay: to be looked at from outside.
     "keep": lambda p: opened(p, os.O_WRONLY | os.O_CREAT | os.O_EXCL),
     "snapshot": snapshot, "subvolume": lambda d, name: subvolume(d, name, 0x5000940e),

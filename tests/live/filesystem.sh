@@ -37,9 +37,10 @@ P
   allowed $kind/read-below-deny $b r $d/rw/no/again/f
   denied $kind/read-below-deny-only $b w $d/rw/no/again/f
   denied $kind/default $b r $d/none/f
+  denied $kind/read-is-not-lease $b lease $d/ro/f
   # What writing is.
   for op in create\ new mkdir\ new symlink\ new; do allowed "$kind/write-${op% new}" $b ${op% new} $d/rw/new; done
-  for op in w rw t rm append chmod chown utime; do allowed $kind/write-$op $b $op $d/rw/f; done
+  for op in w rw t rm append chmod chown utime lease; do allowed $kind/write-$op $b $op $d/rw/f; done
   allowed $kind/write-mv $b mv $d/rw/f $d/rw/g
   allowed $kind/write-ln $b ln $d/rw/f $d/rw/g
   for op in create mkdir symlink; do denied $kind/denied-$op $b $op $d/none/new; done
@@ -351,7 +352,7 @@ version: 1
 name: refused
 filesystem:
   default: write
-  deny: [$d/1/2/3/4/5/6]
+  deny: [$d/1/2/3/4/5/6/7/8/9]
 P
 ln -s ro $d/alias
 refused conflict 6 <<P

@@ -9,7 +9,7 @@ tool=$disk/bin/tool
 mkdir -p $disk /srv/plain
 modprobe loop # without udev nothing asks for it
 truncate -s 64M /tmp/pinned.img
-{ mkfs.ext4 -q -b 4096 -O verity /tmp/pinned.img && mount -o loop /tmp/pinned.img $disk; } || not_ok mounted "no ext4 with verity"
+{ mkfs.ext4 -q -b 4096 -O verity,^metadata_csum /tmp/pinned.img && mount -o loop /tmp/pinned.img $disk; } || not_ok mounted "no ext4 with verity"
 mkdir $disk/bin $disk/workspace
 
 # seal FILE: FS_IOC_ENABLE_VERITY with SHA-256 and blocks of 4096 bytes; prints the errno
@@ -70,6 +70,17 @@ rm $disk/workspace/hard
 # Nobody changes what is sealed, root outside included.
 is sealed/not-written 1 "$(ask free w $tool)"
 is sealed/not-written-in-sandbox 1 "$(ask pinned w $tool)"
+
+# ---- the generation, by which rules know a file, is nobody's to set inside ----
+echo text >$disk/workspace/gen
+box without "$(policy without <<<$'version: 1\nname: without')"
+for command in 0x40087602 0x40086604 0x40046604; do # FS_IOC_SETVERSION, EXT4_IOC_SETVERSION, and that with 32 bits
+  is generation/$command/control "$([[ $command == 0x40046604 ]] && echo 25 || echo 0)" "$(ask free ioctl $disk/workspace/gen $command)"
+  is generation/$command/without-rules-for-paths "$(ask free ioctl $disk/workspace/gen $command)" "$(ask without ioctl $disk/workspace/gen $command)"
+  is generation/$command/denied 1 "$(ask pinned ioctl $disk/workspace/gen $command)"
+done
+is generation/read 0 "$(ask pinned ioctl $disk/workspace/gen 0x80087601)"
+end without
 
 # ---- others: beside it, and in its place ----
 for way in exec map; do denied beside/$way pinned $way $disk/bin/other; done

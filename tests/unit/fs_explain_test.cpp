@@ -60,7 +60,7 @@ TEST(ExplainPath, nearest_rule_decides) {
       {rename, "/workspace/src/", true, "filesystem.write: /workspace", ""},
       {write, "/workspace", true, "filesystem.write: /workspace", ""},
       {read, "/a b", false, "filesystem.default: deny", "filesystem: {read: [\"/a b\"]}"},
-      {read, "/a*", false, "filesystem.default: deny", ""},
+      {read, "/a*", false, "filesystem.default: deny", "filesystem: {read: [\"/a\\\\*\"]}"},
   };
   for (const Row& row : rows) {
     const Explanation why = explain_path(policy, row.operation, row.path);

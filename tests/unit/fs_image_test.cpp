@@ -72,6 +72,40 @@ TEST(FilesystemKeys, are_as_the_abi_has_them) {
   EXPECT_EQ(std::memcmp(abstract.addr, file.addr, sizeof file.addr), 0);
 }
 
+// One word's top bit goes through the hash as two bits, which the next word takes back: of any name with two words from `at` on.
+std::string twin_of(std::string name, std::size_t at) {
+  for (const auto& [byte, bits] : {std::pair{7, 0x80}, std::pair{12, 0x04}, std::pair{15, 0x80}}) name[at + byte] = static_cast<char>(name[at + byte] ^ bits);
+  return name;
+}
+
+TEST(FilesystemImage, a_name_with_the_hash_of_another_is_not_that) {
+  const std::string longer(64, 'n'), longest(255, 'n');
+  for (const auto& [name, at] : {std::pair{std::string("agent-output.svc"), 0u}, std::pair{longer, 0u}, std::pair{longer, 48u}, std::pair{longest, 0u}, std::pair{longest, 224u}}) {
+    const std::string twin = twin_of(name, at);
+    ASSERT_NE(twin, name);
+    ASSERT_EQ(fs_name_hash(twin), fs_name_hash(name));
+    const Policy policy = policy_of("  read: [/srv]\n  write: [/srv/" + name + "]\n");
+    const Image image = compile(policy, 1, empty_view(policy)).value();
+    EXPECT_TRUE(fs_rights_at(image, "/srv/" + name) & SBPF_FS_WRITE) << name << at;
+    EXPECT_FALSE(fs_rights_at(image, "/srv/" + twin) & SBPF_FS_WRITE) << name << at;
+    EXPECT_FALSE(fs_rights_at(image, "/srv/" + name + "n") & SBPF_FS_WRITE) << name << at;
+    EXPECT_FALSE(fs_names(image, "/srv/" + twin)) << name << at;
+  }
+}
+
+TEST(UnixImage, an_abstract_name_with_the_hash_of_another_is_not_that) {
+  for (const auto& [name, at] : {std::pair{std::string(16, 'n'), 0u}, std::pair{std::string(107, 'n'), 48u}}) {
+    Policy policy;
+    policy.name = "p";
+    policy.network.unix_peers.push_back({"@" + name, {}});
+    const Image image = compile(policy, 1, empty_view(policy)).value();
+    const std::string twin = twin_of(name, at);
+    ASSERT_EQ(std::memcmp(unix_key("@" + twin).addr, unix_key("@" + name).addr, sizeof(sbpf_rule_key::addr)), 0);
+    EXPECT_TRUE(find_named(image.entries, unix_key("@" + name), name)) << name;
+    EXPECT_FALSE(find_named(image.entries, unix_key("@" + twin), twin)) << name;
+  }
+}
+
 // The kernel side takes a remembered verdict for a file only if its bit is clear.
 TEST(FilesystemImage, the_header_has_the_bit_of_each_file_with_an_entry_and_of_no_directory) {
   sbpf_policy_header header{};
@@ -272,12 +306,12 @@ TEST(FilesystemImage, one_directory_by_two_paths_holds_what_is_below_either) {
 }
 
 TEST(FilesystemRefused, more_names_than_can_be_watched) {
-  const Policy policy = policy_of("  write: [/w]\n  deny: [/w/1/2/3/4/5]\n");
+  const Policy policy = policy_of("  write: [/w]\n  deny: [/w/1/2/3/4/5/6/7/8/9]\n");
   Host host;
   host.make("/w");
   const Error error = refusal(policy, host.view(policy));
   EXPECT_EQ(error.code, "fs_too_deep");
-  EXPECT_EQ(error.message.rfind("filesystem: p.yaml:5:10: filesystem.deny: /w/1/2/3/4/5: only /w exists", 0), 0u)
+  EXPECT_EQ(error.message.rfind("filesystem: p.yaml:5:10: filesystem.deny: /w/1/2/3/4/5/6/7/8/9: only /w exists", 0), 0u)
       << error.message;
   EXPECT_EQ(error.hint, "create /w/1, or put the rule higher up");
   host.make("/w/1");

@@ -34,7 +34,7 @@ inline std::string words(const sbpf_rule& value) {
   if (node.flags & SBPF_FS_NAMED) text += " named";
   if (node.flags & SBPF_FS_HOLDS) text += " holds";
   if (node.flags & SBPF_FS_RULE) text += " ruled";
-  for (const __u8 byte : node.pad) EXPECT_EQ(byte, 0);
+  EXPECT_EQ(node.pad, 0u);
   return text + (node.rule == kNoRule ? " default" : " by " + std::to_string(node.rule));
 }
 

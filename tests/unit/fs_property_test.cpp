@@ -36,8 +36,9 @@ fs_model::Verdict walk(const Image& image, const Host& host, const std::string& 
     if (node) break;
     if (host.mounts.contains(at)) return {};  // the filesystem ends here without a node
   }
-  for (int i = 0; i < SBPF_FS_NAME_DEPTH && depth + 1 < way.size() && node->flags & SBPF_FS_NAMED; ++i) {
-    const auto child = look_up(image, fs_name_key(node->node, way[depth + 1].name));
+  for (int i = 0; depth + 1 < way.size() && node->flags & SBPF_FS_NAMED; ++i) {
+    if (i == SBPF_FS_NAME_DEPTH) return {};
+    const auto child = find_named(image.entries, fs_name_key(node->node, way[depth + 1].name), way[depth + 1].name);
     if (!child) break;
     node = child;
     ++depth;
@@ -74,7 +75,7 @@ void add_exec(Policy& policy) {
   policy.exec.deny_writable = *rc::gen::inRange(0, 3) == 0;
   std::map<std::string, bool> rules;
   for (int i = *rc::gen::inRange(0, 5); i > 0; --i)
-    rules[any_path(*rc::gen::element(2, 3, 6))] = *rc::gen::arbitrary<bool>();
+    rules[any_path(*rc::gen::element(2, 3, 6, 11))] = *rc::gen::arbitrary<bool>();
   for (const auto& [path, allow] : rules) {
     policy.exec.rules.push_back(ExecRule{path, allow, {}});
     policy.exec.allow_listed = policy.exec.allow_listed || allow;
@@ -88,7 +89,7 @@ Policy any_policy() {
   policy.filesystem.fallback = *rc::gen::element(FsDefault::deny, FsDefault::read, FsDefault::write);
   std::map<std::string, FsAccess> rules;
   for (int i = *rc::gen::inRange(0, 8); i > 0; --i)
-    rules[any_path(*rc::gen::element(2, 3, 6))] =
+    rules[any_path(*rc::gen::element(2, 3, 6, 11))] =
         *rc::gen::element(FsAccess::read, FsAccess::write, FsAccess::write, FsAccess::deny, FsAccess::protect);
   for (const auto& [path, access] : rules) policy.filesystem.rules.push_back(FsRule{path, access, {}});
   if (*rc::gen::inRange(0, 3) > 0) add_exec(policy);
@@ -98,7 +99,7 @@ Policy any_policy() {
 // Near a rule more often than anywhere.
 std::string any_question(const Policy& policy) {
   const auto rules = rule_paths(policy);
-  if (rules.empty() || *rc::gen::inRange(0, 3) == 0) return any_path(7);
+  if (rules.empty() || *rc::gen::inRange(0, 3) == 0) return any_path(12);
   std::string path = rules[*rc::gen::inRange<std::size_t>(0, rules.size())].path;
   for (int up = *rc::gen::inRange(0, 3); up > 0; --up) path = fs_model::parent(path);
   const std::string tail = any_path(*rc::gen::inRange(0, 3));

@@ -66,9 +66,16 @@ TEST(ViewText, IsWhatWasPacked) {
   view.paths["/" + bytes] = {path({{"", root}, {bytes, file}}), path({{"", root}, {"x", std::nullopt}})};
   view.paths["/none"] = {};
   view.mounts = {path({{"", root}})};
+  view.links = {{"/none", path({{"", root}, {bytes, file}}), {path({{"", root}})}, "../" + bytes}};
   const auto got = unpacked(packed(view));
   ASSERT_TRUE(got);
   ASSERT_EQ(got->paths.size(), 2u);
+  ASSERT_EQ(got->links.size(), 1u);
+  EXPECT_EQ(got->links[0].rule, "/none");
+  EXPECT_EQ(got->links[0].path[1].inode, file);
+  ASSERT_EQ(got->links[0].aliases.size(), 1u);
+  EXPECT_EQ(got->links[0].aliases[0][0].inode, root);
+  EXPECT_EQ(got->links[0].target, "../" + bytes);
   const auto& found = got->paths.at("/" + bytes);
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0][1].name, bytes);

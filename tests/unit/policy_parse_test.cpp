@@ -237,7 +237,7 @@ TEST(Address, prints_and_reads_both_families) {
 
 TEST(Profiles, are_all_valid_and_named_after_their_file) {
   const auto names = built_in_profile_names();
-  EXPECT_EQ(names, (std::vector<std::string>{"benchmark-task", "code-interpreter", "no-network", "node-dev",
+  EXPECT_EQ(names, (std::vector<std::string>{"benchmark-task", "code-interpreter", "git-safe", "no-network", "node-dev",
                                              "python-dev", "runtime-base", "runtime-files", "untrusted"}));
   for (const std::string& name : names) {
     const auto policy = parse(built_in_profile(name).value(), name, built_in_profile);

@@ -98,7 +98,7 @@ Filesystem any_filesystem() {
     std::string path;
     for (int depth = *rc::gen::inRange(0, 4); depth > 0; --depth)
       path += "/" + *rc::gen::element<std::string>("a", "b.c", "...", "no", "~", "a b", "\"", "\\", "'", "#", "- x",
-                                                   "\xc2\xa0", "\xe2\x80\xa8", "\xef\xbf\xbe", "{}", "]", "&a", "!x");
+                                                   "\xc2\xa0", "\xe2\x80\xa8", "\xef\xbf\xbe", "{}", "]", "[id]", "*", "?\\", "\\[", "&a", "!x");
     rules[path.empty() ? "/" : path] =
         *rc::gen::element(FsAccess::read, FsAccess::write, FsAccess::deny, FsAccess::protect);
   }

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a path leads, one name at a time: the kernel follows no symbolic link here, so that each can be judged.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sbpf::agent {
+
+// "/a//b" and "a/b" -> {"a", "b"}; and back: "/a/b" of the first `count`, "/" of none.
+std::vector<std::string> names_of(const std::string& path);
+std::string join(const std::vector<std::string>& names, std::size_t count);
+
+// A symbolic link on the way.
+struct Link {
+  std::vector<std::string> names;  // where it lies, without links
+  uid_t owner = 0;
+  std::string target;              // as it is written there
+  bool last = false;               // it is the path's own last component
+};
+
+// A path without symbolic links, how much of it exists, and what was followed.
+struct Followed {
+  std::vector<std::string> names;
+  std::size_t existing = 0;
+  std::vector<Link> links;
+};
+
+class Follower {
+ public:
+  // `root` (O_PATH) is what "/" means, and outlives this. `note` is told each path before it is looked at: it may never be answered.
+  Follower(const Fd& root, std::function<void(const std::string&)> note) : root_(root), note_(std::move(note)) {}
+
+  // Follows what exists; the rest keeps its names. What was looked at once is not looked at again.
+  // Errors: "fs_view" with the errno.
+  Result<Followed> follow(const std::string& path);
+
+  // Opens a path that has no symbolic links but, perhaps, its last component, which is opened itself: O_PATH. ELOOP: it has.
+  Fd open(const std::string& path) const;
+
+ private:
+  struct Seen {
+    bool there = false, link = false;
+    uid_t owner = 0;
+    std::string target;
+  };
+  Result<Seen> look_at(const std::string& path);
+
+  const Fd& root_;
+  std::function<void(const std::string&)> note_;
+  std::map<std::string, Seen> seen_;  // by path without links
+};
+
+}  // namespace sbpf::agent

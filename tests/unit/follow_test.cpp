@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where paths lead, name by name, and through which links.
+#include "agent/follow.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+namespace sbpf::agent {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Follow : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string made = (fs::temp_directory_path() / "sbpf-follow-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(made.data()), nullptr);
+    top_ = made;
+    fs::create_directories(top_ / "a/b");
+    std::ofstream(top_ / "file") << "text";
+    root_ = Fd(::open(top_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  }
+  void TearDown() override { fs::remove_all(top_); }
+
+  void link(const std::string& target, const std::string& at) const { fs::create_symlink(target, top_ / at); }
+  // "/a/b 2", and after it each link: " /l" or, the path's own last component, " =/l".
+  std::string follow(const std::string& path) {
+    const auto found = Follower(root_, [](const std::string&) {}).follow(path);
+    if (!found) return found.error().code + " " + std::to_string(found.error().sys_errno);
+    std::string text = join(found->names, found->names.size()) + " " + std::to_string(found->existing);
+    for (const Link& one : found->links) text += (one.last ? " =" : " ") + join(one.names, one.names.size());
+    return text;
+  }
+
+  fs::path top_;
+  Fd root_;
+};
+
+TEST_F(Follow, what_exists_and_the_rest) {
+  EXPECT_EQ(follow("/"), "/ 0");
+  EXPECT_EQ(follow("/a/b"), "/a/b 2");
+  EXPECT_EQ(follow("//a///b/c/d"), "/a/b/c/d 2");
+  EXPECT_EQ(follow("/file/x/y"), "/file/x/y 1") << "a file stands where a directory is wanted";
+}
+
+TEST_F(Follow, links_are_told_with_the_place_where_they_lie) {
+  link("a", "l");
+  link("/a/b", "a/absolute");
+  EXPECT_EQ(follow("/l"), "/a 1 =/l");
+  EXPECT_EQ(follow("/l/b"), "/a/b 2 /l");
+  EXPECT_EQ(follow("/l/absolute/x"), "/a/b/x 2 /l /a/absolute");
+}
+
+TEST_F(Follow, only_the_paths_own_last_component_is_its_last) {
+  link("y", "x");
+  link("a/b", "y");
+  EXPECT_EQ(follow("/x"), "/a/b 2 =/x /y");
+  EXPECT_EQ(follow("/x/../x"), "/a/x 1 /x /y") << "beside what the first led to, there is none";
+}
+
+TEST_F(Follow, a_link_that_leads_nowhere_keeps_its_names) {
+  link("none/such", "dangling");
+  EXPECT_EQ(follow("/dangling/x"), "/none/such/x 0 /dangling");
+}
+
+TEST_F(Follow, dots_of_a_link_go_up_and_no_further_than_the_root) {
+  link("../a/./b/..", "a/up");
+  link("../../../../../etc", "out");
+  EXPECT_EQ(follow("/a/up/b"), "/a/b 2 /a/up");
+  EXPECT_EQ(follow("/out"), "/etc 0 =/out");
+  EXPECT_EQ(follow("/out/../a"), "/a 1 /out");
+}
+
+TEST_F(Follow, a_circle_is_an_error) {
+  link("two", "one");
+  link("one", "two");
+  EXPECT_EQ(follow("/one"), "fs_view " + std::to_string(ELOOP));
+  link(".", "here");
+  std::string path;
+  for (int i = 0; i < 40; i++) path += "/here";
+  EXPECT_EQ(follow(path).substr(0, 3), "/ 0");
+  EXPECT_EQ(follow(path + "/here"), "fs_view " + std::to_string(ELOOP));
+}
+
+TEST_F(Follow, whose_a_link_is) {
+  link("a", "l");
+  ASSERT_EQ(::lchown((top_ / "l").c_str(), 1234, 1234), 0);
+  const auto found = Follower(root_, [](const std::string&) {}).follow("/l");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->links.at(0).owner, 1234u);
+  EXPECT_EQ(found->links.at(0).target, "a");
+}
+
+TEST_F(Follow, what_is_opened_later_leads_through_no_link) {
+  link("a", "l");
+  const Follower paths(root_, [](const std::string&) {});
+  EXPECT_TRUE(paths.open("/a/b"));
+  EXPECT_TRUE(paths.open("/l")) << "the link itself";
+  EXPECT_FALSE(paths.open("/l/b"));
+  EXPECT_EQ(errno, ELOOP);
+}
+
+}  // namespace
+}  // namespace sbpf::agent
