@@ -235,8 +235,14 @@ Result<void> detach(const std::string& name);
 // Kills every process of the sandbox and takes it down, whoever made its cgroup.
 Result<void> kill(const std::string& name);
 
-// Puts another policy on a live sandbox: one flip, or the old one stands. Errors: "no_such_sandbox", "publish_failed".
-Result<Status> swap(const std::string& name, const policy::Policy& policy);
+struct SwapOptions {
+  bool evict = false;            // end the processes that have files open or mapped which only the old policy allows
+  bool keep_open_files = false;  // let them have these (degraded)
+};
+
+// Puts another policy on a live sandbox: one flip, or the old one stands. Where it has rules for files the sandbox is frozen meanwhile.
+// Errors: "no_such_sandbox", "publish_failed", "open_files" (lists them), "sandbox_ended" (nothing was left in it), "cgroup_freeze".
+Result<Status> swap(const std::string& name, const policy::Policy& policy, const SwapOptions& options = {});
 
 // The kernel's answer, now. `canary`: also has each hook deny a canary (needs room for one process in the sandbox).
 Result<Status> status(const std::string& name, bool canary);

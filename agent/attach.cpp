@@ -13,6 +13,7 @@
 #include "agent/bring_up.h"
 #include "agent/change.h"
 #include "agent/flows.h"
+#include "agent/freeze.h"
 #include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/guardian.h"
@@ -66,41 +67,6 @@ std::string derive_name(const std::string& path) {
     if (std::isalnum(static_cast<unsigned char>(c)) == 0 && c != '-' && c != '_') c = '-';
   return name.substr(0, SBPF_NAME_LEN - 1);
 }
-
-bool is_to_freeze(const Cgroup& cgroup) {
-  const auto asked = cgroup.read("cgroup.freeze");
-  return asked && asked->starts_with('1');
-}
-
-// Frozen from construction to destruction, if it was not frozen by its owner.
-class Freeze {
- public:
-  Freeze(Kernel& kernel, const Cgroup& cgroup, const std::string& name)
-      : kernel_(kernel), cgroup_(cgroup), name_(name), was_frozen_(is_to_freeze(cgroup) || cgroup.frozen()) {}
-  Freeze(const Freeze&) = delete;
-  Freeze& operator=(const Freeze&) = delete;
-  ~Freeze() { thaw(); }
-  Result<void> freeze() {
-    if (was_frozen_ && cgroup_.frozen()) return {};
-    if (was_frozen_) return cgroup_.freeze(true);  // a moment ago: its tasks may run still
-    change_.emplace(kernel_, Change::frozen, cgroup_.id(), name_);
-    frozen_ = true;
-    return cgroup_.freeze(true);
-  }
-  void thaw() {
-    if (frozen_) (void)cgroup_.freeze(false);
-    frozen_ = false;
-    change_.reset();
-  }
-
- private:
-  Kernel& kernel_;
-  const Cgroup& cgroup_;
-  const std::string& name_;
-  bool was_frozen_;
-  bool frozen_ = false;
-  std::optional<Change> change_;
-};
 
 Result<void> check_place(const Cgroup& cgroup, const std::vector<sbpf_sandbox>& others, const std::string& name) {
   if (cgroup.level() == 0)

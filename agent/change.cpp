@@ -80,4 +80,14 @@ void mend_killed(Kernel& kernel) {
   if (const auto lock = lock_host(std::chrono::milliseconds(0))) mend(kernel);  // else it is at it, or at the next time
 }
 
+Result<LockedHost> open_locked() {
+  auto lock = lock_host();
+  if (!lock) return tl::unexpected<Error>(lock.error());
+  auto kernel = Kernel::open();
+  if (!kernel && kernel.error().code == "not_loaded") return fail("no_such_sandbox", kernel.error().message, kernel.error().hint);
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  mend(*kernel);
+  return LockedHost{std::move(*lock), std::move(*kernel)};
+}
+
 }  // namespace sbpf::agent

@@ -45,6 +45,14 @@ bool is_changing(const Kernel& kernel);
 // and has begun no change. `kernel` knows the programs in force afterwards.
 void mend(Kernel& kernel);
 
+// The host lock, and the programs that are in force, mended. Errors: those of lock_host(); "no_such_sandbox": nothing is loaded, which is
+// the same as no name of this kind to who asks for a sandbox; those of Kernel::open().
+struct LockedHost {
+  Fd lock;
+  Kernel kernel;
+};
+Result<LockedHost> open_locked();
+
 // Mends what a killed one left, if nobody holds the host lock; for who is asked again and again.
 void mend_killed(Kernel& kernel);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// detach, kill, swap, status, list, unload: each a few steps over what is pinned.
+// detach, kill, status, list, unload: each a few steps over what is pinned.
 #include <bpf/bpf.h>
 #include <unistd.h>
 
@@ -15,51 +15,12 @@
 #include "agent/change.h"
 #include "agent/ended.h"
 #include "agent/event_log.h"
-#include "agent/flows.h"
-#include "agent/fs_view.h"
 #include "agent/guard.h"
 #include "agent/host.h"
-#include "agent/limits.h"
-#include "agent/name_rules.h"
-#include "agent/secrets.h"
 #include "agent/verify.h"
 
 namespace sbpf::agent {
 namespace {
-
-struct Locked {
-  Fd lock;
-  Kernel kernel;
-};
-
-Result<Locked> open_locked() {
-  auto lock = lock_host();
-  if (!lock) return tl::unexpected<Error>(lock.error());
-  auto kernel = Kernel::open();
-  if (!kernel) {
-    // Nothing loaded and no name of this kind are the same to who asks for a sandbox.
-    if (kernel.error().code == "not_loaded")
-      return fail("no_such_sandbox", kernel.error().message, kernel.error().hint);
-    return tl::unexpected<Error>(kernel.error());
-  }
-  mend(*kernel);
-  return Locked{std::move(*lock), std::move(*kernel)};
-}
-
-// A canary while nothing changes; where that never is so, the status says that there was none.
-Status proven_status(Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host) {
-  using namespace std::chrono_literals;
-  const auto patience = std::chrono::steady_clock::now() + 20s;
-  do {
-    kernel.renew();
-    if (auto status = prove(kernel, record, host)) return std::move(*status);
-    std::this_thread::sleep_for(10ms);
-  } while (std::chrono::steady_clock::now() < patience && find_record(kernel, record.cgroup_id));
-  Status status = read_status(kernel, record, false, host);
-  status.degraded.push_back({"canary", "denied", "not run", "the sandbox, or the programs of all, changed again and again"});
-  if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
-  return status;
-}
 
 // While an upgrade has links run other programs, some run these and some those. One that was killed is told as it is.
 Status settled_status(Kernel& kernel, const sbpf_sandbox& record, bool canary, const HostProbe& host) {
@@ -115,66 +76,6 @@ Result<void> end_sandbox(const std::string& name, bool always_kill) {
 Result<void> detach(const std::string& name) { return end_sandbox(name, false); }
 
 Result<void> kill(const std::string& name) { return end_sandbox(name, true); }
-
-Result<Status> swap(const std::string& name, const policy::Policy& policy) {
-  if (auto none = refuse_secrets(policy, "swap"); !none) return tl::unexpected<Error>(none.error());
-  auto host = open_locked();
-  if (!host) return tl::unexpected<Error>(host.error());
-  auto record = find_record(host->kernel, name);
-  if (!record) return tl::unexpected<Error>(record.error());
-  auto old = read_policy(host->kernel, record->cgroup_id);
-  // After the one published last, whichever somebody put into force since.
-  const auto ref = read_ref(host->kernel, record->cgroup_id);
-  const std::uint32_t generation = std::max(old ? old->header().generation : 0, ref ? ref->generation : 0) + 1;
-  auto cgroup = Cgroup::open_by_id(record->cgroup_id);
-  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
-  auto image = compile_for(host->kernel, *cgroup, policy, generation);
-  if (!image) return tl::unexpected<Error>(image.error());
-  const std::uint32_t names = image->header().names, old_names = old ? old->header().names : 0;
-  const Fd name_rules = names == 0 ? Fd() : open_name_rules(name);
-  if (names != 0 && !name_rules)
-    return fail("names_unenforceable", "network.connect: the sandbox began without host names, so it has no resolver",
-                "start it anew with this policy");
-  if ((image->header().flags & SBPF_POLICY_RECORD) != 0 && (record->flags & SBPF_SANDBOX_FLOWS) == 0)
-    return fail("flows_unenforceable", "network.record_flows: a swap cannot begin to record the flows of a sandbox",
-                "start it anew with this policy, or remove record_flows");
-  const std::uint32_t answered_by = names == 0 ? 0 : name_rules_in_use(name_rules.get());
-  if (names != answered_by)
-    if (auto put = put_name_rules(name_rules.get(), policy, names); !put) return tl::unexpected<Error>(put.error());
-  const Fd opened = names == 0 || names == old_names ? Fd() : open_names(host->kernel, record->cgroup_id);
-  const CarriedNames carried(opened.get(), policy, old_names, names);
-  std::optional<Change> change(std::in_place, host->kernel, Change::swap, record->cgroup_id, name);
-  carried.before();
-  if (auto published = publish(host->kernel, record->cgroup_id, *image); !published)
-    return tl::unexpected<Error>(published.error());
-  const auto take_back = [&](Error error) {
-    // With a number of its own: a generation never goes back.
-    if (old) (void)publish(host->kernel, record->cgroup_id, old->renumbered(generation + 1));
-    if (names != answered_by) (void)use_name_rules(name_rules.get(), answered_by);
-    return tl::unexpected<Error>(std::move(error));
-  };
-  if (names != answered_by)
-    if (auto used = use_name_rules(name_rules.get(), names); !used) return take_back(used.error());
-  if (auto recorded = set_recording(host->kernel, record->cgroup_id, *image); !recorded) return take_back(recorded.error());
-  if (auto limited = apply_limits(*cgroup, policy.limits); !limited) return take_back(limited.error());
-  // The limits of a cgroup that another runtime owns are lifted by no one but its owner.
-  if (!(record->flags & SBPF_SANDBOX_ATTACHED)) lift_other_limits(*cgroup, policy.limits);
-  carried.after();
-  // What the new policy forbids ends: connections that are under way already are judged by no hook. The last step, as
-  // it cannot be taken back.
-  policy::Image allowed = with_opened(host->kernel, record->cgroup_id, *image);
-  carried.add_to(allowed);
-  auto cut = cut_flows(host->kernel, *cgroup, allowed);
-  if (!cut) return take_back(cut.error());
-  change.reset();
-  if ((record->flags & SBPF_SANDBOX_KEPT) != 0)
-    if (auto assigned = assign(name, cgroup->path(), policy); !assigned)
-      return fail(std::move(assigned.error()), "the new policy is in force, and the assignment holds the one before");
-  host->lock.reset();  // others need not wait for a canary
-  Status status = proven_status(host->kernel, *record, probe_host(host->kernel));
-  status.ended = std::move(*cut);
-  return status;
-}
 
 namespace {
 Result<void> check_root() {

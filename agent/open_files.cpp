@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "agent/fdinfo.h"
+#include "agent/open_sockets.h"
 #include "policy/filesystem.h"
 
 namespace sbpf::agent {
@@ -43,21 +44,28 @@ bool is_unnamed_disk(const std::string& link, const std::string& target, const p
          named.st_rdev != ::makedev(info.stx_rdev_major, info.stx_rdev_minor);
 }
 
+// What it may do with a file of this name. `path`: "" of what has no place.
+std::uint32_t rights_of(const policy::Image& image, const std::string& path, const std::string& target) {
+  std::uint32_t rights = path.empty() ? ~0u : policy::fs_rights_at(image, path);
+  if (image.header().exec_places_only && path != target && target.starts_with('/')) rights &= ~std::uint32_t{SBPF_FS_EXEC};
+  return rights;
+}
+
 }  // namespace
 
-std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) {
+std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image, const policy::Image* before) {
   std::set<std::string> found;
   const sbpf_policy_header header = image.header();
   if ((header.flags & SBPF_POLICY_PATHS) == 0) return {};
   const std::string proc = "/proc/" + std::to_string(pid), who = "pid " + std::to_string(pid) + ": ";
   const auto judge = [&](const std::string& target, std::uint32_t wanted, const char* how) {
     const std::string path = real_path(target);
-    std::uint32_t rights = path.empty() ? ~0u : policy::fs_rights_at(image, path);
-    if (header.exec_places_only && path != target && target.starts_with('/')) rights &= ~std::uint32_t{SBPF_FS_EXEC};
-    if (const char* use = forbidden_use(wanted, rights)) found.insert(who + (path.empty() ? target : path) + how + use);
+    if (before) wanted &= rights_of(*before, path, target);
+    if (const char* use = forbidden_use(wanted, rights_of(image, path, target))) found.insert(who + (path.empty() ? target : path) + how + use);
   };
   const auto judge_disk = [&](const std::string& link, const std::string& target, const char* how) {
-    if ((header.flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(link, target, image))
+    const auto forbids = [&](const policy::Image& one) { return (one.header().flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(link, target, one); };
+    if (forbids(image) && (!before || !forbids(*before)))
       found.insert(who + target + how + ", a block device that no rule names");
   };
   for (const std::string& number : names_in(proc + "/fd")) {
@@ -87,6 +95,19 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image) 
     if (path.starts_with('/')) judge_disk(proc + "/map_files/" + range, path, " mapped");
   }
   return {found.begin(), found.end()};
+}
+
+Result<HeldFiles> files_taken_away(const Cgroup& cgroup, const policy::Image& before, const policy::Image& after) {
+  auto pids = cgroup.processes();
+  if (!pids) return tl::unexpected<Error>(pids.error());
+  HeldFiles held;
+  for (const pid_t pid : *pids)
+    for (const pid_t task : tasks_with_descriptors(pid))
+      for (std::string& file : forbidden_files(task, after, &before)) {
+        held.files.push_back(std::move(file));
+        held.holders.insert(pid);
+      }
+  return held;
 }
 
 }  // namespace sbpf::agent

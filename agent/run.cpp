@@ -61,7 +61,8 @@ bool refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy
   const auto now = read_policy(kernel, cgroup.id());
   if (!is_own(now)) return true;
   if (now->header().generation != before->header().generation) return false;  // published by another one, who may have looked later
-  const auto next = fresh->renumbered(now->header().generation + 1);
+  auto next = fresh->renumbered(now->header().generation + 1);
+  if (now->header().flags & SBPF_POLICY_KEPT_FILES) next = next.flagged(SBPF_POLICY_KEPT_FILES);
   if (policy::image_sha256(next.entries) != policy::image_sha256(now->entries)) (void)publish(kernel, cgroup.id(), next);
   return true;
 }

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "agent/bpf_info.h"
 #include "agent/canary.h"
@@ -265,12 +267,28 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   if (auto open = guard_degradation(kernel)) status.degraded.push_back(std::move(*open));
   if (record.flags & SBPF_SANDBOX_KEPT_SOCKETS)
     add_degradation(status, "sockets", "closed", "kept", "attached with --keep-open-sockets");
+  if (image && image->header().flags & SBPF_POLICY_KEPT_FILES)
+    add_degradation(status, "files", "closed", "kept", "swapped with --keep-open-files");
   if (status.mode == policy::Mode::audit)
     add_degradation(status, "mode", "enforce", "audit", "the policy only reports, it blocks nothing");
   if (!sound)
     status.isolation = Isolation::inactive;
   else
     status.isolation = status.degraded.empty() ? Isolation::active : Isolation::degraded;
+  return status;
+}
+
+Status proven_status(Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host) {
+  using namespace std::chrono_literals;
+  const auto patience = std::chrono::steady_clock::now() + 20s;
+  do {
+    kernel.renew();
+    if (auto status = prove(kernel, record, host)) return std::move(*status);
+    std::this_thread::sleep_for(10ms);
+  } while (std::chrono::steady_clock::now() < patience && find_record(kernel, record.cgroup_id));
+  Status status = read_status(kernel, record, false, host);
+  status.degraded.push_back({"canary", "denied", "not run", "the sandbox, or the programs of all, changed again and again"});
+  if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
   return status;
 }
 

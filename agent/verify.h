@@ -21,6 +21,9 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
 // down, and what was seen is neither of before nor of after.
 std::optional<Status> prove(const Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host);
 
+// The same, again and again until nothing changes meanwhile; where that never is so, for 20 s, the status says that there was no canary.
+Status proven_status(Kernel& kernel, const sbpf_sandbox& record, const HostProbe& host);
+
 // The same with a look at the host of its own.
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary);
 HostProbe probe_host(const Kernel& kernel);

@@ -138,6 +138,7 @@ enum sbpf_policy_flags {
 	SBPF_POLICY_EXEC = 1u << 4,          /* has exec rules; without, programs are not judged */
 	SBPF_POLICY_NET_METADATA = 1u << 5,  /* dangerously_allow_metadata */
 	SBPF_POLICY_RECORD = 1u << 6,        /* record_flows */
+	SBPF_POLICY_KEPT_FILES = 1u << 8,    /* put over files that it forbids and that are open, on the operator's word */
 	SBPF_POLICY_DEVICES = 1u << 7        /* has a filesystem section, which judges devices as files; without, the machine's are closed */
 };
 #define SBPF_POLICY_PATHS (SBPF_POLICY_FS | SBPF_POLICY_EXEC)

@@ -34,12 +34,23 @@ Limits limits_of(const sbpf_policy_process& process) {
   return limits;
 }
 
+namespace {
+Image with_header(Image image, const sbpf_policy_header& header) {
+  std::memcpy(&image.entries[slot_key(SBPF_SLOT_HEADER)], &header, sizeof header);
+  return image;
+}
+}  // namespace
+
 Image Image::renumbered(std::uint32_t generation) const {
-  Image image = *this;
   sbpf_policy_header changed = header();
   changed.generation = generation;
-  std::memcpy(&image.entries[slot_key(SBPF_SLOT_HEADER)], &changed, sizeof changed);
-  return image;
+  return with_header(*this, changed);
+}
+
+Image Image::flagged(sbpf_policy_flags flag) const {
+  sbpf_policy_header changed = header();
+  changed.flags |= flag;
+  return with_header(*this, changed);
 }
 
 }  // namespace sbpf::policy

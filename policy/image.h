@@ -39,6 +39,8 @@ struct Image {
   sbpf_policy_header header() const;
   // The same under another number of publication. Precondition: likewise.
   Image renumbered(std::uint32_t generation) const;
+  // The same with a flag of enum sbpf_policy_flags. Precondition: likewise.
+  Image flagged(sbpf_policy_flags flag) const;
 };
 
 struct FsView;  // policy/filesystem.h

@@ -212,6 +212,7 @@ unsigned status_of(const Error& error) {
                                                                        {"cgroup_exists", 409},
                                                                        {"busy", 409},
                                                                        {"open_sockets", 409},
+                                                                       {"open_files", 409},
                                                                        {"body_too_large", 413},
                                                                        {"too_many", 429},
                                                                        {"too_many_runs", 429},
