@@ -66,6 +66,8 @@ Result<Follower::Seen> Follower::look_at(const std::string& path) {
   seen.there = static_cast<bool>(fd);
   seen.link = fd && S_ISLNK(info.st_mode);
   seen.owner = info.st_uid;
+  seen.open = seen.owner != 0 && seen.owner != asker_;
+  seen.open |= (info.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH;
   if (seen.link) {
     std::array<char, PATH_MAX + 1> target{};
     const ssize_t n = ::readlinkat(fd.get(), "", target.data(), PATH_MAX);
@@ -73,6 +75,15 @@ Result<Follower::Seen> Follower::look_at(const std::string& path) {
     seen.target.assign(target.data(), static_cast<std::size_t>(n));
   }
   return seen_.emplace(path, std::move(seen)).first->second;
+}
+
+// All of them were looked at on the way.
+std::string Follower::untrusted_above(const std::vector<std::string>& names) const {
+  for (std::size_t i = 1; i < names.size(); i++) {
+    const std::string path = join(names, i);
+    if (const auto found = seen_.find(path); found != seen_.end() && found->second.open) return path;
+  }
+  return "";
 }
 
 Result<Followed> Follower::follow(const std::string& path) {
@@ -100,7 +111,7 @@ Result<Followed> Follower::follow(const std::string& path) {
       continue;
     }
     if (found.links.size() == kMaxLinks) return cannot_look_up(path, ELOOP);
-    found.links.push_back({found.names, seen->owner, seen->target, of_path && own == 0});
+    found.links.push_back({found.names, seen->owner, seen->target, of_path && own == 0, untrusted_above(found.names)});
     found.names.pop_back();
     if (seen->target.starts_with('/')) {
       found.names.clear();

@@ -25,6 +25,7 @@ struct Link {
   uid_t owner = 0;
   std::string target;              // as it is written there
   bool last = false;               // it is the path's own last component
+  std::string below;               // a directory on the way to it that others could put another link in; "": there is none
 };
 
 // A path without symbolic links, how much of it exists, and what was followed.
@@ -36,8 +37,9 @@ struct Followed {
 
 class Follower {
  public:
-  // `root` (O_PATH) is what "/" means, and outlives this. `note` is told each path before it is looked at: it may never be answered.
-  Follower(const Fd& root, std::function<void(const std::string&)> note) : root_(root), note_(std::move(note)) {}
+  // `root` (O_PATH) is what "/" means, and outlives this. `asker`: whose directories are trusted, as root's are. `note` is told each path
+  // before it is looked at: it may never be answered.
+  Follower(const Fd& root, uid_t asker, std::function<void(const std::string&)> note) : root_(root), asker_(asker), note_(std::move(note)) {}
 
   // Follows what exists; the rest keeps its names. What was looked at once is not looked at again.
   // Errors: "fs_view" with the errno.
@@ -48,13 +50,15 @@ class Follower {
 
  private:
   struct Seen {
-    bool there = false, link = false;
+    bool there = false, link = false, open = false;  // open: others may rename what lies in it
     uid_t owner = 0;
     std::string target;
   };
   Result<Seen> look_at(const std::string& path);
+  std::string untrusted_above(const std::vector<std::string>& names) const;
 
   const Fd& root_;
+  const uid_t asker_;
   std::function<void(const std::string&)> note_;
   std::map<std::string, Seen> seen_;  // by path without links
 };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -32,7 +33,7 @@ std::string place(const policy::Location& where) {
 class LookUp {
  public:
   LookUp(const Kernel& kernel, const Seat& seat, Doing doing)
-      : kernel_(kernel), mounts_(parse_mounts(seat.mountinfo)), asker_(seat.asker), paths_(seat.root, [doing](const std::string& path) mutable { doing.note(path); }) {}
+      : kernel_(kernel), mounts_(parse_mounts(seat.mountinfo)), asker_(seat.asker), paths_(seat.root, seat.asker, [doing](const std::string& path) mutable { doing.note(path); }) {}
 
   Result<policy::FsView> all(const policy::Policy& policy) {
     for (const policy::RulePath& rule : policy::rule_paths(policy))
@@ -59,6 +60,7 @@ class LookUp {
     const std::string path = join(link.names, link.names.size());
     if (link.owner != 0 && link.owner != asker_)
       return policy::planted_link(rule, path, link.target, "belongs to uid " + std::to_string(link.owner));
+    if (!link.below.empty()) return policy::planted_link(rule, path, link.target, "lies below " + link.below + ", where others may rename");
     const Followed itself{link.names, link.names.size(), {}};
     if (link.last) add_path(rule.path, itself);
     add_inodes(itself);
@@ -214,8 +216,8 @@ Result<Seat> seat_of_manager() {
   return !ec && mounts_of("1", ec) == own && !ec ? own_seat() : seat_of_process(1);
 }
 
-// Where a sandbox's processes are. A process of our own mount namespace sees our paths, whatever directory it calls its
-// root; so does one of the namespace that `run` made. The root of another runtime's process is what that made it.
+// Where a sandbox's processes are. Paths are those of their mount namespace, whatever directory they call their root: that is theirs to
+// change.
 Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup) {
   std::error_code ec;
   const auto own = mounts_of("thread-self", ec);
@@ -227,17 +229,34 @@ Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup) {
   if (!pids || pids->empty()) return made_by_run ? own_seat() : seat_of_manager();
   const pid_t pid = pids->front();
   if (mounts_of(std::to_string(pid), ec) == own || ec) return own_seat();
-  return made_by_run ? seat_of_namespace(pid) : seat_of_process(pid);
+  return seat_of_namespace(pid);
+}
+
+// A link that the sandbox could have made under the policy before.
+Result<void> refuse_planted(const policy::Policy& policy, const policy::FsView& view, const policy::Image& before) {
+  const auto rules = policy::rule_paths(policy);
+  for (const policy::FsLink& link : view.links) {
+    std::string path;
+    for (std::size_t i = 1; i < link.path.size(); i++) path += "/" + link.path[i].name;
+    if (policy::fs_rule_writes(before, path))
+      return policy::planted_link(*std::ranges::find(rules, link.rule, &policy::RulePath::path), path, link.target,
+                                  "lies where the policy before let the sandbox write");
+  }
+  return {};
 }
 
 Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
-                                   const std::function<Result<Seat>()>& find_seat, std::chrono::milliseconds patience = kLookUpPatience) {
+                                   const std::function<Result<Seat>()>& find_seat, std::chrono::milliseconds patience = kLookUpPatience,
+                                   const policy::Image* before = nullptr) {
   if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
   auto seat = find_seat();
   if (!seat) return tl::unexpected<Error>(seat.error());
   auto view = look_up(kernel, policy, *seat, patience);
   if (!view) return tl::unexpected<Error>(view.error());
-  return policy::compile(policy, generation, *view);
+  auto image = policy::compile(policy, generation, *view);
+  if (image && before)
+    if (auto none = refuse_planted(policy, *view, *before); !none) return tl::unexpected<Error>(none.error());
+  return image;
 }
 
 }  // namespace
@@ -250,8 +269,8 @@ Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& polic
 }
 
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
-                                  std::uint32_t generation, std::chrono::milliseconds patience) {
-  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup); }, patience);
+                                  std::uint32_t generation, std::chrono::milliseconds patience, const policy::Image* before) {
+  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup); }, patience, before);
 }
 
 Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation) {

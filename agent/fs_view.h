@@ -21,12 +21,13 @@ inline constexpr std::chrono::milliseconds kLookUpPatience{10'000};
 Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat,
                                std::chrono::milliseconds patience = kLookUpPatience);
 
-// Compiles the policy for a cgroup: its paths as its first process has them, by the root of the mount namespace in a
-// sandbox that `run` made and by the process's own root elsewhere; as this thread has them where it shares our mount namespace.
-// Into an attached cgroup that is empty a process will come from the service manager's. Errors: those of look_up(), of
-// agent/places.h and of policy::compile().
+// Compiles the policy for a cgroup: its paths by the root of the mount namespace of its first process; as this thread has them where
+// that shares our mount namespace. Into an attached cgroup that is empty a process will come from the service manager's. `before`: the
+// policy in force, or nullptr; a link that it lets the sandbox make is planted. Errors: those of look_up(), of agent/places.h and of
+// policy::compile(); "planted_link".
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
-                                  std::uint32_t generation, std::chrono::milliseconds patience = kLookUpPatience);
+                                  std::uint32_t generation, std::chrono::milliseconds patience = kLookUpPatience,
+                                  const policy::Image* before = nullptr);
 
 // The same with the paths as this thread has them, and as a process of the user who asks has them.
 Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation);

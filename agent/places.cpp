@@ -5,6 +5,7 @@
 #include <linux/keyctl.h>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -177,6 +178,9 @@ Result<Seat> seat_of_namespace(pid_t pid) {
   if (!stay) return tl::unexpected<Error>(stay.error());
   auto seat = seat_here(proc);
   if (auto left = stay->back(); !left) return tl::unexpected<Error>(left.error());
+  // Of a container whose root is another user of the host.
+  struct stat info {};
+  if (seat && ::fstat(seat->root.get(), &info) == 0) seat->asker = info.st_uid;
   return seat;
 }
 

@@ -47,7 +47,7 @@ class Stay {
 struct Seat {
   Fd root;                // O_PATH
   std::string mountinfo;  // as /proc/PID/mountinfo
-  uid_t asker = 0;        // whom the policy is for: this user's symbolic links are followed, as root's are
+  uid_t asker = 0;        // whom the policy is for, or who owns the root: this user's symbolic links are followed, as uid 0's are
 };
 
 // This thread's own seat; that of a process (its root directory); that of the mount namespace in which a process is.

@@ -102,7 +102,7 @@ Result<void> bring_along(const Kernel& kernel, const sbpf_sandbox& record, const
 Result<std::vector<std::string>> put_over(Kernel& kernel, const sbpf_sandbox& record, const Cgroup& cgroup, const policy::Policy& policy, const SwapOptions& options) {
   auto old = read_policy(kernel, record.cgroup_id);
   const std::uint32_t generation = next_generation(kernel, record.cgroup_id, old);
-  auto image = compile_for(kernel, cgroup, policy, generation);
+  auto image = compile_for(kernel, cgroup, policy, generation, kLookUpPatience, old ? &*old : nullptr);
   if (!image) return tl::unexpected<Error>(image.error());
   const std::string name = record.name;
   const Names names = names_for(name, *image, old);

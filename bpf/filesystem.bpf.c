@@ -61,16 +61,15 @@ int BPF_PROG(hook_path_mknod, struct path *dir, struct dentry *dentry, unsigned 
 	FS_JUDGE(boxes, path_mknod, SBPF_FS_WRITE, dentry, dir->mnt);
 }
 
-/* A symbolic link in place of a directory would lead elsewhere what rules name beneath it. So would one by the very name that a
- * rule lets be written: the agent follows links in directories that the sandbox does not write. */
+/* A symbolic link in place of what a rule's path has would lead the rule elsewhere. */
 SEC("lsm/path_symlink")
 int BPF_PROG(hook_path_symlink, struct path *dir, struct dentry *dentry)
 {
 	LSM_GATE_ALL(path_symlink, boxes, inside);
 	REFUSE_GUARDED(path_symlink, inside, dir->dentry);
 	KEEP_OFF(inside, is_own_pin(dir->dentry));
-	FS_ASK(boxes, path_symlink, SBPF_FS_WRITE, dir->dentry, dir->mnt);
-	FS_JUDGE(boxes, path_symlink, SBPF_FS_WRITE | FS_MOVE, dentry, dir->mnt);
+	LSM_ASK(EACCES, boxes, judge_link, SBPF_HOOK_path_symlink, dentry);
+	FS_JUDGE(boxes, path_symlink, SBPF_FS_WRITE, dentry, dir->mnt);
 }
 
 /* No rights may be gained by another name: what is linked must be writable itself. */
@@ -83,7 +82,7 @@ int BPF_PROG(hook_path_link, struct dentry *old_dentry, struct path *new_dir, st
 	KEEP_OFF(inside, is_own_pin(old_dentry) || is_own_pin(new_dir->dentry));
 	FS_ASK(boxes, path_link, SBPF_FS_READ | SBPF_FS_WRITE, old_dentry, new_dir->mnt);
 	if (is_symlink(inode_of(old_dentry)))
-		FS_ASK(boxes, path_link, SBPF_FS_WRITE, new_dir->dentry, new_dir->mnt);
+		LSM_ASK(EACCES, boxes, judge_link, SBPF_HOOK_path_link, new_dentry);
 	FS_JUDGE(boxes, path_link, SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
 }
 
@@ -239,7 +238,7 @@ static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
 	int type = mode & S_IFMT;
 
 	if (type == S_IFREG || type == S_IFDIR) {
-		if (is_subvolume_ioctl(cmd) || is_generation_ioctl(cmd))
+		if (is_subvolume_ioctl(cmd))
 			return FS_MOVE;
 		if (!(IOC_DIRECTION(cmd) & IOC_WRITE) || cmd == FS_IOC_FIEMAP || cmd == FS_IOC_MEASURE_VERITY)
 			return 0;
@@ -267,7 +266,8 @@ static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
 		__u32 want; \
 \
 		LSM_GATE(name, boxes); \
-		if (cmd == FIOSETOWN || cmd == SIOCSPGRP || (cmd == FIOASYNC && is_character_device(file->f_inode))) \
+		if (cmd == FIOSETOWN || cmd == SIOCSPGRP || (cmd == FIOASYNC && is_character_device(file->f_inode)) || \
+		    (is_generation_ioctl(cmd) && !is_character_device(file->f_inode))) \
 			LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, cmd); \
 		want = ioctl_wants(file->f_inode->i_mode, cmd); \
 		if (want == FS_MOVE) \

@@ -13,6 +13,7 @@ struct fs_place {
 	__u32 exec_rule;
 	__u8 rights;   /* enum sbpf_fs_rights */
 	__u8 covered;  /* 0: no node up to the root of the filesystem */
+	__u8 exact;    /* it is itself a node */
 	__u8 shared;   /* the directory, and all in it that no rule knows, have the same rights */
 };
 
@@ -167,6 +168,7 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	place->rule = SBPF_NO_RULE;
 	place->exec_rule = SBPF_NO_RULE;
 	place->covered = 0;
+	place->exact = 0;
 	place->shared = 0;
 	/* Files of an overlay carry the numbers of their layers, which can be equal; only its directories have their own. */
 	if (is_file) {
@@ -204,6 +206,7 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 		goto found;
 	}
 exact:
+	place->exact = 1;
 	place->flags = node->flags;
 	place->shared = !is_file && !(node->flags & SBPF_FS_NAMED);
 found:

@@ -205,6 +205,21 @@ static __noinline int judge_place_before_6_2(struct sbpf_sandbox *box, const str
 	return judge_dentry(box, ask, dentry);
 }
 
+/* Is a symbolic link to be made by a name that a rule's path has? It would lead the rule elsewhere, at the next look-up. */
+static __noinline int judge_link(struct sbpf_sandbox *box, __u32 hook, struct dentry *dentry)
+{
+	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_FILESYSTEM, .reason = SBPF_REASON_FS_HOLDS};
+	const struct sbpf_policy_header *header = box_header(box);
+	void *policy = box_policy(box);
+	struct fs_place place;
+
+	if (!header || !policy || !(header->flags & (SBPF_POLICY_PATHS | SBPF_POLICY_UNIX)))
+		return 0;
+	d.task.detail = SBPF_FS_WRITE;
+	fs_find(policy, dentry, &place);
+	return place.exact && refuse_place(box, &d, &place);
+}
+
 /* What no rule can allow while there are rules: what would move or hide the places that they name. */
 static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 reason)
 {

@@ -108,6 +108,8 @@ Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, s
 // The rights that an image gives to a path without symbolic links, going by names alone; of a kind that the image does not
 // judge, all of them.
 std::uint32_t fs_rights_at(const Image& image, std::string_view path);
+// Does a rule, and not the default, let this path be written?
+bool fs_rule_writes(const Image& image, std::string_view path);
 // Does a rule name this very path?
 bool fs_names(const Image& image, std::string_view path);
 

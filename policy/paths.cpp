@@ -84,6 +84,11 @@ std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
   return node ? node->rights | unjudged : unjudged;
 }
 
+bool fs_rule_writes(const Image& image, std::string_view path) {
+  const auto node = walk(image, path).first;
+  return (image.header().flags & SBPF_POLICY_FS) != 0 && node && (node->rights & SBPF_FS_WRITE) != 0 && node->rule != kNoRule;
+}
+
 bool fs_names(const Image& image, std::string_view path) {
   const auto [node, below] = walk(image, path);
   return node && below.empty() && (node->flags & SBPF_FS_RULE) != 0;

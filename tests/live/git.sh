@@ -21,7 +21,7 @@ rules() {
 plain=$(rules plain runtime-files) safe=$(rules safe "runtime-files, git-safe")
 inside() { sbpf run -q --policy "$1" -- sh -c "cd $w && $2" </dev/null >"$tmp/said" 2>&1; }
 # What the host does next. No program of its own is to run, whatever it says of the tree.
-host() { (cd $w && git status && git diff && git log -1 -p && git commit -qm by-host --allow-empty) </dev/null >/dev/null 2>&1; }
+host() { (cd $w && git status && git diff && git log -1 -p && GIT_EDITOR=true git commit -q --allow-empty --allow-empty-message; git status; git commit -qm by-host --allow-empty) </dev/null >/dev/null 2>&1; }
 was_run() { [[ -e $ran ]] && echo yes || echo no; }
 
 hook="printf '#!/bin/sh\\ntouch $ran\\n' >.git/hooks/pre-commit && chmod 755 .git/hooks/pre-commit"
@@ -36,6 +36,9 @@ declare -A ways=(
   [git-moved]="mv .git old && git init -q . && git config core.fsmonitor /srv/program"
   [git-file]="$elsewhere && cp .git/HEAD other/ && mv .git old && echo 'gitdir: $w/other' >.git"
   [common]="$elsewhere && echo $w/other >.git/commondir"
+  [bare]="cp -r .git/HEAD .git/config .git/objects .git/refs .git/index . && git config -f config core.bare false && git config -f config core.worktree $w && git config -f config core.fsmonitor /srv/program && rm .git/HEAD"
+  [submodule]="git init -q sub && (cd sub && echo x >x && git add x && git commit -qm x && git config core.fsmonitor /srv/program) && git add sub && git commit -qm sub"
+  [message]="cp .git/config .git/SQUASH_MSG && printf '[core]\\n\\tfsmonitor = /srv/program\\n' >>.git/SQUASH_MSG && ln -sf config .git/COMMIT_EDITMSG"
   [filter]="mkdir -p .git/info && echo '* filter=x' >.git/info/attributes && git config filter.x.clean /srv/program && touch f"
 )
 for way in "${!ways[@]}"; do
@@ -51,13 +54,13 @@ done
 # ---- what programs inside do all day ----
 fresh
 works() { inside "$safe" "$2"; is "works/$1" "0 " "$? $(grep -v 'isolation active' "$tmp/said")"; }
-works commit 'echo two >>f && git add f && git commit -qm two'
-works branch 'git checkout -q -b other && echo three >g && git add g && git commit -qm three && git checkout -q main && git merge -q other'
-works rebase 'git checkout -q other && git commit -qm four --allow-empty && git rebase -q main && git checkout -q main'
-works stash 'echo x >>f && git stash -q && git stash pop -q && git checkout -q f'
-works tag 'git tag -a v1 -m v1'
-works gc 'git gc -q'
-works clone 'git clone -q --no-local . copy && git -C copy log -1 --format=%s >/dev/null'
-works clean 'git clean -qfdx'
-is works/log "two" "$(git -C $w log --format=%s | grep -x two)"
+works edit 'echo two >>f && echo three >g && mkdir d && mv g d/'
+works status 'git status --short | grep -q "^ M f"'
+works diff 'git diff | grep -q "^+two"'
+works log 'git log -1 --format=%s | grep -qx one'
+works blame 'git blame f | grep -q one'
+works grep 'git grep -q one'
+works clone 'git clone -q --no-local . /tmp/own && cd /tmp/own && echo x >>f && git commit -qam own && git log -1 --format=%s | grep -qx own'
+inside "$safe" 'git commit -qam two'; is works/no-commit no "$([[ $? == 0 ]] && echo yes || echo no)"
+(cd $w && git add -A && git commit -qm two); is works/host-commits 0 $?
 finish

@@ -43,7 +43,7 @@ P
 lock_is_free() { flock -n /run/sbpf.lock true; }
 processes=$(pgrep -cx sbpf)
 no_more_are_left() { [[ $(pgrep -cx sbpf) == "$processes" ]]; }
-says="$where/data gives no answer for"
+says="$where gives no answer for"
 
 hang; is control/mounted 0 $?
 timeout -s KILL 3 stat $where/data >/dev/null 2>&1; is control/it-hangs 137 $?

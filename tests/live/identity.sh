@@ -95,6 +95,120 @@ for how in "ln -s $w.secret $w/exact/build" "ln -P $w/own/link $w/exact/build" "
   rm -f $w/exact/build
 done
 
+# ---- by a name on a rule's path, where files are not judged or all may be written; in this run, for the next one ----
+mkdir -p $w/free/build $w/host
+printf 'version: 1\nname: sockets\nnetwork: {unix: [%s, %s]}\n' $w/free/agent.sock $w/free/way/agent.sock | policy sockets >/dev/null
+printf 'version: 1\nname: most\nfilesystem: {default: write, deny: [%s], write: [%s]}\n' $w.secret $w/free/build | policy most >/dev/null
+printf 'version: 1\nname: beside\nfilesystem: {default: write, deny: [%s]}\n' $w.secret | policy beside >/dev/null
+ln -s $w/host $w/way
+printf 'version: 1\nname: way\nnetwork: {unix: [%s/agent.sock]}\n' $w/way | policy way >/dev/null
+# plants POLICY COMMAND: exit code, and what the program says
+plants() { run "$tmp/$1.yaml" -- sh -c "$2" 2>/dev/null; echo $?; }
+for how in sockets:$w/free/agent.sock sockets:$w/free/way most:$w/free/build; do
+  name=${how#*:} said=free/${how%%:*}-${how##*/}
+  [[ -d $name ]] && rmdir $name
+  is $said/symlink 1 "$(plants ${how%%:*} "ln -s $w.secret $name")"
+  is $said/rename 1 "$(plants ${how%%:*} "ln -s $w.secret $w/free/beside && mv -T $w/free/beside $name")"
+  is $said/hard-link 1 "$(plants ${how%%:*} "ln -P $w/free/beside $name")"
+  is $said/exchange 1 "$(plants ${how%%:*} "python3 -IS -c 'import ctypes; exit(ctypes.CDLL(None).renameat2(-100, b\"$w/free/beside\", -100, b\"$name\", 2) and 1)'")"
+  is $said/nothing-there no "$([[ -L $name ]] && echo yes || echo no)"
+  is $said/control-file 0 "$(plants ${how%%:*} "touch $name && rm $name")"
+  is $said/control-other-policy 0 "$(plants beside "ln -s $w.secret $name && rm $name")"
+  rm -f $w/free/beside
+done
+is free/way/replaced 1 "$(plants way "ln -sfn $w.secret $w/way")"
+is free/way/stays $w/host "$(readlink $w/way)"
+
+# ---- in a directory that another user owns, or that all may write ----
+mkdir -p $w/users/proj $w/users/all
+ln -s $w.secret $w/users/proj/data
+ln -s $w.secret $w/users/all/data
+p=$(rules users <<<"read: [$w/users/proj/data]")
+is users/control key "$(run "$p" -- cat $w/users/proj/data/key)"
+chown 1000:1000 $w/users/proj
+run "$p" -- true; code=$?
+refused users/owner "$w/users/proj/data -> $w.secret" "lies below $w/users/proj"
+chmod 777 $w/users/all
+p=$(rules users <<<"read: [$w/users/all/data]")
+run "$p" -- true; code=$?
+refused users/all "$w/users/all/data -> $w.secret" "lies below $w/users/all"
+chmod 1777 $w/users/all
+is users/sticky key "$(run "$p" -- cat $w/users/all/data/key)"
+
+# ---- one that it made under the policy before ----
+mkdir -p $w/swapped/out
+was=$(rules was <<<"write: [$w/swapped]") next=$(rules next <<<"read: [$w/swapped/data]
+write: [$w/swapped/out]")
+started swapped --policy "$was" -- sh -c "ln -s $w.secret $w/swapped/data; touch $w/swapped/planted; sleep infinity" </dev/null >/dev/null 2>&1; is swapped/start 0 $?
+within 20 test -e $w/swapped/planted
+sbpf swap swapped --policy "$next" 2>"$tmp/said"; code=$?
+refused swapped "$w/swapped/data -> $w.secret" "lies where the policy before let the sandbox write"
+rm $w/swapped/data
+ln -s $w.secret $w/swapped.link
+other=$(rules other <<<"read: [$w/swapped.link]
+write: [$w/swapped]")
+sbpf swap swapped --policy "$other" >/dev/null; is swapped/another-link 0 $?
+sbpf kill swapped
+
+# ---- the root of an attached process is its own to change; the rules' is that of its mount namespace ----
+mkdir -p $w/root/srv/planted.secret
+box=$cgroots/rooted
+mkdir -p "$box"
+deny=$(printf 'version: 1\nname: deny\nfilesystem: {default: write, deny: [%s]}\n' $w.secret | policy deny)
+cat >"$tmp/rooted.py" <<'P'
+import os, sys
+top, key, new = os.open("/", os.O_PATH), sys.argv[1].lstrip("/"), sys.argv[2]
+def look():
+    try:
+        os.close(os.open(key, os.O_RDONLY, dir_fd=top))
+        print(0, flush=True)
+    except OSError as e:
+        print(e.errno, flush=True)
+look()
+for line in sys.stdin:
+    if line.strip() == "chroot":
+        os.chroot(new)
+    look()
+P
+mkfifo "$tmp/rooted.in" "$tmp/rooted.out"
+exec {to}<>"$tmp/rooted.in" {from}<>"$tmp/rooted.out"
+unshare -m sh -c "echo \$\$ >$box/cgroup.procs; exec python3 -IS $tmp/rooted.py $w.secret/key $w/root" <"$tmp/rooted.in" >"$tmp/rooted.out" & servers+=($!)
+looks() { local answer=none; [[ -n $1 ]] && echo "$1" >&$to; read -r -t 20 -u $from answer; echo "$answer"; }
+is rooted/control 0 "$(looks "")"
+sbpf attach --cgroup "$box" --name rooted --policy "$deny" >/dev/null; is rooted/attached 0 $?
+is rooted/denied 13 "$(looks look)"
+is rooted/after-chroot 13 "$(looks chroot)"
+sbpf swap rooted --policy "$deny" >/dev/null; is rooted/swap 0 $?
+is rooted/after-the-swap 13 "$(looks look)"
+sbpf swap rooted --policy "$open_policy" >/dev/null
+is rooted/allowed 0 "$(looks look)"
+sbpf detach rooted
+echo 1 >"$box/cgroup.kill"
+exec {to}>&- {from}>&-
+within 10 rmdir "$box"
+
+# ---- a container whose root is another user of the host ----
+box=$cgroots/mapped
+mkdir -p "$box" $w.mnt
+deny=$(printf 'version: 1\nname: mapped\nfilesystem: {default: write, deny: [/way/key]}\n' | policy mapped)
+# contained OWNER: a process with a root of its own that this user owns, and a link there
+contained() {
+  unshare -m sh -ec "echo \$\$ >$box/cgroup.procs; mount -t tmpfs none $w.mnt; cd $w.mnt; mkdir old d usr; echo key >d/key; ln -s d way
+    mount --rbind /usr usr; for l in bin lib lib64; do ln -s usr/\$l \$l; done; chown -h 100000 way; chown $1 .
+    pivot_root . old; touch /ready; exec sleep infinity" </dev/null & servers+=($!)
+  within 20 eval 'test -e /proc/$(head -n 1 $box/cgroup.procs)/root/ready'
+}
+empties() { echo 1 >"$box/cgroup.kill"; within 10 eval '[[ -z $(cat $box/cgroup.procs) ]]'; }
+contained 0
+sbpf attach --cgroup "$box" --name mapped --policy "$deny" 2>"$tmp/said"; code=$?
+refused mapped/of-another "/way -> d" "belongs to uid 100000"
+empties
+contained 100000
+sbpf attach --cgroup "$box" --name mapped --policy "$deny" >"$tmp/said" 2>&1; is mapped/attached 0 $?
+sbpf detach mapped
+empties
+within 10 rmdir "$box"
+
 # ---- the same directory by another path ----
 mkdir -p $w/twice/deep/tree $w.mnt
 mount --bind $w/twice/deep/tree $w.mnt
@@ -110,14 +224,14 @@ read: [$w.mnt/link]")
 ln -s $w.secret $w.mnt/link
 is once/control key "$(run "$p" -- cat $w.mnt/link/key)"
 
-# ---- while it runs: at a mount elsewhere, at a swap, when a cgroup is taken in ----
+# ---- while it runs: at a mount elsewhere, at a swap, when a cgroup is taken in. Who made it is another sandbox of root's. ----
 p=$(rules live <<<"write: [$w/live, $w/live/tests/unit]")
 mkdir -p $w/live $w.other
-plant="until [ -e $w/live/go ]; do sleep 0.1; done; ln -s $w.secret $w/live/tests; touch $w/live/planted
+plant="ln -s $w.secret $w/live/tests || touch $w/live/planted-none
 until [ -e $w/live/look ]; do sleep 0.1; done; cat $w/live/tests/unit/key >$w/live/read; touch $w/live/looked; sleep infinity"
 started live --policy "$p" -- sh -c "$plant" </dev/null >/dev/null 2>"$tmp/live.err"; is live/start 0 $?
-touch $w/live/go
-within 20 test -e $w/live/planted; is live/planted 0 $?
+within 20 test -e $w/live/planted-none; is live/none-by-itself 0 $?
+ln -s $w.secret $w/live/tests
 before=$(sbpf status live --json | jq .policy.generation)
 mount -t tmpfs none $w.other
 within 20 grep -q "does not reach what was mounted: .*leads through the symbolic link $w/live/tests" "$tmp/live.err"; is live/said 0 $?

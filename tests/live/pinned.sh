@@ -73,10 +73,10 @@ is sealed/not-written-in-sandbox 1 "$(ask pinned w $tool)"
 
 # ---- the generation, by which rules know a file, is nobody's to set inside ----
 echo text >$disk/workspace/gen
-box without "$(policy without <<<$'version: 1\nname: without')"
+box without "$(policy without <<<$'version: 1\nname: without\nnetwork: {unix: [/run/some.sock]}')"
 for command in 0x40087602 0x40086604 0x40046604; do # FS_IOC_SETVERSION, EXT4_IOC_SETVERSION, and that with 32 bits
   is generation/$command/control "$([[ $command == 0x40046604 ]] && echo 25 || echo 0)" "$(ask free ioctl $disk/workspace/gen $command)"
-  is generation/$command/without-rules-for-paths "$(ask free ioctl $disk/workspace/gen $command)" "$(ask without ioctl $disk/workspace/gen $command)"
+  is generation/$command/without-rules-for-files 1 "$(ask without ioctl $disk/workspace/gen $command)"
   is generation/$command/denied 1 "$(ask pinned ioctl $disk/workspace/gen $command)"
 done
 is generation/read 0 "$(ask pinned ioctl $disk/workspace/gen 0x80087601)"

@@ -29,7 +29,7 @@ class Follow : public ::testing::Test {
   void link(const std::string& target, const std::string& at) const { fs::create_symlink(target, top_ / at); }
   // "/a/b 2", and after it each link: " /l" or, the path's own last component, " =/l".
   std::string follow(const std::string& path) {
-    const auto found = Follower(root_, [](const std::string&) {}).follow(path);
+    const auto found = Follower(root_, ::getuid(), [](const std::string&) {}).follow(path);
     if (!found) return found.error().code + " " + std::to_string(found.error().sys_errno);
     std::string text = join(found->names, found->names.size()) + " " + std::to_string(found->existing);
     for (const Link& one : found->links) text += (one.last ? " =" : " ") + join(one.names, one.names.size());
@@ -89,7 +89,7 @@ TEST_F(Follow, a_circle_is_an_error) {
 TEST_F(Follow, whose_a_link_is) {
   link("a", "l");
   ASSERT_EQ(::lchown((top_ / "l").c_str(), 1234, 1234), 0);
-  const auto found = Follower(root_, [](const std::string&) {}).follow("/l");
+  const auto found = Follower(root_, ::getuid(), [](const std::string&) {}).follow("/l");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->links.at(0).owner, 1234u);
   EXPECT_EQ(found->links.at(0).target, "a");
@@ -97,11 +97,27 @@ TEST_F(Follow, whose_a_link_is) {
 
 TEST_F(Follow, what_is_opened_later_leads_through_no_link) {
   link("a", "l");
-  const Follower paths(root_, [](const std::string&) {});
+  const Follower paths(root_, 0, [](const std::string&) {});
   EXPECT_TRUE(paths.open("/a/b"));
   EXPECT_TRUE(paths.open("/l")) << "the link itself";
   EXPECT_FALSE(paths.open("/l/b"));
   EXPECT_EQ(errno, ELOOP);
+}
+
+TEST_F(Follow, a_directory_in_which_others_rename_is_told) {
+  fs::create_directories(top_ / "open/deep");
+  link("/a", "open/deep/l");
+  link("/a", "l");
+  const auto below = [&](const std::string& path) {
+    const auto found = Follower(root_, ::getuid(), [](const std::string&) {}).follow(path);
+    return found && found->links.size() == 1 ? found->links[0].below : "no link";
+  };
+  EXPECT_EQ(below("/open/deep/l"), "");
+  fs::permissions(top_ / "open", fs::perms::all);
+  EXPECT_EQ(below("/open/deep/l"), "/open");
+  fs::permissions(top_ / "open", fs::perms::all | fs::perms::sticky_bit);
+  EXPECT_EQ(below("/open/deep/l"), "");
+  EXPECT_EQ(below("/l"), "");
 }
 
 }  // namespace

@@ -94,6 +94,7 @@ TEST(Image, ranges_of_several_rules_do_not_overlap) {
       "network:\n  connect:\n"
       "    - {address: 127.0.0.1, ports: [100-200, 400-500], protocol: tcp}\n"
       "    - {address: 127.0.0.1, ports: [150-300], protocol: tcp}\n"
+      "    - {address: 127.0.0.1, ports: [250-300], protocol: tcp}\n"
       "    - {address: 127.0.0.1, ports: [410-440], protocol: any}\n");
   const auto image = compile(policy, 1).value();
   const sbpf_rule& rule =
