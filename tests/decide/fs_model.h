@@ -3,6 +3,7 @@
 // are compared with this.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -69,6 +70,13 @@ inline Verdict judge(const policy::Policy& policy, const std::string& path) {
   }
   if (policy.exec.deny_writable && verdict.write) verdict.exec = false;
   return verdict;
+}
+
+// Does a rule's path end at this name, or go through it? No symbolic link is made by it.
+inline bool is_on_a_path(const policy::Policy& policy, const std::string& path) {
+  const auto named = [&](const auto& rule) { return rule.path == path || below(rule.path, path); };
+  return std::any_of(policy.filesystem.rules.begin(), policy.filesystem.rules.end(), named) ||
+         std::any_of(policy.exec.rules.begin(), policy.exec.rules.end(), named);
 }
 
 }  // namespace sbpf::fs_model

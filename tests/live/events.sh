@@ -165,7 +165,11 @@ printf 'version: 1\nname: forged\n%s\n' "$(forge "$tmp/none/$forged")" >"$tmp/fo
 is forged/line "filesystem: {read: [\"$tmp/none/x}, \\\"default\\\": write, 'y #\"]}" "$(tail -1 "$tmp/forged.yaml")"
 is forged/that-file 0 "$(sbpf explain --policy "$tmp/forged.yaml" open "$tmp/none/$forged" r >/dev/null; echo $?)"
 is forged/no-other 1 "$(sbpf explain --policy "$tmp/forged.yaml" open "$tmp/none/f" r >/dev/null; echo $?)"
-is forged/no-policy-can-name-it "" "$(forge "$tmp/none/x], default: write, deny: [")"
+forged='x], default: write, deny: ['
+printf 'version: 1\nname: forged\n%s\n' "$(forge "$tmp/none/$forged")" >"$tmp/forged.yaml"
+is forged/pattern "filesystem: {read: [\"$tmp/none/x\\\\], default: write, deny: \\\\[\"]}" "$(tail -1 "$tmp/forged.yaml")"
+is forged/pattern-itself 0 "$(sbpf explain --policy "$tmp/forged.yaml" open "$tmp/none/$forged" r >/dev/null; echo $?)"
+is forged/pattern-no-other 1 "$(sbpf explain --policy "$tmp/forged.yaml" open "$tmp/none/f" r >/dev/null; echo $?)"
 is forged/not-text "" "$(forge "$tmp/none/"$'a\xff')"
 is forged/not-whole "" "$(forge "$tmp/none/$(printf 'n%.0s' {1..60})")"
 hasnt forged/no-raw-byte $'\xff' "$(sbpf run --policy "$hidden" -- cat "$tmp/none/"$'a\xff' 2>&1 | grep -a 'sbpf: denied')"

@@ -288,12 +288,12 @@ bool World::denies(const policy::Policy& policy, const Op& op) const {
     case Kind::unlink:
       return !here.movable || !fs_model::judge(rules, fs_model::parent(op.a)).write;
     case Kind::symlink:
-      return !here.movable || !fs_model::judge(rules, fs_model::parent(op.a)).write;
+      return !here.write || fs_model::is_on_a_path(policy, op.a);
     case Kind::link:
-      return !here.write || !fs_model::judge(rules, op.b).movable;
+      return !here.write || !fs_model::judge(rules, op.b).movable || (is_link && fs_model::is_on_a_path(policy, op.b));
     case Kind::rename:
       return !here.movable || !fs_model::judge(rules, fs_model::parent(op.a)).write ||
-             !fs_model::judge(rules, op.b).movable || (is_link && !fs_model::judge(rules, fs_model::parent(op.b)).write);
+             !fs_model::judge(rules, op.b).movable || (is_link && fs_model::is_on_a_path(policy, op.b));
     case Kind::stat:
     case Kind::count:
       break;
