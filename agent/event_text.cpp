@@ -76,6 +76,8 @@ std::string guard_text(const sbpf_event& e) {
     case SBPF_HOOK_file_fcntl:
     case SBPF_HOOK_file_ioctl:
     case SBPF_HOOK_file_ioctl_compat:
+      // By the type of an ioctl: 'v' and ext4's 'f' set generations.
+      if (const auto type = e.task.detail >> 8 & 0xff; type == 'v' || type == 'f') return "ioctl that sets a file's generation";
       return "signals of a descriptor to another process";
     case SBPF_HOOK_task_setnice:
     case SBPF_HOOK_task_setioprio:
@@ -317,7 +319,7 @@ void explain_into(Event& event) {
       return;
     case SBPF_REASON_FS_DEVICE:
       event.text = e.hook == SBPF_HOOK_path_mknod ? "creation of a device node"
-                                                      : "ioctl that drives a device, makes or removes a btrfs subvolume, or sets a file's generation";
+                                                      : "ioctl that drives a device, or makes or removes a btrfs subvolume";
       event.allow = "filesystem: {dangerously_allow_all: true}";
       return;
     case SBPF_REASON_MOVED_OUT:

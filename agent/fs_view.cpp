@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
@@ -234,14 +233,9 @@ Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup) {
 
 // A link that the sandbox could have made under the policy before.
 Result<void> refuse_planted(const policy::Policy& policy, const policy::FsView& view, const policy::Image& before) {
-  const auto rules = policy::rule_paths(policy);
-  for (const policy::FsLink& link : view.links) {
-    std::string path;
-    for (std::size_t i = 1; i < link.path.size(); i++) path += "/" + link.path[i].name;
-    if (policy::fs_rule_writes(before, path))
-      return policy::planted_link(*std::ranges::find(rules, link.rule, &policy::RulePath::path), path, link.target,
-                                  "lies where the policy before let the sandbox write");
-  }
+  for (const policy::FsLink& link : view.links)
+    if (policy::fs_rule_writes(before, policy::to_path(link.path)))
+      return policy::planted_link(policy, link, "lies where the policy before let the sandbox write");
   return {};
 }
 

@@ -45,11 +45,7 @@ std::string describe(const Rule& rule) {
   return internal::located(rule.where, internal::entry_text(rule));
 }
 
-std::string text_of(const FsPath& path) {
-  std::string text;
-  for (std::size_t i = 1; i < path.size(); ++i) text += "/" + path[i].name;
-  return text.empty() ? "/" : internal::path_text(text);
-}
+std::string text_of(const FsPath& path) { return internal::path_text(to_path(path)); }
 
 // The root, and below it names.
 bool well_formed(const FsPath& path) {
@@ -379,9 +375,8 @@ Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, s
   Tree tree(policy, first_rule);
   if (auto grown = tree.grow(view); !grown) return tl::unexpected<Error>(grown.error());
   if (auto settled = tree.settle(); !settled) return tl::unexpected<Error>(settled.error());
-  const auto rules = rule_paths(policy);
   for (const FsLink& link : view.links)
-    if (tree.may_plant(link)) return planted_link(*std::ranges::find(rules, link.rule, &RulePath::path), text_of(link.path), link.target, "lies where the sandbox may write");
+    if (tree.may_plant(link)) return planted_link(policy, link, "lies where the sandbox may write");
   return tree.entries(view.mounts);
 }
 

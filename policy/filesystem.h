@@ -64,8 +64,12 @@ bool has_paths(const Policy& policy);
 // Every path of such rules, each once, sorted.
 std::vector<RulePath> rule_paths(const Policy& policy);
 
-// A rule leads through a link that the untrusted side may have made: `why` goes on from "which".
+// "/a/b", and "/" of the root: the names as they are.
+std::string to_path(const FsPath& path);
+
+// A rule leads through a link that the untrusted side may have made: `why` goes on from "which". `link`: where it lies.
 tl::unexpected<Error> planted_link(const RulePath& rule, std::string_view link, std::string_view target, const std::string& why);
+tl::unexpected<Error> planted_link(const Policy& policy, const FsLink& link, const std::string& why);
 
 // A view in which nothing but "/" exists, each rule's path leading to itself; for what is asked of a policy alone.
 FsView empty_view(const Policy& policy);

@@ -25,11 +25,22 @@ std::vector<RulePath> rule_paths(const Policy& policy) {
   return paths;
 }
 
+std::string to_path(const FsPath& path) {
+  std::string text;
+  for (std::size_t i = 1; i < path.size(); ++i) text += "/" + path[i].name;
+  return text.empty() ? "/" : text;
+}
+
 tl::unexpected<Error> planted_link(const RulePath& rule, std::string_view link, std::string_view target, const std::string& why) {
   return fail("planted_link",
-              internal::located(rule.where, internal::path_text(rule.path)) + " leads through the symbolic link " + std::string(link) + " -> " +
+              internal::located(rule.where, internal::path_text(rule.path)) + " leads through the symbolic link " + internal::path_text(link) + " -> " +
                   internal::path_text(target) + ", which " + why,
               "name the target instead: a program of an earlier run may have made the link");
+}
+
+tl::unexpected<Error> planted_link(const Policy& policy, const FsLink& link, const std::string& why) {
+  const auto rules = rule_paths(policy);
+  return planted_link(*std::ranges::find(rules, link.rule, &RulePath::path), to_path(link.path), link.target, why);
 }
 
 FsView empty_view(const Policy& policy) {

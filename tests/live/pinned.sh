@@ -80,6 +80,7 @@ for command in 0x40087602 0x40086604 0x40046604; do # FS_IOC_SETVERSION, EXT4_IO
   is generation/$command/denied 1 "$(ask pinned ioctl $disk/workspace/gen $command)"
 done
 is generation/read 0 "$(ask pinned ioctl $disk/workspace/gen 0x80087601)"
+has generation/said "ioctl that sets a file's generation" "$(sbpf events without 2>&1)"
 end without
 
 # ---- others: beside it, and in its place ----
