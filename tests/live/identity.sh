@@ -91,7 +91,7 @@ is exact/hard-link "" "$(in_exact "ln -P $w/own/link $w/exact/build")"
 is exact/nothing-there no "$([[ -L $w/exact/build ]] && echo yes || echo no)"
 q=$(rules wide <<<"write: [$w/exact, $w/own]")
 for how in "ln -s $w.secret $w/exact/build" "ln -P $w/own/link $w/exact/build" "mv -T $w/own/link $w/exact/build"; do
-  run "$q" -- sh -c "$how"; is "exact/allowed-${how:0:4}" 0 $?
+  run "$q" -- sh -c "$how"; is "exact/allowed-${how:0:5}" 0 $?
   rm -f $w/exact/build
 done
 
