@@ -68,7 +68,7 @@ int BPF_PROG(hook_path_symlink, struct path *dir, struct dentry *dentry)
 	LSM_GATE_ALL(path_symlink, boxes, inside);
 	REFUSE_GUARDED(path_symlink, inside, dir->dentry);
 	KEEP_OFF(inside, is_own_pin(dir->dentry));
-	LSM_ASK(EACCES, boxes, judge_link, SBPF_HOOK_path_symlink, dentry);
+	FS_ASK_LINK(boxes, path_symlink, dentry);
 	FS_JUDGE(boxes, path_symlink, SBPF_FS_WRITE, dentry, dir->mnt);
 }
 
@@ -82,7 +82,7 @@ int BPF_PROG(hook_path_link, struct dentry *old_dentry, struct path *new_dir, st
 	KEEP_OFF(inside, is_own_pin(old_dentry) || is_own_pin(new_dir->dentry));
 	FS_ASK(boxes, path_link, SBPF_FS_READ | SBPF_FS_WRITE, old_dentry, new_dir->mnt);
 	if (is_symlink(inode_of(old_dentry)))
-		LSM_ASK(EACCES, boxes, judge_link, SBPF_HOOK_path_link, new_dentry);
+		FS_ASK_LINK(boxes, path_link, new_dentry);
 	FS_JUDGE(boxes, path_link, SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
 }
 

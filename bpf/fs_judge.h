@@ -205,19 +205,32 @@ static __noinline int judge_place_before_6_2(struct sbpf_sandbox *box, const str
 	return judge_dentry(box, ask, dentry);
 }
 
-/* Is a symbolic link to be made by a name that a rule's path has? It would lead the rule elsewhere, at the next look-up. */
-static __noinline int judge_link(struct sbpf_sandbox *box, __u32 hook, struct dentry *dentry)
+static __always_inline int judge_link_name(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
 {
-	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_FILESYSTEM, .reason = SBPF_REASON_FS_HOLDS};
+	struct denial d = {.hook = ask->hook, .domain = SBPF_DOMAIN_FILESYSTEM, .reason = SBPF_REASON_FS_HOLDS};
 	const struct sbpf_policy_header *header = box_header(box);
 	void *policy = box_policy(box);
 	struct fs_place place;
 
 	if (!header || !policy || !(header->flags & (SBPF_POLICY_PATHS | SBPF_POLICY_UNIX)))
 		return 0;
-	d.task.detail = SBPF_FS_WRITE;
+	d.task.detail = ask->want;
 	fs_find(policy, dentry, &place);
 	return place.exact && refuse_place(box, &d, &place);
+}
+
+/* Is a symbolic link to be made by a name that a rule's path has? It would lead the rule elsewhere, at the next look-up.
+ * Global, as judge_place(). */
+__weak __noinline int judge_link(struct sbpf_sandbox *box, const struct fs_ask *ask)
+{
+	if (!box || !ask || !sbpf_rdonly_cast)
+		return 1;
+	return judge_link_name(box, ask, STRUCT_AT(ask->dentry, dentry));
+}
+
+static __noinline int judge_link_before_6_2(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
+{
+	return judge_link_name(box, ask, dentry);
 }
 
 /* What no rule can allow while there are rules: what would move or hide the places that they name. */
@@ -241,7 +254,7 @@ static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 re
 }
 
 /* `ask`: of the hook's, so that one which asks often has it on its stack once. */
-#define FS_ASK_WITH(ask, boxes, name, wanted, place, at) \
+#define FS_ASK_BY(judge, ask, boxes, name, wanted, place, at) \
 	do { \
 		struct dentry *asked = place; \
 \
@@ -249,14 +262,24 @@ static __noinline int judge_never(struct sbpf_sandbox *box, __u32 hook, __u32 re
 		ask.mnt = (__u64)(at); \
 		ask.hook = SBPF_HOOK_##name; \
 		ask.want = wanted; \
-		LSM_ASK_ONCE(EACCES, boxes, judge_place, &ask, asked); \
+		LSM_ASK_ONCE(EACCES, boxes, judge, &ask, asked); \
 	} while (0)
+
+#define FS_ASK_WITH(ask, boxes, name, wanted, place, at) FS_ASK_BY(judge_place, ask, boxes, name, wanted, place, at)
 
 #define FS_ASK(boxes, name, wanted, place, at) \
 	do { \
 		struct fs_ask ask; \
 \
 		FS_ASK_WITH(ask, boxes, name, wanted, place, at); \
+	} while (0)
+
+/* Before a symbolic link gets the name of `place`. */
+#define FS_ASK_LINK(boxes, name, place) \
+	do { \
+		struct fs_ask ask; \
+\
+		FS_ASK_BY(judge_link, ask, boxes, name, SBPF_FS_WRITE, place, NULL); \
 	} while (0)
 
 #define FS_JUDGE(boxes, name, wanted, dentry, mnt) \

@@ -206,9 +206,9 @@ int BPF_PROG(hook_path_rename, struct path *old_dir, struct dentry *old_dentry, 
 	/* Both ways, as in an exchange: the new name is left too, or comes to lead elsewhere. */
 	FS_ASK_WITH(ask, boxes, path_rename, SBPF_FS_WRITE, old_dir->dentry, old_dir->mnt);
 	if (is_symlink(inode_of(old_dentry)))
-		LSM_ASK(EACCES, boxes, judge_link, SBPF_HOOK_path_rename, new_dentry);
+		FS_ASK_BY(judge_link, ask, boxes, path_rename, SBPF_FS_WRITE, new_dentry, NULL);
 	if (flags & RENAME_EXCHANGE && is_symlink(inode_of(new_dentry)))
-		LSM_ASK(EACCES, boxes, judge_link, SBPF_HOOK_path_rename, old_dentry);
+		FS_ASK_BY(judge_link, ask, boxes, path_rename, SBPF_FS_WRITE, old_dentry, NULL);
 	FS_ASK_WITH(ask, boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, old_dentry, old_dir->mnt);
 	FS_ASK_WITH(ask, boxes, path_rename, SBPF_FS_READ | SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
 	return 0;
