@@ -29,13 +29,14 @@ namespace sbpf::agent {
 namespace {
 
 // A process that is confined already would exchange its sandbox for one of its own choice.
-Result<void> check_outside(const HeldProcess& process, const Kernel& kernel, const Cgroup& root) {
+Result<void> check_outside(const HeldProcess& process, const Kernel& kernel) {
+  auto root = root_cgroup();
   auto mount = cgroup2_mount();
   auto cgroup = process.cgroup();
-  if (!mount) return tl::unexpected<Error>(mount.error());
+  if (!root || !mount) return tl::unexpected<Error>(root ? mount.error() : root.error());
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   std::string place = *mount + *cgroup;
-  bool inside = (place + "/").starts_with(root.path() + "/");
+  bool inside = (place + "/").starts_with(root->path() + "/");
   // The number of a cgroup's directory is its id.
   for (; !inside && place.size() > mount->size(); place.resize(place.rfind('/'))) {
     struct stat info {};
@@ -118,11 +119,9 @@ namespace {
 
 // What it takes to move it: held, outside of every sandbox, in a network that the resolver serves.
 Result<HeldProcess> hold_outside(const policy::Policy& policy, const AdoptOptions& options, const Kernel& kernel) {
-  auto root = root_cgroup();
-  if (!root) return tl::unexpected<Error>(root.error());
   auto process = HeldProcess::hold(options.pidfd, owner_of(options));
   if (!process) return process;
-  if (auto outside = check_outside(*process, kernel, *root); !outside) return tl::unexpected<Error>(outside.error());
+  if (auto outside = check_outside(*process, kernel); !outside) return tl::unexpected<Error>(outside.error());
   if (auto reached = check_network(policy, *process); !reached) return tl::unexpected<Error>(reached.error());
   return process;
 }
@@ -173,11 +172,13 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
     if (!serving) return tl::unexpected<Error>(serving.error());
     resolver.emplace(std::move(*serving));
   }
-  std::optional<Change> change(std::in_place, kernel, Change::set_up, cgroup.id(), options.name);
   const SandboxSpec spec{options.name, 0, *stdio, resolver ? &resolver->names : nullptr};
   if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return set_up;
   auto status = up.prove(cgroup, true, [&](const Status& now) { return may_start(now, policy.mode); });
   if (!status) return tl::unexpected<Error>(status.error());
+  // Others had the host lock meanwhile.
+  if (auto outside = check_outside(*process, kernel); !outside) return outside;
+  std::optional<Change> change(std::in_place, kernel, Change::set_up, cgroup.id(), options.name);
   // It is alone until here, so a failure before kills nobody.
   if (auto moved = process->move_to(cgroup); !moved) return moved;
   if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());

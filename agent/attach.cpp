@@ -109,20 +109,16 @@ Result<void> check_assigned(const Cgroup& cgroup, const std::string& name, bool 
   return fail("sandbox_exists", name + " is assigned to " + assigned, "choose another --name, or `sbpf detach " + name + "` first");
 }
 
-// The sandbox that came up in part is taken down again.
+// The sandbox that came up in part is taken down again, unless another one did.
 tl::unexpected<Error> give_up(const Kernel& kernel, const Cgroup& cgroup, const std::string& name, Error error) {
-  take_down(kernel, cgroup.id(), name);
+  if (error.code != "sandbox_ended") take_down(kernel, cgroup.id(), name);
   return tl::unexpected<Error>(std::move(error));
 }
 
-Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy, const AttachOptions& options) {
+// Brings the policy over the cgroup while it stands still. Returns the flows that were cut.
+Result<std::vector<std::string>> confine(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy,
+                                         const AttachOptions& options) {
   Kernel& kernel = up.kernel();
-  const auto others = collect_some_garbage(kernel, name);
-  if (auto placed = check_place(cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
-  if (auto free = check_assigned(cgroup, name, options.keep); !free) return tl::unexpected<Error>(free.error());
-  if (auto noted = options.keep ? note_launchers(kernel) : Result<void>(); !noted) return tl::unexpected<Error>(noted.error());
-  if (auto limited = apply_limits(cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
-  const Guardian guardian(kernel);  // whose parent has begun no change yet
   const Change change(kernel, Change::set_up, cgroup.id(), name);
   Freeze freeze(kernel, cgroup, name);
   if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
@@ -140,8 +136,21 @@ Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& n
   if (options.evict) cut = cut_flows(kernel, cgroup, *image, open_before->sockets);
   if (!cut) return give_up(kernel, cgroup, name, cut.error());
   if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return give_up(kernel, cgroup, name, labelled.error());
-  freeze.thaw();  // under the policy from here on; the canary needs a cgroup that runs
-  const bool canary = !options.proof_later || !cgroup.frozen();
+  return cut;  // it runs again, under the policy from here on
+}
+
+Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy, const AttachOptions& options) {
+  Kernel& kernel = up.kernel();
+  const auto others = collect_some_garbage(kernel, name);
+  if (auto placed = check_place(cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
+  if (auto free = check_assigned(cgroup, name, options.keep); !free) return tl::unexpected<Error>(free.error());
+  if (auto noted = options.keep ? note_launchers(kernel) : Result<void>(); !noted) return tl::unexpected<Error>(noted.error());
+  if (auto limited = apply_limits(cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
+  const Guardian guardian(kernel, up.lock(), cgroup.id(), name);
+  auto cut = confine(up, cgroup, name, policy, options);
+  if (!cut) return tl::unexpected<Error>(cut.error());
+  if (const auto record = find_record(kernel, cgroup.id())) guardian.undoes(record->created_ns);
+  const bool canary = !options.proof_later || !cgroup.frozen();  // it needs a cgroup that runs
   auto status = up.prove(cgroup, canary, [](const Status& now) { return now.isolation != Isolation::inactive && is_clear(now); });
   if (!status) return give_up(kernel, cgroup, name, status.error());
   if (options.keep)

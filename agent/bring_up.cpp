@@ -53,7 +53,10 @@ BringUp::~BringUp() {
     // Another run may have the name and the path by now, if someone took this one down meanwhile.
     if (auto now = Cgroup::open(path); now && now->id() == id) (void)remove_cgroup(path);
   }
-  if (kernel_ && !keep_programs_) Kernel::remove_all();
+  if (!kernel_ || keep_programs_ || !pinned_) return;
+  // Another one may have come up while the canary of this one ran.
+  bool whole = true;
+  if (records(*kernel_, &whole).empty() && whole) Kernel::remove_all();
 }
 
 Result<void> BringUp::make_cgroup(const std::string& name, const policy::Limits& limits) {
@@ -77,6 +80,23 @@ Result<Status> BringUp::read_back(const Cgroup& cgroup, bool canary) {
   const auto record = find_record(*kernel_, cgroup.id());
   if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
   return read_status(*kernel_, *record, canary);
+}
+
+Result<Status> BringUp::prove_unlocked(const Cgroup& cgroup) {
+  const auto record = find_record(*kernel_, cgroup.id());
+  if (!record) return read_back(cgroup, true);
+  if (auto claimed = claim_sandbox(lock_, cgroup.id()); !claimed) return tl::unexpected<Error>(claimed.error());
+  if (auto others = unlock_host(lock_); !others) return tl::unexpected<Error>(others.error());
+  const Status status = read_status(*kernel_, *record, true);
+  if (auto again = relock_host(lock_); !again) return tl::unexpected<Error>(again.error());
+  end_claim(lock_, cgroup.id());
+  const bool upgraded = kernel_->outdated();
+  kernel_->renew();
+  const auto now = find_record(*kernel_, cgroup.id());
+  if (!now || now->created_ns != record->created_ns)
+    return fail("sandbox_ended", std::string("sandbox ") + record->name + " was ended by another one while it came up", "start it anew");
+  if (upgraded) return read_back(cgroup, true);  // some of its hooks ran other programs meanwhile
+  return status;
 }
 
 tl::unexpected<Error> BringUp::not_active(const Status& status) {

@@ -30,6 +30,8 @@ class BringUp {
   ~BringUp();
 
   Kernel& kernel() { return *kernel_; }
+  // The host lock.
+  const Fd& lock() const { return lock_; }
 
   // Makes the cgroup /sbpf/NAME with these limits. With it ends what runs in it, the sandbox and the cgroup itself. The name is free:
   // check_new_name(). Errors: those of root_cgroup(), Cgroup::create() and apply_limits().
@@ -40,11 +42,12 @@ class BringUp {
   // Has the hooks attached, the policy published, and all of it pinned (sandbox.h: set_up). Errors: those of set_up(), or what the
   // host lacks.
   Result<void> set_up(const Cgroup& cgroup, const SandboxSpec& spec, const policy::Image& image);
-  // Reads back how the sandbox stands, by a canary too if `canary`. Errors: "isolation_not_active" where `is_enough` does not take
-  // it; "sandbox_setup" where its record is gone.
+  // Reads back how the sandbox stands, by a canary too if `canary`: then others may have the host lock meanwhile, if the programs
+  // are pinned, as what runs inside can keep a canary from answering; the caller has no Change under way. Errors: "isolation_not_active" where `is_enough` does not take
+  // it; "sandbox_setup" where its record is gone; "sandbox_ended" where another one ended it meanwhile; "lock".
   template <typename IsEnough>
   Result<Status> prove(const Cgroup& cgroup, bool canary, IsEnough is_enough) {
-    auto status = read_back(cgroup, canary);
+    auto status = canary && pinned_ ? prove_unlocked(cgroup) : read_back(cgroup, canary);
     if (status && !is_enough(*status)) return not_active(*status);
     return status;
   }
@@ -66,6 +69,7 @@ class BringUp {
   Result<void> take(Kernel kernel);
   BringUp(Fd lock, bool pinned) : lock_(std::move(lock)), pinned_(pinned), keep_programs_(Kernel::is_pinned()) {}
   Result<Status> read_back(const Cgroup& cgroup, bool canary);
+  Result<Status> prove_unlocked(const Cgroup& cgroup);
   static tl::unexpected<Error> not_active(const Status& status);
 
   Fd lock_;

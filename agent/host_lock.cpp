@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <string>
 #include <thread>
 
@@ -20,7 +21,45 @@ tl::unexpected<Error> cannot_lock() {
   return fail("lock", "cannot lock " + std::string(kLockFile) + ": " + std::strerror(errno), "sbpf must run as root", errno);
 }
 
+// The byte of the lock's file that stands for this sandbox. Of the open file, as the host lock is, but a lock of another kind.
+struct flock byte_of(std::uint64_t cgroup_id, short type) {
+  struct flock byte {};
+  byte.l_type = type;
+  byte.l_whence = SEEK_SET;
+  byte.l_start = static_cast<off_t>(cgroup_id & std::numeric_limits<off_t>::max());
+  byte.l_len = byte.l_start == std::numeric_limits<off_t>::max() ? 0 : 1;
+  return byte;
+}
+
 }  // namespace
+
+Result<void> unlock_host(const Fd& lock) {
+  if (::flock(lock.get(), LOCK_UN) != 0) return cannot_lock();
+  return {};
+}
+
+Result<void> relock_host(const Fd& lock) {
+  while (::flock(lock.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return cannot_lock();
+  return {};
+}
+
+Result<void> claim_sandbox(const Fd& lock, std::uint64_t cgroup_id) {
+  struct flock byte = byte_of(cgroup_id, F_WRLCK);
+  if (::fcntl(lock.get(), F_OFD_SETLK, &byte) != 0) return cannot_lock();
+  return {};
+}
+
+void end_claim(const Fd& lock, std::uint64_t cgroup_id) {
+  struct flock byte = byte_of(cgroup_id, F_UNLCK);
+  (void)::fcntl(lock.get(), F_OFD_SETLK, &byte);
+}
+
+bool is_claimed(std::uint64_t cgroup_id) {
+  const Fd fd = open_lock();
+  struct flock byte = byte_of(cgroup_id, F_WRLCK);
+  return !fd || ::fcntl(fd.get(), F_OFD_GETLK, &byte) != 0 || byte.l_type != F_UNLCK;
+}
 
 Result<Fd> lock_host() {
   Fd fd = open_lock();

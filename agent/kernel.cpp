@@ -328,7 +328,7 @@ Result<Kernel> Kernel::open() {
     const std::string path = kRoot + (each ? "/programs/" : "/links/") + hook.name;
     Fd& fd = (each ? kernel.programs_ : kernel.links_)[hook.id];
     fd = Fd(bpf_obj_get(path.c_str()));
-    if (!fd && pin_seen(errno) == Seen::unknown) return tl::unexpected<Error>(open_pin(path).error());
+    if (!fd && pin_seen(errno, path) == Seen::unknown) return tl::unexpected<Error>(open_pin(path).error());
   }
   if (std::memcmp(kernel.meta_[0].layout_sha256, sbpf_layout_sha256, sizeof sbpf_layout_sha256) != 0)
     return fail("stale_programs", "the pinned programs are of another version of sbpf",

@@ -36,13 +36,23 @@ struct KernelGlobals {
 Result<Fd> lock_host();
 // The same for who must not wait: at most so long. Errors: also "locked", while another one has it.
 Result<Fd> lock_host(std::chrono::milliseconds patience);
+// Lets others have the host lock `lock` meanwhile, and takes it again. Errors: "lock".
+Result<void> unlock_host(const Fd& lock);
+Result<void> relock_host(const Fd& lock);
+// A sandbox that comes up is its maker's also while others have the host lock: nobody collects it. Until the end of the claim, or of
+// the last descriptor of `lock`. Errors: "lock".
+Result<void> claim_sandbox(const Fd& lock, std::uint64_t cgroup_id);
+void end_claim(const Fd& lock, std::uint64_t cgroup_id);
+// Does another process bring it up? True also where that cannot be told.
+bool is_claimed(std::uint64_t cgroup_id);
 
 // Programs that are attached to nothing: the agent runs them, by the names sbpf_inodes and so on.
 enum class Asked { inodes, announce, strays, led, cgroup_links, modifiers };
 inline constexpr std::array kAsked{"inodes", "announce", "strays", "led", "cgroup_links", "modifiers"};
 
-// What opening a pin says with this errno, which is kept: nothing where another mount lies over the pins' (/sys/fs, /sys).
-Seen pin_seen(int error);
+// What opening the pin at `path` says with this errno, which is kept: nothing where another mount lies over the pins' (/sys/fs, /sys),
+// or where the pin is there and may not be opened.
+Seen pin_seen(int error, const std::string& path);
 
 class Kernel {
  public:

@@ -43,7 +43,7 @@ char kind_of(const std::string& name) { return name == "programs/meta" ? 'm' : n
 // `unclear`: set where that cannot be told.
 std::string why_broken(const std::string& path, int fd, char kind, bool& unclear) {
   const Fd pinned(bpf_obj_get(path.c_str()));
-  unclear = !pinned && pin_seen(errno) == Seen::unknown;
+  unclear = !pinned && pin_seen(errno, path) == Seen::unknown;
   if (!pinned) return errno == ENOENT ? "the pin is missing" : std::string("the pin cannot be opened: ") + std::strerror(errno);
   if (fd < 0) return "";
   return identity(pinned.get(), kind) == identity(fd, kind) ? "" : "the pin is one of another object";
@@ -131,17 +131,33 @@ Seen Kernel::pinned() {
   const std::string root{kPinRoot};
   struct stat info {};
   if (::stat(root.c_str(), &info) == 0) return Seen::there;
-  return errno == ENOENT ? pin_seen(ENOENT) : Seen::unknown;
+  return errno == ENOENT ? pin_seen(ENOENT, root) : Seen::unknown;
 }
 
-Seen pin_seen(int error) {
-  if (seen_by_pin_error(error) == Seen::unknown) return Seen::unknown;
+namespace {
+
+bool is_on_bpffs(const std::string& path) {
   constexpr long kBpfFsMagic = 0xcafe4a11;
   struct statfs filesystem {};
-  const std::string mount{kPinRoot.substr(0, kPinRoot.rfind('/'))};
-  const bool visible = ::statfs(mount.c_str(), &filesystem) == 0 && filesystem.f_type == kBpfFsMagic;
+  return ::statfs(path.c_str(), &filesystem) == 0 && filesystem.f_type == kBpfFsMagic;
+}
+
+// May the pin, or a directory on the way to it, not be opened? The kernel says EACCES of what is no pin, too, and only pins are regular
+// files there.
+bool is_forbidden(const std::string& path) {
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0) return errno == EACCES;
+  return S_ISREG(info.st_mode) && is_on_bpffs(path);
+}
+
+}  // namespace
+
+Seen pin_seen(int error, const std::string& path) {
+  if (seen_by_pin_error(error) == Seen::unknown) return Seen::unknown;
+  const bool forbidden = error == EACCES && is_forbidden(path);
+  const bool visible = is_on_bpffs(std::string(kPinRoot.substr(0, kPinRoot.rfind('/'))));
   errno = error;
-  return visible ? Seen::absent : Seen::unknown;
+  return visible && !forbidden ? Seen::absent : Seen::unknown;
 }
 
 std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id, bool& unclear) const {

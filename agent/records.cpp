@@ -32,10 +32,10 @@ Seen cgroup_of(const sbpf_sandbox& record, const std::string& mount, std::option
   return Seen::absent;
 }
 
-// Takes it down if it is proven that nobody owns it; true if it did.
+// Takes it down if it is proven that nobody owns it, nor brings it up; true if it did.
 bool collect(const Kernel& kernel, const sbpf_sandbox& record, const std::string& mount) {
   std::optional<Cgroup> ended;
-  if (cgroup_of(record, mount, ended) != Seen::absent) return false;
+  if (cgroup_of(record, mount, ended) != Seen::absent || is_claimed(record.cgroup_id)) return false;
   take_down(kernel, record.cgroup_id, record.name);
   if (ended) (void)remove_cgroup(ended->path());
   return true;

@@ -30,9 +30,10 @@ HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_s
   HookStatus status;
   status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
-  Fd fd(bpf_obj_get(link_pin(record.name, hook).c_str()));
+  const std::string pin = link_pin(record.name, hook);
+  Fd fd(bpf_obj_get(pin.c_str()));
   if (!fd) {
-    const bool hidden = pin_seen(errno) == Seen::unknown;
+    const bool hidden = pin_seen(errno, pin) == Seen::unknown;
     status.reason = hidden ? cannot_tell("link pin cannot be opened", errno) : "link pin is missing";
     if (!hidden) return status;
     // The kernel lists what runs, whether its pin can be opened or not.

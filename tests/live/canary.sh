@@ -59,8 +59,8 @@ confine() { # confine NAME
 confine hang; is hang/start 0 $?
 confine by; is by/start 0 $?
 member=$(members "$runtime/hang")
-stop_all() { # whoever makes a system call in hang
-  "$tests/stop_in" "$runtime/hang" >"$tmp/stopping" & stopper=$!
+stop_all() { # whoever makes a system call in CGROUP (hang)
+  "$tests/stop_in" "${1:-$runtime/hang}" >"$tmp/stopping" & stopper=$!
   servers+=($stopper)
   within 20 grep -q ready "$tmp/stopping"
 }
@@ -102,6 +102,58 @@ kill $stopper
 wait $stopper 2>/dev/null
 sbpf swap hang --policy "$freeze" >/dev/null 2>&1; is changed/swap 0 $?
 wait $verifier; is changed/verified-anew 0 $?
+
+# ---- that of a sandbox that comes up: others have the host lock, and leave it alone ----
+stopped_canary() { # its number; in CGROUP, whose member makes a system call when it is thawed
+  local p
+  for p in $(members "$1"); do [[ $p != "$sleeper" ]] && grep -q '^State:.T' "/proc/$p/status" 2>/dev/null && echo "$p" && return; done
+  return 1
+}
+no_stopper() { kill $stopper; wait $stopper 2>/dev/null; }
+inhabit "$runtime/coming"
+stop_all "$runtime/coming"
+sbpf attach --cgroup "$runtime/coming" --name coming --policy "$freeze" >"$tmp/said" 2>&1 & maker=$!
+within 20 stopped_canary "$runtime/coming" >/dev/null; is coming/attach/control-stopped 0 $?
+lock_is_free; is coming/attach/lock-is-free 0 $?
+is coming/attach/stands coming "$(sbpf list | grep -o '^coming')"
+sbpf run -q --policy "$freeze" -- true 2>/dev/null; is coming/attach/others-start 0 $?
+wait $maker; is coming/attach/code 125 $?
+has coming/attach/says-why "gave no answer" "$(cat "$tmp/said")"
+is coming/attach/taken-down "" "$(sbpf list | grep '^coming')"
+no_stopper
+made=$cgroots/sbpf/made
+start_waiting() { # a run whose canary has not its turn yet, so that its cgroup is empty
+  python3 -c 'import fcntl, time
+f = open("/run/sbpf-canaries.lock", "w")
+fcntl.lockf(f, fcntl.LOCK_EX)
+print("ready", flush=True)
+time.sleep(600)' >"$tmp/turn" & turn=$!
+  servers+=($turn)
+  within 20 grep -q ready "$tmp/turn"
+  sbpf run -q --name made --policy "$freeze" -- echo ran >"$tmp/ran" 2>"$tmp/said" & maker=$!
+  within 20 [ -e "$pins/sandboxes/made" ] && within 20 lock_is_free
+}
+end_turn() { kill $turn; wait $turn 2>/dev/null; }
+start_waiting; is coming/run/lock-is-free 0 $?
+kill -STOP $maker
+end_turn
+is coming/run/control-empty "populated 0" "$(grep -o 'populated 0' "$made/cgroup.events")"
+sbpf run -q --policy "$freeze" -- true 2>/dev/null; is coming/run/others-start 0 $?
+is coming/run/not-collected yes "$([[ -d $made ]] && echo yes)"
+kill -CONT $maker; wait $maker; is coming/run/code 0 $?
+is coming/run/ran ran "$(cat "$tmp/ran")"
+start_waiting; is coming/ended/lock-is-free 0 $?
+sbpf detach made 2>/dev/null; is coming/ended/detach 0 $?
+end_turn
+wait $maker; is coming/ended/code 125 $?
+has coming/ended/says-why "was ended by another one" "$(cat "$tmp/said")"
+is coming/ended/nothing-ran "" "$(cat "$tmp/ran")"
+start_waiting; is coming/killed/lock-is-free 0 $?
+kill -9 $maker; wait $maker 2>/dev/null
+end_turn
+is coming/killed/control yes "$([[ -d $made ]] && echo yes)"
+sbpf run -q --policy "$freeze" -- true 2>/dev/null; is coming/killed/others-start 0 $?
+is coming/killed/collected no "$([[ -d $made ]] && echo yes || echo no)"
 
 # ---- twice is a loss for the watch ----
 stop_all

@@ -127,6 +127,19 @@ sbpf break-glass --close 2>/dev/null
 is record/others "att2" "$(said loss | jq -r .sandbox | sort -u | paste -sd' ')"
 within 30 sh -c "grep '\"restored\"' $out | grep -q '\"sandbox\":\"att2\"'"; is record/restored 0 $?
 unwatched
+
+# ---- a pin that is there and may not be opened ----
+forbidden() { setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search -- "$@"; }
+of_att() { forbidden sbpf status att 2>&1; }
+pin=$pins/sandboxes/att/connect4
+sbpf break-glass --reason gone --for 5m 2>/dev/null
+chmod 0 "$pin"; is forbidden/control 0 $?
+forbidden bpftool link show pinned "$pin" >/dev/null 2>&1; is forbidden/control-refused yes "$( (($?)) && echo yes)"
+hasnt forbidden/nothing-is-missing "missing" "$(of_att)"
+hasnt forbidden/nothing-is-lost inactive "$(of_att)"
+rm "$pin"
+has forbidden/missing-when-it-is "missing" "$(sbpf status att 2>&1)"
+sbpf break-glass --close 2>/dev/null
 end_runtime "$runtime"
 end_all
 finish
