@@ -2,6 +2,7 @@
 // `sbpf run`: a program in a new sandbox. The caller learns three things in order: isolation is active, what was lost
 // while the program ran, how it ended.
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -36,12 +37,21 @@ struct RunArgs {
   bool events = false;
 };
 
-// 0 to 2 are refused: the program has them too and could write a status of its own.
+// Does it write where one of the program's own three does? Terminals and /dev/null have no reader that could be deceived.
+bool is_of_the_program(int fd) {
+  struct stat status {}, own {};
+  if (fd <= STDERR_FILENO) return true;
+  if (::fstat(fd, &status) != 0 || S_ISCHR(status.st_mode)) return false;
+  for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
+    if (::fstat(i, &own) == 0 && own.st_dev == status.st_dev && own.st_ino == status.st_ino) return true;
+  return false;
+}
+
 Result<void> check_status_fd(int fd) {
   if (fd < 0) return {};
-  if (fd <= STDERR_FILENO)
+  if (is_of_the_program(fd))
     return fail("usage", "descriptor " + std::to_string(fd) + " is the program's too: it could forge the status",
-                "use one above 2: --status-fd 3 3>status.json");
+                "give the status a file or a pipe of its own: --status-fd 3 3>status.json");
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
     return fail("usage", "--status-fd " + std::to_string(fd) + " is not open for writing",
