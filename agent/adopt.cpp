@@ -20,6 +20,7 @@
 #include "agent/held.h"
 #include "agent/names.h"
 #include "agent/places.h"
+#include "agent/policy_text.h"
 #include "agent/streams.h"
 #include "agent/strays.h"
 #include "agent/verify.h"
@@ -182,6 +183,7 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   // It is alone until here, so a failure before kills nobody.
   if (auto moved = process->move_to(cgroup); !moved) return moved;
   if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  keep_policy_text(cgroup.id(), policy);
   up.keep_all();
   change.reset();
   up.release_lock();

@@ -21,6 +21,7 @@
 #include "agent/limits.h"
 #include "agent/open_files.h"
 #include "agent/open_sockets.h"
+#include "agent/policy_text.h"
 #include "agent/secrets.h"
 #include "agent/strays.h"
 #include "agent/traces.h"
@@ -155,6 +156,7 @@ Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& n
   if (!status) return give_up(kernel, cgroup, name, status.error());
   if (options.keep)
     if (auto assigned = assign(name, cgroup.path(), policy); !assigned) return give_up(kernel, cgroup, name, assigned.error());
+  keep_policy_text(cgroup.id(), policy);
   status->ended = std::move(*cut);
   return status;
 }

@@ -216,19 +216,18 @@ Result<Seat> seat_of_manager() {
 }
 
 // Where a sandbox's processes are. Paths are those of their mount namespace, whatever directory they call their root: that is theirs to
-// change.
+// change. The links of a user's run may be that user's.
 Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup) {
   std::error_code ec;
   const auto own = mounts_of("thread-self", ec);
   const auto pids = cgroup.processes();
-  const std::uint64_t id = cgroup.id();
-  sbpf_sandbox record{};
-  const bool made_by_run =
-      bpf_map_lookup_elem(kernel.sandboxes(), &id, &record) == 0 && (record.flags & SBPF_SANDBOX_ATTACHED) == 0;
+  const auto record = find_record(kernel, cgroup.id());
+  const bool made_by_run = record && (record->flags & SBPF_SANDBOX_ATTACHED) == 0;
   if (!pids || pids->empty()) return made_by_run ? own_seat() : seat_of_manager();
   const pid_t pid = pids->front();
-  if (mounts_of(std::to_string(pid), ec) == own || ec) return own_seat();
-  return seat_of_namespace(pid);
+  auto seat = mounts_of(std::to_string(pid), ec) == own || ec ? own_seat() : seat_of_namespace(pid);
+  if (const auto user = made_by_run ? user_of_run(record->name) : std::nullopt; seat && user) seat->asker = *user;
+  return seat;
 }
 
 // A link that the sandbox could have made under the policy before.

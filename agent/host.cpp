@@ -2,6 +2,7 @@
 #include "agent/host.h"
 
 #include <linux/capability.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
@@ -25,8 +26,6 @@
 
 namespace sbpf::agent {
 namespace {
-
-constexpr long kBpfFsMagic = 0xcafe4a11;
 
 Check check(std::string name, std::string domain, std::string probe) {
   Check c;
@@ -53,7 +52,7 @@ Check check_cgroup2() {
 Check check_bpffs() {
   Check c = check("bpffs", "all", "statfs /sys/fs/bpf");
   struct statfs info {};
-  if (::statfs("/sys/fs/bpf", &info) != 0 || info.f_type != kBpfFsMagic)
+  if (::statfs("/sys/fs/bpf", &info) != 0 || info.f_type != BPF_FS_MAGIC)
     broken(c, "no bpffs is mounted at /sys/fs/bpf", "mount -t bpf bpf /sys/fs/bpf");
   return c;
 }

@@ -2,6 +2,7 @@
 // The pins of kernel-wide objects: are they there, how they come back, and what the links behind them run.
 #include <bpf/bpf.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -137,9 +138,8 @@ Seen Kernel::pinned() {
 namespace {
 
 bool is_on_bpffs(const std::string& path) {
-  constexpr long kBpfFsMagic = 0xcafe4a11;
   struct statfs filesystem {};
-  return ::statfs(path.c_str(), &filesystem) == 0 && filesystem.f_type == kBpfFsMagic;
+  return ::statfs(path.c_str(), &filesystem) == 0 && filesystem.f_type == BPF_FS_MAGIC;
 }
 
 // May the pin, or a directory on the way to it, not be opened? The kernel says EACCES of what is no pin, too, and only pins are regular

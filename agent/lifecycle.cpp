@@ -17,6 +17,7 @@
 #include "agent/event_log.h"
 #include "agent/guard.h"
 #include "agent/host.h"
+#include "agent/policy_text.h"
 #include "agent/verify.h"
 
 namespace sbpf::agent {
@@ -206,6 +207,7 @@ Result<std::size_t> unload() {
   }
   if (Kernel::is_pinned()) audit("programs unloaded");
   EventLog::remove_all();
+  drop_policy_texts();
   Kernel::remove_all();
   if (Kernel::is_pinned())
     return fail("not_the_agent", "sbpf's pins cannot be removed by this executable", "restart the host, or use the one that loaded them", EPERM);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <memory>
 #include <set>
@@ -120,10 +121,17 @@ Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name) 
   return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
 }
 
+std::optional<uid_t> user_of_run(std::string_view name) {
+  uid_t uid = 0;
+  const char* const end = name.data() + name.size();
+  if (!name.starts_with('u')) return std::nullopt;
+  const auto [at, error] = std::from_chars(name.data() + 1, end, uid);
+  return error == std::errc() && at != end && *at == '-' ? std::optional(uid) : std::nullopt;
+}
+
 Result<void> check_new_name(const std::vector<sbpf_sandbox>& others, const std::string& name) {
   if (name.starts_with('-')) return fail("bad_name", name + " reads like an option", "choose a --name that does not begin with -");
-  const std::size_t digits = name.starts_with('u') ? name.find_first_not_of("0123456789", 1) : 1;
-  if (digits != 1 && digits != std::string::npos && name[digits] == '-')
+  if (user_of_run(name))
     return fail("bad_name", name + " is a name for a user's run",
                 "names of the form uUID-NAME are what sbpfd gives; choose another --name");
   if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return name == other.name; }))

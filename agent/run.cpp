@@ -16,6 +16,7 @@
 #include "agent/host.h"
 #include "agent/names.h"
 #include "agent/places.h"
+#include "agent/refresh.h"
 #include "agent/seccomp_ready.h"
 #include "agent/secrets.h"
 #include "agent/spawn.h"
@@ -35,36 +36,11 @@ std::string make_name() {
   return "run-" + std::to_string(::getpid()) + "-" + std::to_string(random() % 100000);
 }
 
-std::array<std::uint8_t, 32> identity_of(const policy::Image& image) {
-  return std::to_array(image.slot<sbpf_policy_id>(SBPF_SLOT_ID).policy_sha256);
-}
-
-constexpr std::chrono::milliseconds kPatienceAtAMount{2'000};  // nothing else is looked at meanwhile
-
-// Publishes the policy again where its paths or the mounts changed. A failure, which is told, leaves the old generation, which
-// denies what it does not know. False: another one has the host lock, and it is to be tried again.
-bool refresh_filesystem(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, const RunOptions& options) {
-  const auto own = policy::sha256(policy);
-  const auto is_own = [&](const Result<policy::Image>& image) { return image && identity_of(*image) == own; };
-  const auto before = read_policy(kernel, cgroup.id());
-  if (!is_own(before)) return true;  // swapped for another one since
-  // While another one has it, it is not looked up anew each time.
-  if (auto free = lock_host(std::chrono::milliseconds(0)); !free) return free.error().code != "locked";
-  // Without the lock: others need not wait for a file system that gives no answer.
-  auto fresh = compile_for(kernel, cgroup, policy, 1, kPatienceAtAMount);
-  if (!fresh) {
-    if (options.on_warning) options.on_warning("the policy does not reach what was mounted: " + fresh.error().message);
-    return true;
-  }
-  auto lock = lock_host(std::chrono::milliseconds(0));
-  if (!lock) return lock.error().code != "locked";
-  const auto now = read_policy(kernel, cgroup.id());
-  if (!is_own(now)) return true;
-  if (now->header().generation != before->header().generation) return false;  // published by another one, who may have looked later
-  auto next = fresh->renumbered(now->header().generation + 1);
-  if (now->header().flags & SBPF_POLICY_KEPT_FILES) next = next.flagged(SBPF_POLICY_KEPT_FILES);
-  if (policy::image_sha256(next.entries) != policy::image_sha256(now->entries)) (void)publish(kernel, cgroup.id(), next);
-  return true;
+// False: it is to be tried again. A failure, which is told, leaves the old generation, which denies what it does not know.
+bool follow_mounts(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, const RunOptions& options) {
+  const auto refreshed = refresh_paths(kernel, cgroup, &policy);
+  if (!refreshed && options.on_warning) options.on_warning("the policy does not reach what was mounted: " + refreshed.error().message);
+  return !refreshed || *refreshed;
 }
 
 // A variable of the caller's by the name of a secret would be the secret, or hide where it is.
@@ -174,9 +150,8 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
 Result<RunResult> watch_over(BringUp& up, Running& running, const policy::Policy& policy, const RunOptions& options) {
   if (auto returned = running.places->back(); !returned) return tl::unexpected<Error>(returned.error());
   Supervisor& supervisor = *running.supervisor;
-  // What is mounted later is denied until the policy reaches it.
-  if (policy::has_paths(policy))
-    supervisor.on_mounts(std::move(running.mountinfo), [&] { return refresh_filesystem(up.kernel(), up.cgroup(), policy, options); });
+  // What is mounted later is denied until the policy reaches it: this one, or another that came by a swap.
+  supervisor.on_mounts(std::move(running.mountinfo), [&] { return follow_mounts(up.kernel(), up.cgroup(), policy, options); });
   if (running.resolver) supervisor.serve_names(*running.resolver);
   return supervisor.wait(running.program);
 }

@@ -18,6 +18,7 @@
 #include "agent/ended.h"
 #include "agent/event_log.h"
 #include "agent/inner_maps.h"
+#include "agent/policy_text.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -251,6 +252,7 @@ void forget_cgroup(const Kernel& kernel, std::uint64_t cgroup_id) {
   bpf_map_delete_elem(kernel.sandboxes(), &cgroup_id);
   // After the record, without which nobody makes it again.
   EventLog::remove(cgroup_id);
+  drop_policy_text(cgroup_id);
   auto ring = beside([&kernel, cgroup_id] { return bpf_map_delete_elem(kernel.rings(), &cgroup_id); });
   for (const int map : {kernel.policies(), kernel.names(), kernel.told()}) bpf_map_delete_elem(map, &cgroup_id);
   ring.get();

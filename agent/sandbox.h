@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "agent/cgroup.h"
@@ -119,6 +120,9 @@ void collect_garbage(Kernel& kernel);
 // this name, and of many others at a few by turns, so that what is left behind goes while new ones come. The records that
 // are left then.
 std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name);
+
+// Whose the sandbox of this name is, if it is one of a user's runs (uUID-NAME).
+std::optional<uid_t> user_of_run(std::string_view name);
 
 // May a sandbox that root makes beside these have this name? Those of users' runs (uUID-NAME) are theirs alone: the service
 // ends what has such a name. Errors: "sandbox_exists", "bad_name".

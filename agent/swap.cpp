@@ -17,6 +17,7 @@
 #include "agent/limits.h"
 #include "agent/name_rules.h"
 #include "agent/open_files.h"
+#include "agent/policy_text.h"
 #include "agent/secrets.h"
 #include "agent/verify.h"
 
@@ -148,6 +149,7 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy, const
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   auto ended = put_over(host->kernel, *record, *cgroup, policy, options);
   if (!ended) return tl::unexpected<Error>(ended.error());
+  keep_policy_text(record->cgroup_id, policy);
   if ((record->flags & SBPF_SANDBOX_KEPT) != 0)
     if (auto assigned = assign(name, cgroup->path(), policy); !assigned)
       return fail(std::move(assigned.error()), "the new policy is in force, and the assignment holds the one before");

@@ -292,6 +292,7 @@ Result<void> Watch::pass(std::int64_t late) {
     if (whole) lost_records(present);
     for (const sbpf_sandbox& record : all) collect_events(record);
     repair();
+    follow_mounts();
     start_canary();
   }
   // Where it cannot be told whether sbpf is loaded, nothing is unconfined for want of a record.

@@ -96,6 +96,7 @@ void Watch::hold(const std::string& name, bool looked_at) {
 
 void Watch::finish() {
   attaching_.end();
+  refreshing_.end();
   if (!kernel_ || !is_changing(*kernel_)) return;
   if (const auto lock = lock_host(std::chrono::seconds(1))) mend(*kernel_);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Inside `sbpf watch`: what it remembers, and a pass over it. watch.cpp looks, watch_canary.cpp proves, watch_answer.cpp answers and
-// repairs, watch_assigned.cpp sees that assignments hold.
+// repairs, watch_assigned.cpp sees that assignments hold, watch_mounts.cpp that policies reach what is mounted.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include "agent/watch.h"
 #include "agent/watch_assigned.h"
 #include "agent/watch_canary.h"
+#include "agent/watch_mounts.h"
 #include "base/clock.h"
 
 namespace sbpf::agent {
@@ -59,6 +60,7 @@ struct Entry {
   std::string no_canary;         // why the last one could not be run
   std::uint64_t collected = 0;   // events of it that were moved to its log
   std::uint64_t moved_out = 0;
+  std::size_t mounts = 0;        // a hash of what its processes had mounted when its paths were last looked up
   bool first = true;
 };
 
@@ -118,6 +120,9 @@ class Watch {
   void hold(const std::string& name, bool looked_at);
   bool is_held(const std::string& name) const;
   void answer_unheld(const Assignment& assignment, Unheld& unheld);
+  // Has the policies of those that no supervisor looks after reach what was mounted since. watch_mounts.cpp
+  void follow_mounts();
+  void note_refreshed(const std::string& told);
   void complain(const Error& error);
   void tell_late(std::int64_t answered_after);
   // Notes what of the sandbox cannot be told, and says so.
@@ -138,6 +143,7 @@ class Watch {
   std::uint64_t passes_ = 0;
   CanaryChild canary_;
   WatchChild attaching_{attach_lines};
+  WatchChild refreshing_{refresh_lines};
   std::map<std::string, Unheld> unheld_;  // assignments, by name
   std::string launchers_;                 // that the programs know
   std::string complaint_;  // told already

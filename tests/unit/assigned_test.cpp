@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/launchers.h"
+#include "agent/sandbox.h"
 
 namespace sbpf::agent {
 namespace {
@@ -48,6 +49,14 @@ TEST(Launchers, are_service_managers_by_their_name) {
   for (const char* path : {"/usr/lib/systemd/systemd", "/lib/systemd/systemd (deleted)"}) EXPECT_TRUE(is_manager_path(path)) << path;
   for (const char* path : {"", "/bin/bash", "/usr/lib/systemd/systemd-executor", "systemd", "/usr/bin/systemd (deleted) "})
     EXPECT_FALSE(is_manager_path(path)) << path;
+}
+
+TEST(UserOfRun, is_in_its_name) {
+  EXPECT_EQ(user_of_run("u4242-job"), 4242u);
+  EXPECT_EQ(user_of_run("u0-"), 0u);
+  EXPECT_EQ(user_of_run("u4294967295-job"), 4294967295u);
+  for (const char* name : {"", "u", "u-", "u4242", "u4242_job", "4242-job", "user-1", "u-1-job", "u+1-job", "u 1-job", "u4294967296-job", "xu1-job"})
+    EXPECT_EQ(user_of_run(name), std::nullopt) << name;
 }
 
 }  // namespace
