@@ -161,7 +161,8 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   auto stdio = stdio_of(*process, *rules);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
   // As its own mount namespace has the paths: the service has another one.
-  auto image = compile_as_seen_by(process->pid(), options.uid, kernel, policy, 1);
+  Looked looked;
+  auto image = compile_as_seen_by(process->pid(), options.uid, kernel, policy, 1, &looked);
   if (!image) return tl::unexpected<Error>(image.error());
   auto limits = limits_for(policy, *process);
   if (!limits) return tl::unexpected<Error>(limits.error());
@@ -183,7 +184,7 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   // It is alone until here, so a failure before kills nobody.
   if (auto moved = process->move_to(cgroup); !moved) return moved;
   if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
-  keep_policy_text(cgroup.id(), policy);
+  if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, looked);
   up.keep_all();
   change.reset();
   up.release_lock();

@@ -110,20 +110,20 @@ Result<void> check_assigned(const Cgroup& cgroup, const std::string& name, bool 
   return fail("sandbox_exists", name + " is assigned to " + assigned, "choose another --name, or `sbpf detach " + name + "` first");
 }
 
-// The sandbox that came up in part is taken down again, unless another one did.
+// The sandbox that came up in part is taken down again.
 tl::unexpected<Error> give_up(const Kernel& kernel, const Cgroup& cgroup, const std::string& name, Error error) {
-  if (error.code != "sandbox_ended") take_down(kernel, cgroup.id(), name);
+  take_down(kernel, cgroup.id(), name);
   return tl::unexpected<Error>(std::move(error));
 }
 
-// Brings the policy over the cgroup while it stands still. Returns the flows that were cut.
-Result<std::vector<std::string>> confine(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy,
+// Brings the policy over the cgroup while it stands still. Returns the flows that were cut; `looked` receives where its paths were looked up.
+Result<std::vector<std::string>> confine(BringUp& up, Looked& looked, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy,
                                          const AttachOptions& options) {
   Kernel& kernel = up.kernel();
   const Change change(kernel, Change::set_up, cgroup.id(), name);
   Freeze freeze(kernel, cgroup, name);
   if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
-  auto image = compile_for(kernel, cgroup, policy, 1);
+  auto image = compile_for(kernel, cgroup, policy, 1, {.looked = &looked});
   if (!image) return tl::unexpected<Error>(image.error());
   auto open_before = scan(kernel, cgroup, *image);
   if (!open_before) return tl::unexpected<Error>(open_before.error());
@@ -148,15 +148,21 @@ Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& n
   if (auto noted = options.keep ? note_launchers(kernel) : Result<void>(); !noted) return tl::unexpected<Error>(noted.error());
   if (auto limited = apply_limits(cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
   const Guardian guardian(kernel, up.lock(), cgroup.id(), name);
-  auto cut = confine(up, cgroup, name, policy, options);
+  Looked looked;
+  auto cut = confine(up, looked, cgroup, name, policy, options);
   if (!cut) return tl::unexpected<Error>(cut.error());
-  if (const auto record = find_record(kernel, cgroup.id())) guardian.undoes(record->created_ns);
+  if (const auto record = find_record(kernel, cgroup.id()); record && !options.proof_later)
+    guardian.undoes(record->created_ns, policy_map_id(kernel, cgroup.id()));
   const bool canary = !options.proof_later || !cgroup.frozen();  // it needs a cgroup that runs
   auto status = up.prove(cgroup, canary, [](const Status& now) { return now.isolation != Isolation::inactive && is_clear(now); });
+  // What another one ended, or swapped, is that one's. And what is assigned stays as confined as it is: the next look tells how that is.
+  if (!status && (options.proof_later || up.was_swapped() || status.error().code == "sandbox_ended")) return status;
   if (!status) return give_up(kernel, cgroup, name, status.error());
-  if (options.keep)
-    if (auto assigned = assign(name, cgroup.path(), policy); !assigned) return give_up(kernel, cgroup, name, assigned.error());
-  keep_policy_text(cgroup.id(), policy);
+  if (!up.was_swapped()) {
+    if (options.keep)
+      if (auto assigned = assign(name, cgroup.path(), policy); !assigned) return give_up(kernel, cgroup, name, assigned.error());
+    keep_policy_text(cgroup.id(), policy, looked);
+  }
   status->ended = std::move(*cut);
   return status;
 }

@@ -45,12 +45,16 @@ class BringUp {
   // Reads back how the sandbox stands, by a canary too if `canary`: then others may have the host lock meanwhile, if the programs
   // are pinned, as what runs inside can keep a canary from answering; the caller has no Change under way. Errors: "isolation_not_active" where `is_enough` does not take
   // it; "sandbox_setup" where its record is gone; "sandbox_ended" where another one ended it meanwhile; "lock".
+  // Where another one swapped its policy meanwhile, the status is read back once more, without a canary: was_swapped().
   template <typename IsEnough>
   Result<Status> prove(const Cgroup& cgroup, bool canary, IsEnough is_enough) {
     auto status = canary && pinned_ ? prove_unlocked(cgroup) : read_back(cgroup, canary);
     if (status && !is_enough(*status)) return not_active(*status);
     return status;
   }
+
+  // Did another one publish a policy while the canary ran? Then it is that one's to say what is in force.
+  bool was_swapped() const { return was_swapped_; }
 
   // Takes the sandbox in the cgroup that was made down again.
   void take_down();
@@ -76,6 +80,7 @@ class BringUp {
   bool pinned_;
   bool keep_programs_;
   bool keep_cgroup_ = false;
+  bool was_swapped_ = false;
   std::optional<Kernel> kernel_;
   std::optional<Cgroup> made_;
   std::string name_;           // of the sandbox in the cgroup that was made

@@ -3,16 +3,21 @@
 
 #include <bpf/bpf.h>
 #include <fcntl.h>
+#include <linux/nsfs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <functional>
 
+#include "agent/fdinfo.h"
 #include "agent/follow.h"
 #include "agent/in_child.h"
 #include "agent/inodes.h"
@@ -29,10 +34,18 @@ std::string place(const policy::Location& where) {
   return where.line == 0 ? "" : where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column) + ": ";
 }
 
+// Where the root's file system gives no answer, who waits gives this up, too.
+uid_t asker_of(const Seat& seat, Doing doing) {
+  struct stat info {};
+  if (!seat.owner_asks) return seat.asker;
+  doing.note("/");
+  return ::fstat(seat.root.get(), &info) == 0 ? info.st_uid : seat.asker;
+}
+
 class LookUp {
  public:
   LookUp(const Kernel& kernel, const Seat& seat, Doing doing)
-      : kernel_(kernel), mounts_(parse_mounts(seat.mountinfo)), asker_(seat.asker), paths_(seat.root, seat.asker, [doing](const std::string& path) mutable { doing.note(path); }) {}
+      : kernel_(kernel), mounts_(parse_mounts(seat.mountinfo)), asker_(asker_of(seat, doing)), paths_(seat.root, asker_, [doing](const std::string& path) mutable { doing.note(path); }) {}
 
   Result<policy::FsView> all(const policy::Policy& policy) {
     for (const policy::RulePath& rule : policy::rule_paths(policy))
@@ -203,30 +216,73 @@ class LookUp {
   std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links
 };
 
-std::filesystem::path mounts_of(const std::string& process, std::error_code& ec) {
-  return std::filesystem::read_symlink("/proc/" + process + "/ns/mnt", ec);
+// The number of a mount namespace; 0: it cannot be told.
+std::uint64_t mounts_of(const std::string& task) {
+  struct stat info {};
+  return ::stat(("/proc/" + task + "/ns/mnt").c_str(), &info) == 0 ? info.st_ino : 0;
+}
+
+// Is it the host's own, and not one that somebody made with a user namespace?
+bool is_of_the_host(pid_t task) {
+  struct stat owner_info {}, own {};
+  const Fd mounts(::open(("/proc/" + std::to_string(task) + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
+  const Fd owner(mounts ? ::ioctl(mounts.get(), NS_GET_USERNS) : -1);
+  return owner && ::fstat(owner.get(), &owner_info) == 0 && ::stat("/proc/self/ns/user", &own) == 0 && owner_info.st_ino == own.st_ino;
+}
+
+struct Member {
+  std::uint64_t mounts = 0;  // the number of its mount namespace; 0: none was found
+  pid_t task = 0;
+};
+
+// A process whose leader ended is asked by its other threads.
+Member member_of(pid_t pid) {
+  if (const std::uint64_t mounts = mounts_of(std::to_string(pid)); mounts != 0) return {mounts, pid};
+  for (const std::string& thread : names_in("/proc/" + std::to_string(pid) + "/task"))
+    if (const std::uint64_t mounts = mounts_of(thread); mounts != 0) return {mounts, static_cast<pid_t>(std::strtol(thread.c_str(), nullptr, 10))};
+  return {};
+}
+
+// The first for which `fits`, which is asked once of each mount namespace. Of processes without end only so many are looked at.
+Member find_member(const std::vector<pid_t>& pids, const std::function<bool(const Member&)>& fits) {
+  constexpr std::size_t kMost = 512;
+  std::vector<std::uint64_t> asked;
+  for (std::size_t i = 0; i < std::min(pids.size(), kMost); i++) {
+    const Member member = member_of(pids[i]);
+    if (member.mounts == 0 || std::ranges::find(asked, member.mounts) != asked.end()) continue;
+    if (fits(member)) return member;
+    asked.push_back(member.mounts);
+  }
+  return {};
 }
 
 // Where the first process of a cgroup comes from: the service manager's own mount namespace. Ours may be another one, in which
 // a unit's settings hide or replace directories.
 Result<Seat> seat_of_manager() {
-  std::error_code ec;
-  const auto own = mounts_of("thread-self", ec);
-  return !ec && mounts_of("1", ec) == own && !ec ? own_seat() : seat_of_process(1);
+  const std::uint64_t own = mounts_of("thread-self");
+  return own != 0 && mounts_of("1") == own ? own_seat() : seat_of_process(1);
 }
+
+tl::unexpected<Error> no_namespace(const std::string& what) { return fail("no_namespace", what, "try again while its processes run"); }
 
 // Where a sandbox's processes are. Paths are those of their mount namespace, whatever directory they call their root: that is theirs to
 // change. The links of a user's run may be that user's.
-Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup) {
-  std::error_code ec;
-  const auto own = mounts_of("thread-self", ec);
+Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup, const Looked* again) {
   const auto pids = cgroup.processes();
+  if (!pids) return tl::unexpected<Error>(pids.error());
   const auto record = find_record(kernel, cgroup.id());
   const bool made_by_run = record && (record->flags & SBPF_SANDBOX_ATTACHED) == 0;
-  if (!pids || pids->empty()) return made_by_run ? own_seat() : seat_of_manager();
-  const pid_t pid = pids->front();
-  auto seat = mounts_of(std::to_string(pid), ec) == own || ec ? own_seat() : seat_of_namespace(pid);
-  if (const auto user = made_by_run ? user_of_run(record->name) : std::nullopt; seat && user) seat->asker = *user;
+  if (pids->empty() && !again) return made_by_run ? own_seat() : seat_of_manager();
+  Member at = find_member(*pids, [&](const Member& one) { return again ? one.mounts == again->mounts : is_of_the_host(one.task); });
+  if (at.mounts == 0 && again) return no_namespace("no process is in the mount namespace in which the policy was looked up");
+  if (at.mounts == 0) at = find_member(*pids, [](const Member&) { return true; });
+  if (at.mounts == 0) return no_namespace("it cannot be told in which mount namespace the processes of " + cgroup.path() + " are");
+  auto seat = at.mounts == mounts_of("thread-self") ? own_seat() : seat_of_namespace(at.task);
+  if (seat && seat->mounts != at.mounts) return no_namespace("the process in the sandbox's mount namespace ended");  // another has its number
+  if (const auto user = made_by_run ? user_of_run(record->name) : std::nullopt; seat && user) {
+    seat->asker = *user;
+    seat->owner_asks = false;
+  }
   return seat;
 }
 
@@ -238,17 +294,30 @@ Result<void> refuse_planted(const policy::Policy& policy, const policy::FsView& 
   return {};
 }
 
+Result<void> refuse_new(const policy::Policy& policy, const policy::FsView& view, const Looked& again) {
+  for (const policy::FsLink& link : view.links)
+    if (std::ranges::find(again.links, policy::to_path(link.path)) == again.links.end())
+      return policy::planted_link(policy, link, "was not there when the policy came into force");
+  return {};
+}
+
 Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
-                                   const std::function<Result<Seat>()>& find_seat, std::chrono::milliseconds patience = kLookUpPatience,
-                                   const policy::Image* before = nullptr) {
+                                   const std::function<Result<Seat>()>& find_seat, const CompileOptions& options) {
   if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
   auto seat = find_seat();
   if (!seat) return tl::unexpected<Error>(seat.error());
-  auto view = look_up(kernel, policy, *seat, patience);
+  auto view = look_up(kernel, policy, *seat, options.patience);
   if (!view) return tl::unexpected<Error>(view.error());
   auto image = policy::compile(policy, generation, *view);
-  if (image && before)
-    if (auto none = refuse_planted(policy, *view, *before); !none) return tl::unexpected<Error>(none.error());
+  if (!image) return image;
+  if (options.before)
+    if (auto none = refuse_planted(policy, *view, *options.before); !none) return tl::unexpected<Error>(none.error());
+  if (options.again)
+    if (auto none = refuse_new(policy, *view, *options.again); !none) return tl::unexpected<Error>(none.error());
+  if (options.looked) {
+    options.looked->mounts = seat->mounts;
+    for (const policy::FsLink& link : view->links) options.looked->links.push_back(policy::to_path(link.path));
+  }
   return image;
 }
 
@@ -261,22 +330,29 @@ Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& polic
   return unpacked(*answer);
 }
 
-Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
-                                  std::uint32_t generation, std::chrono::milliseconds patience, const policy::Image* before) {
-  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup); }, patience, before);
+Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, std::uint32_t generation,
+                                  const CompileOptions& options) {
+  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup, options.again); }, options);
 }
 
-Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation) {
-  return compile_from(kernel, policy, generation, own_seat);
+Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation, Looked* looked) {
+  return compile_from(kernel, policy, generation, own_seat, {.looked = looked});
 }
 
-Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation) {
+Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
+                                         Looked* looked) {
   const auto seat = [&] {
     auto found = seat_of_process(pid);
     if (found) found->asker = asker;
     return found;
   };
-  return compile_from(kernel, policy, generation, seat);
+  return compile_from(kernel, policy, generation, seat, {.looked = looked});
+}
+
+std::optional<pid_t> task_in(const Cgroup& cgroup, std::uint64_t mounts) {
+  const auto pids = cgroup.processes();
+  const Member member = pids ? find_member(*pids, [&](const Member& one) { return one.mounts == mounts; }) : Member{};
+  return member.mounts != 0 ? std::optional(member.task) : std::nullopt;
 }
 
 }  // namespace sbpf::agent

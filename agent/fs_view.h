@@ -3,6 +3,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "agent/cgroup.h"
 #include "agent/kernel.h"
@@ -21,16 +25,32 @@ inline constexpr std::chrono::milliseconds kLookUpPatience{10'000};
 Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat,
                                std::chrono::milliseconds patience = kLookUpPatience);
 
-// Compiles the policy for a cgroup: its paths by the root of the mount namespace of its first process; as this thread has them where
-// that shares our mount namespace. Into an attached cgroup that is empty a process will come from the service manager's. `before`: the
-// policy in force, or nullptr; a link that it lets the sandbox make is planted. Errors: those of look_up(), of agent/places.h and of
-// policy::compile(); "planted_link".
-Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
-                                  std::uint32_t generation, std::chrono::milliseconds patience = kLookUpPatience,
-                                  const policy::Image* before = nullptr);
+// Where the paths of a policy were looked up, and the symbolic links that they led through.
+struct Looked {
+  std::uint64_t mounts = 0;  // the number of the mount namespace
+  std::vector<std::string> links;
+};
+
+struct CompileOptions {
+  std::chrono::milliseconds patience = kLookUpPatience;
+  const policy::Image* before = nullptr;  // the policy in force: a link that it lets the sandbox make is planted
+  const Looked* again = nullptr;          // only there, and through these links: none of the sandbox's own making is followed unasked
+  Looked* looked = nullptr;               // receives it
+};
+
+// Compiles the policy for a cgroup: its paths by the root of the mount namespace of a process in it, as this thread has them where that
+// shares our mount namespace. Of several namespaces it is the first that is the host's own, not of a user namespace, which anyone inside
+// may have made. Into an attached cgroup that is empty a process will come from the service manager's. Errors: those of look_up(), of
+// agent/places.h and of policy::compile(); "planted_link"; "no_namespace": no process is in that of `again`.
+Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, std::uint32_t generation,
+                                  const CompileOptions& options = {});
 
 // The same with the paths as this thread has them, and as a process of the user who asks has them.
-Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation);
-Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation);
+Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation, Looked* looked);
+Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
+                                         Looked* looked);
+
+// A task of the cgroup that is in this mount namespace. Nothing: none is, or it cannot be told.
+std::optional<pid_t> task_in(const Cgroup& cgroup, std::uint64_t mounts);
 
 }  // namespace sbpf::agent

@@ -15,18 +15,27 @@
 namespace sbpf::agent {
 namespace {
 
-constexpr std::uint64_t kWell = 0;
+// What the child is told. All zero: the parent is well.
+struct Undo {
+  std::uint64_t created_ns = 0;
+  std::uint64_t policy_map = 0;
+};
 
 // Until the parent is well, or has ended: then what it had the child undo, if anything. Nothing: it is well.
-std::optional<std::uint64_t> wait_for_parent(int pipe) {
-  std::uint64_t created_ns = kWell, word = 0;
+std::optional<Undo> wait_for_parent(int pipe) {
+  Undo undo, word;
   while (true) {
     const ssize_t n = ::read(pipe, &word, sizeof word);
     if (n < 0 && errno == EINTR) continue;
-    if (n != sizeof word) return created_ns;
-    if (word == kWell) return std::nullopt;
-    created_ns = word;
+    if (n != sizeof word) return undo;
+    if (word.created_ns == 0) return std::nullopt;
+    undo = word;
   }
+}
+
+bool is_the_same(const Kernel& kernel, std::uint64_t cgroup_id, const Undo& undo) {
+  const auto record = find_record(kernel, cgroup_id);
+  return record && record->created_ns == undo.created_ns && policy_map_id(kernel, cgroup_id) == undo.policy_map;
 }
 
 [[noreturn]] void wait_and_mend(Kernel& kernel, int pipe, const Fd& lock, std::uint64_t cgroup_id, const std::string& name) {
@@ -36,9 +45,9 @@ std::optional<std::uint64_t> wait_for_parent(int pipe) {
   const Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (int i = 0; i < 3; i++) (void)::dup2(nowhere.get(), i);
   // The lock is its parent's, which may have given it away for a while.
-  if (const auto created_ns = wait_for_parent(pipe); created_ns && relock_host(lock)) {
+  if (const auto undo = wait_for_parent(pipe); undo && relock_host(lock)) {
     mend(kernel);
-    if (const auto record = find_record(kernel, cgroup_id); record && record->created_ns == *created_ns) take_down(kernel, cgroup_id, name);
+    if (is_the_same(kernel, cgroup_id, *undo)) take_down(kernel, cgroup_id, name);
   }
   ::_exit(0);
 }
@@ -58,12 +67,14 @@ Guardian::Guardian(Kernel& kernel, const Fd& lock, std::uint64_t cgroup_id, cons
 
 Guardian::~Guardian() {
   if (pid_ <= 0) return;
-  if (::write(pipe_.get(), &kWell, sizeof kWell) != sizeof kWell) ::kill(pid_, SIGKILL);  // ours, and not waited for
+  const Undo well;
+  if (::write(pipe_.get(), &well, sizeof well) != sizeof well) ::kill(pid_, SIGKILL);  // ours, and not waited for
   ::waitpid(pid_, nullptr, 0);
 }
 
-void Guardian::undoes(std::uint64_t created_ns) const {
-  if (pid_ > 0) (void)!::write(pipe_.get(), &created_ns, sizeof created_ns);
+void Guardian::undoes(std::uint64_t created_ns, std::uint32_t policy_map) const {
+  const Undo undo{created_ns, policy_map};
+  if (pid_ > 0) (void)!::write(pipe_.get(), &undo, sizeof undo);
 }
 
 }  // namespace sbpf::agent

@@ -23,8 +23,9 @@ class Guardian {
   ~Guardian();
   Guardian(const Guardian&) = delete;
   Guardian& operator=(const Guardian&) = delete;
-  // From here on it also takes the sandbox down, if it is the one whose record was made at `created_ns`.
-  void undoes(std::uint64_t created_ns) const;
+  // From here on it also takes the sandbox down, if it is the one whose record was made at `created_ns` and its policy is in the map of
+  // this number still: another one may have taken it in, or swapped its policy, since.
+  void undoes(std::uint64_t created_ns, std::uint32_t policy_map) const;
 
  private:
   pid_t pid_ = -1;

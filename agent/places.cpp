@@ -105,6 +105,8 @@ Result<Seat> seat_here(const Fd& proc) {
   auto mounts = read_all(Fd(::openat(proc.get(), "thread-self/mountinfo", O_RDONLY | O_CLOEXEC)));
   if (!mounts) return tl::unexpected<Error>(mounts.error());
   seat.mountinfo = std::move(*mounts);
+  struct stat info {};
+  if (::fstatat(proc.get(), "thread-self/ns/mnt", &info, 0) == 0) seat.mounts = info.st_ino;
   return seat;
 }
 
@@ -169,6 +171,8 @@ Result<Seat> seat_of_process(pid_t pid) {
   auto mounts = read_all(Fd(::open((proc + "/mountinfo").c_str(), O_RDONLY | O_CLOEXEC)));
   if (!mounts) return tl::unexpected<Error>(mounts.error());
   seat.mountinfo = std::move(*mounts);
+  struct stat info {};
+  if (::stat((proc + "/ns/mnt").c_str(), &info) == 0) seat.mounts = info.st_ino;
   return seat;
 }
 
@@ -178,9 +182,7 @@ Result<Seat> seat_of_namespace(pid_t pid) {
   if (!stay) return tl::unexpected<Error>(stay.error());
   auto seat = seat_here(proc);
   if (auto left = stay->back(); !left) return tl::unexpected<Error>(left.error());
-  // Of a container whose root is another user of the host.
-  struct stat info {};
-  if (seat && ::fstat(seat->root.get(), &info) == 0) seat->asker = info.st_uid;
+  if (seat) seat->owner_asks = true;
   return seat;
 }
 

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <string>
 
 #include "base/fd.h"
@@ -47,7 +48,9 @@ class Stay {
 struct Seat {
   Fd root;                // O_PATH
   std::string mountinfo;  // as /proc/PID/mountinfo
-  uid_t asker = 0;        // whom the policy is for, or who owns the root: this user's symbolic links are followed, as uid 0's are
+  std::uint64_t mounts = 0;  // the number of the mount namespace; 0: it is not told
+  uid_t asker = 0;           // whom the policy is for: this user's symbolic links are followed, as uid 0's are
+  bool owner_asks = false;   // who owns the root is, of a container whose root is another user of the host
 };
 
 // This thread's own seat; that of a process (its root directory); that of the mount namespace in which a process is.

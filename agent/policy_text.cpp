@@ -2,56 +2,116 @@
 #include "agent/policy_text.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <string_view>
 
+#include "agent/agent.h"
 #include "agent/guard.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/sha256.h"
 #include "policy/filesystem.h"
+#include "policy/image.h"
 
 namespace sbpf::agent {
 namespace {
 
 constexpr const char* kDirectory = "/run/sbpf-policies";
+constexpr std::size_t kMostBytes = 2 * policy::kMaxTextBytes;
+constexpr std::string_view kLink = "link ";
 
 std::string file_of(std::uint64_t cgroup_id) { return std::string(kDirectory) + "/" + std::to_string(cgroup_id); }
 
+// A link of bpffs whose target is "NAMESPACE HASH".
+std::string marks() { return std::string(kPinRoot) + "/policies"; }
+std::string mark_of(std::uint64_t cgroup_id) { return marks() + "/" + std::to_string(cgroup_id); }
+
+std::string hash_of(const std::string& text) {
+  Sha256 digest;
+  digest.add(text.data(), text.size());
+  return policy::hex(digest.finish());
+}
+
+// The links, a line for each; then the policy. A link that has a line break in its path is not kept, and is followed no second time.
+std::string text_of(const policy::Policy& policy, const Looked& looked) {
+  std::string text;
+  for (const std::string& link : looked.links)
+    if (link.find('\n') == std::string::npos) text += std::string(kLink) + link + "\n";
+  return text + policy::canonical(policy);
+}
+
+// Under a name that nobody has, and then by its own: what lies there may be anything.
 bool write_text(const std::string& file, const std::string& text) {
-  const std::string fresh = std::string(kDirectory) + "/new";
   if (::mkdir(kDirectory, 0700) != 0 && errno != EEXIST) return false;
-  const Fd written(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  return written && write_all(written.get(), text) && std::rename(fresh.c_str(), file.c_str()) == 0;
+  std::string fresh = std::string(kDirectory) + "/new.XXXXXX";
+  const Fd written(::mkostemp(fresh.data(), O_CLOEXEC));
+  if (!written) return false;
+  if (write_all(written.get(), text) && std::rename(fresh.c_str(), file.c_str()) == 0) return true;
+  const int error = errno;
+  (void)::unlink(fresh.c_str());
+  errno = error;
+  return false;
+}
+
+bool write_mark(std::uint64_t cgroup_id, const Looked& looked, const std::string& text) {
+  if (::mkdir(marks().c_str(), 0700) != 0 && errno != EEXIST) return false;
+  (void)::unlink(mark_of(cgroup_id).c_str());
+  return ::symlink((std::to_string(looked.mounts) + " " + hash_of(text)).c_str(), mark_of(cgroup_id).c_str()) == 0;
+}
+
+std::string read_mark(std::uint64_t cgroup_id) {
+  std::array<char, 128> target{};
+  const ssize_t n = ::readlink(mark_of(cgroup_id).c_str(), target.data(), target.size());
+  return n > 0 ? std::string(target.data(), static_cast<std::size_t>(n)) : "";
+}
+
+std::uint64_t mounts_in(const std::string& mark) {
+  std::uint64_t mounts = 0;
+  (void)std::from_chars(mark.data(), mark.data() + mark.size(), mounts);
+  return mounts;
 }
 
 }  // namespace
 
-void keep_policy_text(std::uint64_t cgroup_id, const policy::Policy& policy) {
+void keep_policy_text(std::uint64_t cgroup_id, const policy::Policy& policy, const Looked& looked) {
   if (!policy::has_paths(policy)) return drop_policy_text(cgroup_id);
-  if (!write_text(file_of(cgroup_id), policy::canonical(policy)))
-    audit("the text of the policy of cgroup " + std::to_string(cgroup_id) + " cannot be kept, so it will not reach what is mounted later: " + std::strerror(errno));
+  const std::string text = text_of(policy, looked);
+  if (write_text(file_of(cgroup_id), text) && write_mark(cgroup_id, looked, text)) return;
+  audit("the text of the policy of cgroup " + std::to_string(cgroup_id) + " cannot be kept, so it will not reach what is mounted later: " + std::strerror(errno));
 }
 
-bool has_policy_text(std::uint64_t cgroup_id) { return ::access(file_of(cgroup_id).c_str(), F_OK) == 0; }
+std::uint64_t kept_mounts(std::uint64_t cgroup_id) { return mounts_in(read_mark(cgroup_id)); }
 
-Result<policy::Policy> read_policy_text(std::uint64_t cgroup_id, const std::array<std::uint8_t, 32>& sha256) {
-  const std::string file = file_of(cgroup_id);
+Result<KeptPolicy> read_policy_text(std::uint64_t cgroup_id) {
+  const std::string file = file_of(cgroup_id), mark = read_mark(cgroup_id);
   const Fd opened = open_regular(file, O_RDONLY);
-  const auto text = opened ? read_up_to(opened, policy::kMaxTextBytes) : std::nullopt;
-  if (!text) return fail("no_policy", "cannot read " + file + ": " + std::strerror(errno), "", errno);
-  auto policy = policy::parse(*text, file, [](std::string_view) { return std::nullopt; });
-  // Whoever wrote something else there changed no policy by it.
-  if (!policy || policy::sha256(*policy) != sha256) return fail("no_policy", file + " is not the text of the policy in force");
-  return std::move(*policy);
+  const auto text = opened ? read_up_to(opened, kMostBytes) : std::nullopt;
+  if (!text || mark != std::to_string(mounts_in(mark)) + " " + hash_of(*text))
+    return fail("no_policy", file + " is not what sbpf wrote there of the policy in force");
+  Looked looked{mounts_in(mark), {}};
+  std::string_view rest = *text;
+  for (; rest.starts_with(kLink); rest.remove_prefix(rest.find('\n') + 1))
+    looked.links.emplace_back(rest.substr(kLink.size(), rest.find('\n') - kLink.size()));
+  auto policy = policy::parse(std::string(rest), file, [](std::string_view) { return std::nullopt; });
+  if (!policy) return fail("no_policy", policy::format(policy.error()));
+  return KeptPolicy{std::move(*policy), std::move(looked)};
 }
 
-void drop_policy_text(std::uint64_t cgroup_id) { (void)::unlink(file_of(cgroup_id).c_str()); }
+void drop_policy_text(std::uint64_t cgroup_id) {
+  (void)::unlink(mark_of(cgroup_id).c_str());
+  (void)::unlink(file_of(cgroup_id).c_str());
+}
 
 void drop_policy_texts() {
   std::error_code ec;

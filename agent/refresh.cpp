@@ -17,24 +17,25 @@ std::array<std::uint8_t, 32> identity_of(const policy::Image& image) {
   return std::to_array(image.slot<sbpf_policy_id>(SBPF_SLOT_ID).policy_sha256);
 }
 
-std::optional<policy::Policy> find_policy(const Cgroup& cgroup, const policy::Image& image, const policy::Policy* own) {
-  if ((image.header().flags & (SBPF_POLICY_PATHS | SBPF_POLICY_UNIX)) == 0) return std::nullopt;
-  if (own && policy::sha256(*own) == identity_of(image)) return *own;
-  auto kept = read_policy_text(cgroup.id(), identity_of(image));
-  return kept ? std::optional(std::move(*kept)) : std::nullopt;
+std::optional<KeptPolicy> find_policy(const Cgroup& cgroup, const policy::Image& image, const KeptPolicy* own) {
+  if ((image.header().flags & SBPF_POLICY_PATHS) == 0) return std::nullopt;
+  if (own && policy::sha256(own->policy) == identity_of(image)) return *own;
+  auto kept = read_policy_text(cgroup.id());
+  return kept && policy::sha256(kept->policy) == identity_of(image) ? std::optional(std::move(*kept)) : std::nullopt;
 }
 
 }  // namespace
 
-Result<bool> refresh_paths(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy* own) {
+Result<bool> refresh_paths(const Kernel& kernel, const Cgroup& cgroup, const KeptPolicy* own) {
   const auto before = read_policy(kernel, cgroup.id());
   if (!before) return true;
-  const auto policy = find_policy(cgroup, *before, own);
-  if (!policy) return true;
+  const auto kept = find_policy(cgroup, *before, own);
+  if (!kept) return true;
   // While another one has it, it is not looked up anew each time.
   if (auto free = lock_host(std::chrono::milliseconds(0)); !free) return free.error().code != "locked";
   // Without the lock: others need not wait for a file system that gives no answer.
-  auto fresh = compile_for(kernel, cgroup, *policy, 1, kPatienceAtAMount);
+  auto fresh = compile_for(kernel, cgroup, kept->policy, 1, {.patience = kPatienceAtAMount, .again = &kept->looked});
+  if (!fresh && fresh.error().code == "no_namespace") return true;
   if (!fresh) return tl::unexpected<Error>(fresh.error());
   auto lock = lock_host(std::chrono::milliseconds(0));
   if (!lock) return lock.error().code != "locked";

@@ -37,8 +37,8 @@ std::string make_name() {
 }
 
 // False: it is to be tried again. A failure, which is told, leaves the old generation, which denies what it does not know.
-bool follow_mounts(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, const RunOptions& options) {
-  const auto refreshed = refresh_paths(kernel, cgroup, &policy);
+bool follow_mounts(const Kernel& kernel, const Cgroup& cgroup, const KeptPolicy& began_with, const RunOptions& options) {
+  const auto refreshed = refresh_paths(kernel, cgroup, &began_with);
   if (!refreshed && options.on_warning) options.on_warning("the policy does not reach what was mounted: " + refreshed.error().message);
   return !refreshed || *refreshed;
 }
@@ -104,6 +104,7 @@ Result<HandedSecrets> hand_over(Prepared& ready) {
 struct Running {
   std::optional<ResolverProcess> resolver;
   Fd mountinfo;  // as it was before the paths were looked up
+  Looked looked;
   std::unique_ptr<Supervisor> supervisor;
   std::optional<Stay> places;  // where this thread is
   Spawned program;
@@ -127,7 +128,7 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   auto handed = hand_over(ready);
   if (!handed) return tl::unexpected<Error>(handed.error());
   running.mountinfo = Fd(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));
-  auto image = compile_here(kernel, policy, 1);
+  auto image = compile_here(kernel, policy, 1, &running.looked);
   if (!image) return tl::unexpected<Error>(image.error());
   const SandboxSpec spec{ready.name, 0, ready.stdio_inode, running.resolver ? &running.resolver->names : nullptr};
   if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return tl::unexpected<Error>(set_up.error());
@@ -151,7 +152,8 @@ Result<RunResult> watch_over(BringUp& up, Running& running, const policy::Policy
   if (auto returned = running.places->back(); !returned) return tl::unexpected<Error>(returned.error());
   Supervisor& supervisor = *running.supervisor;
   // What is mounted later is denied until the policy reaches it: this one, or another that came by a swap.
-  supervisor.on_mounts(std::move(running.mountinfo), [&] { return follow_mounts(up.kernel(), up.cgroup(), policy, options); });
+  const KeptPolicy began_with{policy, std::move(running.looked)};
+  supervisor.on_mounts(std::move(running.mountinfo), [&] { return follow_mounts(up.kernel(), up.cgroup(), began_with, options); });
   if (running.resolver) supervisor.serve_names(*running.resolver);
   return supervisor.wait(running.program);
 }

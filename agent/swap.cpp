@@ -99,11 +99,12 @@ Result<void> bring_along(const Kernel& kernel, const sbpf_sandbox& record, const
   return {};
 }
 
-// The policy in force is the new one at the end, or the old one after an error.
-Result<std::vector<std::string>> put_over(Kernel& kernel, const sbpf_sandbox& record, const Cgroup& cgroup, const policy::Policy& policy, const SwapOptions& options) {
+// The policy in force is the new one at the end, or the old one after an error. `looked` receives where its paths were looked up.
+Result<std::vector<std::string>> put_over(Kernel& kernel, Looked& looked, const sbpf_sandbox& record, const Cgroup& cgroup, const policy::Policy& policy,
+                                          const SwapOptions& options) {
   auto old = read_policy(kernel, record.cgroup_id);
   const std::uint32_t generation = next_generation(kernel, record.cgroup_id, old);
-  auto image = compile_for(kernel, cgroup, policy, generation, kLookUpPatience, old ? &*old : nullptr);
+  auto image = compile_for(kernel, cgroup, policy, generation, {.before = old ? &*old : nullptr, .looked = &looked});
   if (!image) return tl::unexpected<Error>(image.error());
   const std::string name = record.name;
   const Names names = names_for(name, *image, old);
@@ -147,9 +148,10 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy, const
   if (!record) return tl::unexpected<Error>(record.error());
   auto cgroup = Cgroup::open_by_id(record->cgroup_id);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
-  auto ended = put_over(host->kernel, *record, *cgroup, policy, options);
+  Looked looked;
+  auto ended = put_over(host->kernel, looked, *record, *cgroup, policy, options);
   if (!ended) return tl::unexpected<Error>(ended.error());
-  keep_policy_text(record->cgroup_id, policy);
+  keep_policy_text(record->cgroup_id, policy, looked);
   if ((record->flags & SBPF_SANDBOX_KEPT) != 0)
     if (auto assigned = assign(name, cgroup->path(), policy); !assigned)
       return fail(std::move(assigned.error()), "the new policy is in force, and the assignment holds the one before");

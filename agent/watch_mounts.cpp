@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/watch_mounts.h"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <functional>
 #include <sstream>
@@ -16,26 +14,25 @@ namespace sbpf::agent {
 namespace {
 
 constexpr std::uint64_t kPasses = 20;    // a sandbox is looked at once in so many
-constexpr std::size_t kMostAtOnce = 32;  // of one request
+constexpr std::size_t kMostAtOnce = 8;   // of one request
+constexpr std::size_t kMostMountinfo = 1 << 20;
+constexpr std::int64_t kMostTime = 60 * kSecond;  // of one request
 
 // What is mounted, by mount namespace, each read once. No descriptor is kept: it would keep the mounts of a container that ended.
 class MountedNow {
  public:
-  // A hash; 0: nothing runs in the cgroup, or it cannot be told.
-  std::size_t of(const Cgroup& cgroup) {
-    const auto pids = cgroup.processes();
-    if (!pids || pids->empty()) return 0;
-    const std::string process = "/proc/" + std::to_string(pids->front());
-    struct stat info {};
-    if (::stat((process + "/ns/mnt").c_str(), &info) != 0) return 0;
-    auto [hash, added] = hashes_.try_emplace(info.st_ino, 0);
-    if (added)
-      if (const std::string text = read_file(process + "/mountinfo"); !text.empty()) hash->second = std::hash<std::string>()(text) | 1;
+  // A hash of what is mounted in this namespace, in which a task of the cgroup is; 0: none is, it has too many mounts, or it cannot be told.
+  std::size_t of(const Cgroup& cgroup, std::uint64_t mounts) {
+    auto [hash, added] = hashes_.try_emplace(mounts, 0);
+    if (!added && hash->second != 0) return hash->second;
+    const auto task = task_in(cgroup, mounts);
+    const auto text = task ? read_up_to("/proc/" + std::to_string(*task) + "/mountinfo", kMostMountinfo) : std::nullopt;
+    if (text) hash->second = std::hash<std::string>()(*text) | 1;
     return hash->second;
   }
 
  private:
-  std::map<ino_t, std::size_t> hashes_;
+  std::map<std::uint64_t, std::size_t> hashes_;
 };
 
 std::string line_of(const Kernel& kernel, std::uint64_t id) {
@@ -80,19 +77,25 @@ void Watch::follow_mounts() {
     refreshing_.end();  // it is seldom needed
     if (*told) note_refreshed(**told);
   }
-  if (refreshing_.running()) return;
+  if (refreshing_.running() && now_ns() - refreshing_since_ < kMostTime) return;
+  if (refreshing_.running()) {
+    refreshing_.end();
+    complain({"paths", "what was mounted cannot be looked at: the process that does it gives no answer", "it stays denied, and is tried again at the next mount", 0, "", true});
+  }
   MountedNow mounted;
   std::string request;
   std::size_t many = 0;
   for (auto& [id, entry] : entries_) {
-    if ((passes_ + id) % kPasses != 0 || many == kMostAtOnce || !entry.cgroup || !has_policy_text(id)) continue;
-    const std::size_t mounts = mounted.of(*entry.cgroup);
+    if ((passes_ + id) % kPasses != 0 || many == kMostAtOnce || !entry.cgroup) continue;
+    const std::uint64_t there = kept_mounts(id);
+    const std::size_t mounts = there != 0 ? mounted.of(*entry.cgroup, there) : 0;
     if (mounts == 0 || mounts == entry.mounts) continue;
     entry.mounts = mounts;
     request += std::to_string(id) + "\n";
     many++;
   }
   if (many == 0) return;
+  refreshing_since_ = now_ns();
   if (auto asked = refreshing_.ask(request); !asked) complain(asked.error());
 }
 

@@ -144,6 +144,7 @@ class Watch {
   CanaryChild canary_;
   WatchChild attaching_{attach_lines};
   WatchChild refreshing_{refresh_lines};
+  std::int64_t refreshing_since_ = 0;  // CLOCK_MONOTONIC
   std::map<std::string, Unheld> unheld_;  // assignments, by name
   std::string launchers_;                 // that the programs know
   std::string complaint_;  // told already

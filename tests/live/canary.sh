@@ -122,7 +122,7 @@ has coming/attach/says-why "gave no answer" "$(cat "$tmp/said")"
 is coming/attach/taken-down "" "$(sbpf list | grep '^coming')"
 no_stopper
 made=$cgroots/sbpf/made
-start_waiting() { # a run whose canary has not its turn yet, so that its cgroup is empty
+take_turn() {
   python3 -c 'import fcntl, time
 f = open("/run/sbpf-canaries.lock", "w")
 fcntl.lockf(f, fcntl.LOCK_EX)
@@ -130,6 +130,9 @@ print("ready", flush=True)
 time.sleep(600)' >"$tmp/turn" & turn=$!
   servers+=($turn)
   within 20 grep -q ready "$tmp/turn"
+}
+start_waiting() { # a run whose canary has not its turn yet, so that its cgroup is empty
+  take_turn
   sbpf run -q --name made --policy "$freeze" -- echo ran >"$tmp/ran" 2>"$tmp/said" & maker=$!
   within 20 [ -e "$pins/sandboxes/made" ] && within 20 lock_is_free
 }
@@ -154,6 +157,37 @@ end_turn
 is coming/killed/control yes "$([[ -d $made ]] && echo yes)"
 sbpf run -q --policy "$freeze" -- true 2>/dev/null; is coming/killed/others-start 0 $?
 is coming/killed/collected no "$([[ -d $made ]] && echo yes || echo no)"
+
+# One who comes meanwhile and swaps the policy has the last word, whether the proof ends or is killed.
+other=$(policy other <<<$'version: 1\nname: other\nfilesystem: {default: read, deny: [/srv/other]}\n')
+mkdir -p /srv/other; echo text >/srv/other/f
+reads() { sh -c 'echo $$ >"$0/cgroup.procs"; exec cat /srv/other/f' "$runtime/$1" 2>/dev/null; }
+attach_waiting() { # attach_waiting NAME OPTION…: whose canary has not its turn yet
+  take_turn
+  inhabit "$runtime/$1"
+  sbpf attach --cgroup "$runtime/$1" --name "$1" --policy "$freeze" "${@:2}" >"$tmp/ran" 2>"$tmp/said" & maker=$!
+  within 20 [ -e "$pins/sandboxes/$1" ] && within 20 lock_is_free
+}
+attach_waiting swapped --keep; is swapped/lock-is-free 0 $?
+is swapped/control text "$(reads swapped)"
+sbpf swap swapped --policy "$other" >"$tmp/swap" 2>&1 & swapper=$!
+denies() { [[ -z $(reads swapped) ]]; }
+within 20 denies; is swapped/denied 0 $?
+end_turn
+wait $swapper; is swapped/swap 0 $?
+wait $maker; is swapped/attach 0 $?
+has swapped/says-what-is-in-force "policy=other" "$(cat "$tmp/ran" "$tmp/said")"
+is swapped/assignment /srv/other "$(grep -o '/srv/other' /var/lib/sbpf/assigned/swapped)"
+sbpf detach swapped 2>/dev/null
+attach_waiting taken; is taken/lock-is-free 0 $?
+kill -STOP $maker
+end_turn
+sbpf swap taken --policy "$other" >/dev/null 2>&1; is taken/swap 0 $?
+kill -9 $maker; wait $maker 2>/dev/null
+sleep 3
+is taken/still-there taken "$(sbpf list | grep -o '^taken')"
+is taken/still-denied "" "$(reads taken)"
+sbpf detach taken 2>/dev/null
 
 # ---- twice is a loss for the watch ----
 stop_all
@@ -190,5 +224,20 @@ is change/each-was-made "" "$(cat "$tmp/unchanged" 2>/dev/null)"
 is change/verified "" "$(cat "$tmp/unverified" 2>/dev/null)"
 sbpf detach hang 2>/dev/null
 sbpf detach by 2>/dev/null
+
+# ---- what is assigned stays confined although no canary can be run in it: what runs inside can see to that ----
+inhabit "$runtime/kept"
+sbpf attach --cgroup "$runtime/kept" --name kept --policy "$other" --keep >/dev/null 2>&1; is kept/attach 0 $?
+kill -9 $sleeper
+sbpf break-glass --reason kept --for 5m 2>/dev/null # as after the host's restart
+within 20 rmdir "$runtime/kept" 2>/dev/null; is kept/restarts 0 $?
+sbpf break-glass --close 2>/dev/null
+inhabit "$runtime/kept"
+is kept/control text "$(reads kept)"
+echo 1 >"$runtime/kept/pids.max"
+sbpf reattach kept >"$tmp/said" 2>&1; is kept/not-proven 125 $?
+is kept/still-there kept "$(sbpf list | grep -o '^kept$')"
+is kept/still-denied "" "$(reads kept)"
+sbpf detach kept 2>/dev/null
 end_all
 finish

@@ -71,8 +71,55 @@ within 60 [ -d "$cgroots/sbpf/u4242-run" ]; is user/started 0 $?
 mounted $w/user/later
 within 60 grep -q reached "$tmp/user.out"; is user/reached 0 $?
 
+# ---- a mount namespace that a program inside made is not the policy's, whoever else ends ----
+mkdir -p $w.secret $w.own
+echo text >$w.secret/f
+own=$(rules own "read: [$w.own]")
+inhabit "$runtime/own"; honest=$sleeper
+looks="mount --bind $w.secret $w.own; while :; do cat $w.own/f 2>/dev/null; sleep 0.5; done"
+sh -c 'echo $$ >"$0/cgroup.procs"; exec setpriv --reuid 4242 --regid 4242 --clear-groups unshare -Urm sh -c "$1"' "$runtime/own" "$looks" >"$tmp/own" 2>/dev/null </dev/null &
+servers+=($!)
+within 20 grep -q text "$tmp/own"; is own/control 0 $?
+sbpf attach --cgroup "$runtime/own" --name own --policy "$own" --keep-open-sockets >/dev/null 2>&1; is own/attach 0 $?
+sleep 2
+before=$(wc -l <"$tmp/own")
+kill -9 $honest
+sleep 14
+is own/denied "$before" "$(wc -l <"$tmp/own")"
+sbpf swap own --policy "$own" >/dev/null 2>&1; is own/swap 0 $?
+sbpf kill own 2>/dev/null
+
+# ---- a link that came since leads nothing: below a directory that was moved to a name on a rule's path ----
+mkdir -p $w.evil
+cp /bin/true $w.evil/prog
+printf 'version: 1\nname: programs\nprocess: {exec: {allow: [/usr, /bin, /lib, /lib64, %s.app/bin]}}\n' $w | policy programs >/dev/null
+inhabit "$runtime/programs"
+sbpf attach --cgroup "$runtime/programs" --name programs --policy "$tmp/programs.yaml" >/dev/null; is link/attach 0 $?
+inside programs sh -c "mkdir $w.moved && ln -s $w.evil $w.moved/bin && mv $w.moved $w.app"; is link/moved 0 $?
+$w.app/bin/prog; is link/control 0 $?
+mounted $w/open/again
+sleep 14
+inside programs $w.app/bin/prog; is link/refused 126 $?
+
+# ---- a process whose leader ended has its mounts still ----
+mkdir -p $w.leader $w.view "$runtime/leader"
+echo text >$w.view/f
+cat >"$tmp/leader.py" <<'P'
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).syscall(60, 0)
+P
+unshare -m sh -c "echo \$\$ >$runtime/leader/cgroup.procs; mount --bind $w.view $w.leader; exec python3 $tmp/leader.py" & leader=$!
+servers+=($leader)
+ended() { grep -q '^State:.Z' /proc/$leader/status; }
+within 20 ended; is leader/control 0 $?
+thread=$(ls /proc/$leader/task | tail -1)
+sbpf attach --cgroup "$runtime/leader" --name leader --policy "$(rules leader "read: [$w.leader]")" >/dev/null; is leader/attach 0 $?
+is leader/its-own-mounts text "$(nsenter -t "$thread" -m sh -c "echo \$\$ >$runtime/leader/cgroup.procs; exec cat $w.leader/f" 2>&1)"
+sbpf kill leader 2>/dev/null
+
 # ---- whoever writes another text there changes no policy ----
-echo 'version: 1' >"/run/sbpf-policies/$(stat -c %i "$runtime/att")"; is forged/control 0 $?
+printf 'version: 1\nname: forged\nfilesystem: {default: write}\n' >"/run/sbpf-policies/$(stat -c %i "$runtime/att")"; is forged/control 0 $?
 mounted $w/open/forged
 sleep 12
 reads att $w/open/forged/f; is forged/stays-denied 1 $?
