@@ -84,6 +84,7 @@ sbpf attach --cgroup "$runtime/own" --name own --policy "$own" --keep-open-socke
 sleep 2
 before=$(wc -l <"$tmp/own")
 kill -9 $honest
+mounted $w/open/own
 sleep 14
 is own/denied "$before" "$(wc -l <"$tmp/own")"
 sbpf swap own --policy "$own" >/dev/null 2>&1; is own/swap 0 $?
@@ -100,6 +101,11 @@ $w.app/bin/prog; is link/control 0 $?
 mounted $w/open/again
 sleep 14
 inside programs $w.app/bin/prog; is link/refused 126 $?
+text=/run/sbpf-policies/$(stat -c %i "$runtime/programs")
+sed -i "1i link $w.app/bin" "$text"; is link/forged-control 0 $?
+mounted $w/open/once-more
+sleep 14
+inside programs $w.app/bin/prog; is link/refused-still 126 $?
 
 # ---- a process whose leader ended has its mounts still ----
 mkdir -p $w.leader $w.view "$runtime/leader"
