@@ -87,7 +87,11 @@ kill -9 $honest
 mounted $w/open/own
 sleep 14
 is own/denied "$before" "$(wc -l <"$tmp/own")"
+# Nor at a swap, while another process has the host's.
+inhabit "$runtime/own"
 sbpf swap own --policy "$own" >/dev/null 2>&1; is own/swap 0 $?
+sleep 3
+is own/denied-after-a-swap "$before" "$(wc -l <"$tmp/own")"
 sbpf kill own 2>/dev/null
 
 # ---- a link that came since leads nothing: below a directory that was moved to a name on a rule's path ----
