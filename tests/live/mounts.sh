@@ -135,6 +135,24 @@ sleep 12
 reads att $w/open/forged/f; is forged/stays-denied 1 $?
 sbpf swap att --policy "$second" >/dev/null 2>&1; is forged/swap 0 $?
 reads att $w/open/forged/f; is forged/mended 0 $?
+file=/run/sbpf-policies/$(stat -c %i "$runtime/att")
+for kind in mkfifo mkdir; do # in the file's place: nobody waits for it
+  rm -f "$file"
+  $kind "$file"
+  timeout 60 sbpf swap att --policy "$second" >/dev/null 2>&1; is forged/$kind 0 $?
+done
+rmdir "$file"
+sbpf swap att --policy "$second" >/dev/null 2>&1; is forged/written-again text "$([[ -f $file ]] && echo text)"
+
+# ---- where what is inside may mount, nothing is looked at again: its rule would go where it says ----
+printf 'version: 1\nname: unix\nnetwork: {unix: [%s]}\n' $w/open | policy unix >/dev/null
+inhabit "$runtime/unix"
+sbpf attach --cgroup "$runtime/unix" --name unix --policy "$tmp/unix.yaml" >/dev/null; is unix/attach 0 $?
+mounted $w/open/for-unix
+within 60 reads att $w/open/for-unix/f; is unix/control 0 $?
+sleep 12
+is unix/generation 1 "$(sbpf status unix --json | jq .policy.generation)"
+sbpf detach unix
 sbpf detach att
 is gone/no-text no "$([[ -e /run/sbpf-policies/$(stat -c %i "$runtime/att") ]] && echo yes || echo no)"
 kill -9 $member $sleeper
