@@ -104,14 +104,18 @@ ln -s $w/host $w/way
 printf 'version: 1\nname: way\nnetwork: {unix: [%s/agent.sock]}\n' $w/way | policy way >/dev/null
 # plants POLICY COMMAND: exit code, and what the program says
 plants() { run "$tmp/$1.yaml" -- sh -c "$2" 2>/dev/null; echo $?; }
+# exchange ONE OTHER: a file and a link, with each other, as a shell does it
+exchange() { echo "rm -f $name && touch $name && python3 -IS -c 'import ctypes; raise SystemExit(ctypes.CDLL(None).renameat2(-100, b\"$1\", -100, b\"$2\", 2) and 1)'"; }
 for how in sockets:$w/free/agent.sock sockets:$w/free/way most:$w/free/build; do
   name=${how#*:} said=free/${how%%:*}-${how##*/}
   [[ -d $name ]] && rmdir $name
   is $said/symlink 1 "$(plants ${how%%:*} "ln -s $w.secret $name")"
   is $said/rename 1 "$(plants ${how%%:*} "ln -s $w.secret $w/free/beside && mv -T $w/free/beside $name")"
   is $said/hard-link 1 "$(plants ${how%%:*} "ln -P $w/free/beside $name")"
-  is $said/exchange 1 "$(plants ${how%%:*} "python3 -IS -c 'import ctypes; exit(ctypes.CDLL(None).renameat2(-100, b\"$w/free/beside\", -100, b\"$name\", 2) and 1)'")"
+  is $said/exchange 1 "$(plants ${how%%:*} "$(exchange $w/free/beside $name)")"
+  is $said/exchange-back 1 "$(plants ${how%%:*} "$(exchange $name $w/free/beside)")"
   is $said/nothing-there no "$([[ -L $name ]] && echo yes || echo no)"
+  is $said/control-exchange 0 "$(plants beside "$(exchange $w/free/beside $name) && rm $name")"
   is $said/control-file 0 "$(plants ${how%%:*} "touch $name && rm $name")"
   is $said/control-other-policy 0 "$(plants beside "ln -s $w.secret $name && rm $name")"
   rm -f $w/free/beside
