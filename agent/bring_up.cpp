@@ -88,7 +88,7 @@ Result<Status> BringUp::prove_unlocked(const Cgroup& cgroup) {
   const std::uint32_t policy = policy_map_id(*kernel_, cgroup.id());
   if (auto claimed = claim_sandbox(lock_, cgroup.id()); !claimed) return tl::unexpected<Error>(claimed.error());
   if (auto others = unlock_host(lock_); !others) return tl::unexpected<Error>(others.error());
-  const Status status = read_status(*kernel_, *record, true);
+  const auto status = agent::prove(*kernel_, *record, probe_host(*kernel_));
   if (auto again = relock_host(lock_); !again) return tl::unexpected<Error>(again.error());
   end_claim(lock_, cgroup.id());
   const bool upgraded = kernel_->outdated();
@@ -96,9 +96,10 @@ Result<Status> BringUp::prove_unlocked(const Cgroup& cgroup) {
   const auto now = find_record(*kernel_, cgroup.id());
   if (!now || now->created_ns != record->created_ns)
     return fail("sandbox_ended", std::string("sandbox ") + record->name + " was ended by another one while it came up", "start it anew");
-  if (upgraded) return prove_unlocked(cgroup);  // some of its hooks ran other programs meanwhile
   was_swapped_ = was_swapped_ || policy_map_id(*kernel_, cgroup.id()) != policy;
-  return was_swapped_ ? read_back(cgroup, false) : status;
+  if (was_swapped_ && !upgraded) return read_back(cgroup, false);
+  if (upgraded || !status) return prove_unlocked(cgroup);  // what was seen is neither of before nor of after
+  return *status;
 }
 
 tl::unexpected<Error> BringUp::not_active(const Status& status) {

@@ -46,8 +46,8 @@ class Stay {
 
 // What decides where paths lead: a root directory, and the mounts that can be reached from it.
 struct Seat {
-  Fd root;                // O_PATH
-  std::string mountinfo;  // as /proc/PID/mountinfo
+  Fd root;                   // O_PATH
+  std::string mountinfo;     // as /proc/PID/mountinfo
   std::uint64_t mounts = 0;  // the number of the mount namespace; 0: it is not told
   uid_t asker = 0;           // whom the policy is for: this user's symbolic links are followed, as uid 0's are
   bool owner_asks = false;   // who owns the root is, of a container whose root is another user of the host

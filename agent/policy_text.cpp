@@ -22,7 +22,6 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "policy/filesystem.h"
-#include "policy/image.h"
 
 namespace sbpf::agent {
 namespace {

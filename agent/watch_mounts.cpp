@@ -77,8 +77,8 @@ void Watch::follow_mounts() {
     refreshing_.end();  // it is seldom needed
     if (*told) note_refreshed(**told);
   }
-  if (refreshing_.running() && now_ns() - refreshing_since_ < kMostTime) return;
   if (refreshing_.running()) {
+    if (now_ns() - refreshing_since_ < kMostTime) return;
     refreshing_.end();
     complain({"paths", "what was mounted cannot be looked at: the process that does it gives no answer", "it stays denied, and is tried again at the next mount", 0, "", true});
   }
