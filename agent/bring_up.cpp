@@ -53,10 +53,13 @@ BringUp::~BringUp() {
     // Another run may have the name and the path by now, if someone took this one down meanwhile.
     if (auto now = Cgroup::open(path); now && now->id() == id) (void)remove_cgroup(path);
   }
-  if (!kernel_ || keep_programs_ || !pinned_) return;
-  // Another one may have come up while the canary of this one ran.
+  if (kernel_ && !keep_programs_ && nobody_came()) Kernel::remove_all();
+}
+
+bool BringUp::nobody_came() const {
+  if (!unlocked_) return true;
   bool whole = true;
-  if (records(*kernel_, &whole).empty() && whole) Kernel::remove_all();
+  return records(*kernel_, &whole).empty() && whole;
 }
 
 Result<void> BringUp::make_cgroup(const std::string& name, const policy::Limits& limits) {
@@ -87,6 +90,7 @@ Result<Status> BringUp::prove_unlocked(const Cgroup& cgroup) {
   if (!record) return read_back(cgroup, true);
   const std::uint32_t policy = policy_map_id(*kernel_, cgroup.id());
   if (auto claimed = claim_sandbox(lock_, cgroup.id()); !claimed) return tl::unexpected<Error>(claimed.error());
+  unlocked_ = true;
   if (auto others = unlock_host(lock_); !others) return tl::unexpected<Error>(others.error());
   const auto status = agent::prove(*kernel_, *record, probe_host(*kernel_));
   if (auto again = relock_host(lock_); !again) return tl::unexpected<Error>(again.error());
@@ -114,6 +118,7 @@ void BringUp::keep_all() {
 
 // Children that have not come to their exec have it, too: closing this descriptor would not be enough.
 void BringUp::release_lock() {
+  unlocked_ = true;
   (void)::flock(lock_.get(), LOCK_UN);
   lock_.reset();
 }

@@ -76,11 +76,14 @@ class BringUp {
   Result<Status> read_back(const Cgroup& cgroup, bool canary);
   Result<Status> prove_unlocked(const Cgroup& cgroup);
   static tl::unexpected<Error> not_active(const Status& status);
+  // Is it proven that no sandbox but this one came up since the host lock was taken? Others could while it was not held.
+  bool nobody_came() const;
 
   Fd lock_;
   bool pinned_;
   bool keep_programs_;
   bool keep_cgroup_ = false;
+  bool unlocked_ = false;  // the host lock was not held all the while
   bool was_swapped_ = false;
   std::optional<Kernel> kernel_;
   std::optional<Cgroup> made_;

@@ -241,4 +241,22 @@ is kept/still-there kept "$(sbpf list | grep -o '^kept$')"
 is kept/still-denied "" "$(reads kept)"
 sbpf detach kept 2>/dev/null
 end_all
+
+# ---- the first sandbox of a host that fails does not take away what others came to need meanwhile ----
+sbpf unload 2>/dev/null; is first/control-not-loaded 0 $?
+inhabit "$runtime/beside"
+beside=$sleeper
+inhabit "$runtime/first"
+stop_all "$runtime/first"
+sbpf attach --cgroup "$runtime/first" --name first --policy "$freeze" >"$tmp/said" 2>&1 & maker=$!
+within 200 stopped_canary "$runtime/first" >/dev/null; is first/control-stopped 0 $?
+programs() { bpftool prog show 2>/dev/null | grep -o '^[0-9]*: lsm' | paste -sd' '; }
+loaded=$(programs); has first/control-loaded lsm "$loaded"
+sbpf attach --cgroup "$runtime/beside" --name beside --policy "$freeze" >/dev/null 2>&1; is first/other-starts 0 $?
+wait $maker; is first/code 125 $?
+is first/other-stays active "$(sbpf status beside --json | jq -r .isolation)"
+is first/programs-stay "$loaded" "$(programs)"
+no_stopper
+kill -9 $beside $sleeper
+end_all
 finish
