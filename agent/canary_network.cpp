@@ -101,7 +101,7 @@ int try_socket_op(sbpf_hook hook) {
   if (hook == SBPF_HOOK_socket_bind) return result(::bind(fd.get(), sa, sizeof address));
   if (hook == SBPF_HOOK_socket_listen) return result(::listen(fd.get(), 1));
   if (hook == SBPF_HOOK_socket_setsockopt)
-    return result(::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on));
+    return result(::setsockopt(fd.get(), SOL_SOCKET, kNoOption, &on, sizeof on));
   return result(::sendto(fd.get(), "", 1, MSG_DONTWAIT, sa, sizeof address));
 }
 

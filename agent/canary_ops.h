@@ -18,6 +18,7 @@ constexpr int kUnreachable = -1;
 
 constexpr in_addr_t kPolicyProbeV4 = 0xc0000201;  // 192.0.2.1 (TEST-NET-1), port 9: never a real destination
 constexpr std::uint16_t kPolicyProbePort = 9;
+constexpr int kNoOption = 0x7fff;  // of no socket: one of those that are harmless is judged by no program
 
 // Files for the path hooks, and the canary's parent; made outside the sandbox, before: the policy may forbid opening.
 // `path` is empty if it could not be made. Removed with it.

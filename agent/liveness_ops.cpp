@@ -150,8 +150,6 @@ struct Operation {
   int (*call)(const Hands&);
 };
 
-constexpr int kSomeOption = 0x7fff;  // of no socket
-
 // In the order in which they are called; what cannot be undone by this process, last.
 constexpr Operation kOperations[] = {
     {SBPF_HOOK_socket_create, {0, 0, 0}, [](const Hands&) { return result(Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)).get()); }},
@@ -159,7 +157,7 @@ constexpr Operation kOperations[] = {
     {SBPF_HOOK_socket_sendmsg, {ENOTCONN, ENOTCONN, ENOTCONN}, [](const Hands& h) { return result(::send(h.lonely, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL)); }},
     {SBPF_HOOK_socket_bind, {EINVAL, EINVAL, EINVAL}, [](const Hands& h) { const sockaddr other{AF_INET, {}}; return result(::bind(h.lonely, &other, sizeof other)); }},
     {SBPF_HOOK_socket_listen, {EOPNOTSUPP, EOPNOTSUPP, EOPNOTSUPP}, [](const Hands& h) { return result(::listen(h.lonely, 1)); }},
-    {SBPF_HOOK_socket_setsockopt, {ENOPROTOOPT, ENOPROTOOPT, ENOPROTOOPT}, [](const Hands& h) { const int on = 1; return result(::setsockopt(h.lonely, SOL_SOCKET, kSomeOption, &on, sizeof on)); }},
+    {SBPF_HOOK_socket_setsockopt, {ENOPROTOOPT, ENOPROTOOPT, ENOPROTOOPT}, [](const Hands& h) { const int on = 1; return result(::setsockopt(h.lonely, SOL_SOCKET, canary::kNoOption, &on, sizeof on)); }},
     {SBPF_HOOK_unix_stream_connect, {0, 0, 0}, connect_stream},
     {SBPF_HOOK_unix_may_send, {0, 0, 0}, [](const Hands& h) { return result(::send(h.pair[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL)); }},
     {SBPF_HOOK_file_receive, {0, 0, 0}, [](const Hands& h) { return canary::try_receive(h.memory); }},

@@ -21,12 +21,12 @@ SBPF_INLINE int sbpf_is_listed(int number, __u64 low, __u64 high)
 
 /* TOS, TTL, RECVOPTS, PKTINFO (to receive it), PKTOPTIONS, MTU_DISCOVER, RECVERR, RECVTTL, RECVTOS, MTU, FREEBIND, PASSSEC,
  * RECVORIGDSTADDR, MINTTL, NODEFRAG, CHECKSUM, BIND_ADDRESS_NO_PORT, RECVFRAGSIZE, RECVERR_RFC4884; multicast: TTL, LOOP, leaving
- * (36, 40, 45, 47), ALL; LOCAL_PORT_RANGE (of streams). */
+ * (36, 40, 45, 47), ALL. */
 #define SBPF_IP_OPTIONS \
 	(SBPF_BIT(1) | SBPF_BIT(2) | SBPF_BIT(6) | SBPF_BIT(8) | SBPF_BIT(9) | SBPF_BIT(10) | SBPF_BIT(11) | SBPF_BIT(12) | SBPF_BIT(13) | \
 	 SBPF_BIT(14) | SBPF_BIT(15) | SBPF_BIT(18) | SBPF_BIT(20) | SBPF_BIT(21) | SBPF_BIT(22) | SBPF_BIT(23) | SBPF_BIT(24) | \
 	 SBPF_BIT(25) | SBPF_BIT(26) | SBPF_BIT(33) | SBPF_BIT(34) | SBPF_BIT(36) | SBPF_BIT(40) | SBPF_BIT(45) | SBPF_BIT(47) | \
-	 SBPF_BIT(49) | SBPF_BIT(51))
+	 SBPF_BIT(49))
 
 /* ADDRFORM, 2292PKTINFO (to receive it), CHECKSUM, 2292HOPLIMIT, FLOWINFO (to receive it); unicast and multicast: hops, LOOP,
  * leaving (21, 28, 45, 47), ALL; MTU_DISCOVER, MTU, RECVERR, V6ONLY, RECVERR_RFC4884; RECVPKTINFO, RECVHOPLIMIT, HOPLIMIT,
@@ -65,6 +65,7 @@ SBPF_INLINE int sbpf_is_udp_option(int option)
 	return option == 1 || (option >= 101 && option <= 104);
 }
 
+/* No policy refuses one, of whatever socket. */
 SBPF_INLINE int sbpf_is_harmless_option(int level, int option)
 {
 	switch (level) {
@@ -93,9 +94,9 @@ SBPF_INLINE int sbpf_is_harmless_option(int level, int option)
 
 /* LOCAL_PORT_RANGE, which has the kernel pick a port that only a rule of `bind` could name. A stream gets none that another has;
  * datagram sockets share theirs by SO_REUSEADDR, and the newest hears what is sent to it. */
-SBPF_INLINE int sbpf_picks_shared_port(int type, int level, int option)
+SBPF_INLINE int sbpf_picks_own_port(int type, int level, int option)
 {
-	return type != 1 && level == 0 && option == 51;
+	return type == 1 && level == 0 && option == 51;
 }
 
 /* `type`: SOCK_STREAM and so on. */
@@ -103,7 +104,7 @@ SBPF_INLINE int sbpf_decide_sockopt(void *policy, int type, int level, int optio
 {
 	const struct sbpf_policy_header *header;
 
-	if (sbpf_is_harmless_option(level, option) && !sbpf_picks_shared_port(type, level, option))
+	if (sbpf_is_harmless_option(level, option) || sbpf_picks_own_port(type, level, option))
 		return SBPF_ALLOW;
 	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
 	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL ? SBPF_ALLOW : SBPF_DENY;

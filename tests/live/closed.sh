@@ -20,8 +20,9 @@ process:
 P
 )
 hands=$(cat <<'P'
-import os, socket, sys
+import errno, os, socket, sys
 made = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for i in range(40)]
+stream = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
 
 def attempt(what):
     if what == "connect":
@@ -39,7 +40,11 @@ def attempt(what):
     elif what == "forbidden":
         made.pop().connect(("127.0.0.1", 7009))
     elif what == "option":
-        made[0].setsockopt(socket.IPPROTO_IP, socket.IP_TTL, 64)
+        try:
+            stream.setsockopt(socket.IPPROTO_IP, 51, 0)  # LOCAL_PORT_RANGE: one that the policy is asked for
+        except OSError as e:
+            if e.errno != errno.ENOPROTOOPT:  # before 6.3, which is said after the hooks
+                raise
     elif what == "open":
         open("/srv/closed/file").close()
     elif what == "exec":
