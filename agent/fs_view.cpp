@@ -22,6 +22,7 @@
 #include "agent/in_child.h"
 #include "agent/inodes.h"
 #include "agent/mounts.h"
+#include "agent/other_names.h"
 #include "agent/pins.h"
 #include "agent/view_text.h"
 
@@ -45,11 +46,17 @@ uid_t asker_of(const Seat& seat, Doing doing) {
 class LookUp {
  public:
   LookUp(const Kernel& kernel, const Seat& seat, Doing doing)
-      : kernel_(kernel), mounts_(parse_mounts(seat.mountinfo)), asker_(asker_of(seat, doing)), paths_(seat.root, asker_, [doing](const std::string& path) mutable { doing.note(path); }) {}
+      : kernel_(kernel),
+        mounts_(parse_mounts(seat.mountinfo)),
+        asker_(asker_of(seat, doing)),
+        note_([doing](const std::string& path) mutable { doing.note(path); }),
+        paths_(seat.root, asker_, note_) {}
 
-  Result<policy::FsView> all(const policy::Policy& policy) {
+  Result<policy::FsView> all(const policy::Policy& policy, const std::vector<std::string>& places) {
     for (const policy::RulePath& rule : policy::rule_paths(policy))
       if (auto r = add_rule(rule); !r) return tl::unexpected<Error>(r.error());
+    for (const std::string& place : places)
+      if (auto r = add_other_names(place); !r) return tl::unexpected<Error>(r.error());
     add_mounts();
     if (auto r = resolve_inodes(); !r) return tl::unexpected<Error>(r.error());
     for (const policy::ExecRule& rule : policy.exec.rules)
@@ -79,6 +86,17 @@ class LookUp {
     links_.push_back({rule.path, link, aliases(link.names)});
     for (const auto& names : links_.back().aliases) add_inodes({names, names.size(), {}});
     return {};
+  }
+
+  Result<void> add_other_names(const std::string& place) {
+    auto at = paths_.follow(place);
+    if (!at) return tl::unexpected<Error>(at.error());
+    const Fd top = at->existing == at->names.size() ? paths_.open(join(at->names, at->names.size())) : Fd();
+    if (!top) return {};  // there is nothing
+    return each_file_with_other_names(top, at->names, note_, [this](const std::vector<std::string>& names) {
+      linked_.push_back(names);
+      inodes_[join(names, names.size())] = std::nullopt;
+    });
   }
 
   void add_path(const std::string& rule, const Followed& found) {
@@ -190,14 +208,21 @@ class LookUp {
       for (const auto& other : seen.aliases) link.aliases.push_back(path_of(other, other.size()));
       view.links.push_back(std::move(link));
     }
-    for (const auto& names : mount_points_) {
-      const auto& inode = inodes_.at(join(names, names.size()));
-      if (!inode || inode->dev == 0) continue;  // gone, or not to be told from others: stays denied
-      policy::FsPath path = path_of(names, 0);
-      path.back().inode = inode;
-      view.mounts.push_back(path);
-    }
+    // What is gone, or not to be told from others, stays denied.
+    for (const auto& names : mount_points_)
+      if (auto path = path_to(names)) view.mounts.push_back(std::move(*path));
+    for (const auto& names : linked_)
+      if (auto path = path_to(names); path && !path->back().inode->directory) view.linked.push_back(std::move(*path));
     return view;
+  }
+
+  // Of which the last inode alone counts.
+  std::optional<policy::FsPath> path_to(const std::vector<std::string>& names) const {
+    const auto& inode = inodes_.at(join(names, names.size()));
+    if (!inode || inode->dev == 0) return std::nullopt;
+    policy::FsPath path = path_of(names, 0);
+    path.back().inode = inode;
+    return path;
   }
 
   struct Seen {
@@ -209,10 +234,11 @@ class LookUp {
   const Kernel& kernel_;
   const std::vector<Mount> mounts_;
   const uid_t asker_;
+  const std::function<void(const std::string&)> note_;
   Follower paths_;
   std::map<std::string, std::vector<Followed>> rules_;                // by the rule's path
   std::vector<Seen> links_;
-  std::vector<std::vector<std::string>> mount_points_;
+  std::vector<std::vector<std::string>> mount_points_, linked_;
   std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links
 };
 
@@ -301,12 +327,21 @@ Result<void> refuse_new(const policy::Policy& policy, const policy::FsView& view
   return {};
 }
 
+std::vector<std::string> places_to_walk(const policy::Policy& policy, const std::vector<std::string>& more) {
+  std::vector<std::string> all = policy::places_of_other_names(policy);
+  all.insert(all.end(), more.begin(), more.end());
+  std::ranges::sort(all);
+  all.erase(std::ranges::unique(all).begin(), all.end());
+  return all;
+}
+
 Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
                                    const std::function<Result<Seat>()>& find_seat, const CompileOptions& options) {
   if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
   auto seat = find_seat();
   if (!seat) return tl::unexpected<Error>(seat.error());
-  auto view = look_up(kernel, policy, *seat, options.patience);
+  const std::vector<std::string> walked = options.again ? options.again->walked : places_to_walk(policy, options.places);
+  auto view = look_up(kernel, policy, *seat, walked, options.patience);
   if (!view) return tl::unexpected<Error>(view.error());
   auto image = policy::compile(policy, generation, *view);
   if (!image) return image;
@@ -316,6 +351,7 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
     if (auto none = refuse_new(policy, *view, *options.again); !none) return tl::unexpected<Error>(none.error());
   if (options.looked) {
     options.looked->mounts = seat->mounts;
+    options.looked->walked = walked;
     for (const policy::FsLink& link : view->links) options.looked->links.push_back(policy::to_path(link.path));
   }
   return image;
@@ -323,8 +359,9 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
 
 }  // namespace
 
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, std::chrono::milliseconds patience) {
-  const auto work = [&](Doing doing) { return packed(LookUp(kernel, seat, doing).all(policy)); };
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const std::vector<std::string>& places,
+                               std::chrono::milliseconds patience) {
+  const auto work = [&](Doing doing) { return packed(LookUp(kernel, seat, doing).all(policy, places)); };
   const auto answer = in_child(patience, {seat.root.get(), kernel.asked(Asked::inodes)}, work);
   if (!answer) return tl::unexpected<Error>(answer.error());
   return unpacked(*answer);

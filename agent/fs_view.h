@@ -19,21 +19,24 @@ namespace sbpf::agent {
 // A file system that hangs is given up after so long.
 inline constexpr std::chrono::milliseconds kLookUpPatience{10'000};
 
-// Looks up every path of the policy's filesystem and exec rules, and every mount, from a seat.
-// A symbolic link is followed only where root made it, or who asks: "planted_link".
+// Looks up every path of the policy's filesystem and exec rules, every mount, and each file below `places` that has several names, from a
+// seat. A symbolic link is followed only where root made it, or who asks: "planted_link".
 // Errors: "fs_view" (a path cannot be looked up, with its location), "inodes" (the kernel gave no answer), those of in_child().
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat,
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const std::vector<std::string>& places = {},
                                std::chrono::milliseconds patience = kLookUpPatience);
 
-// Where the paths of a policy were looked up, and the symbolic links that they led through.
+// Where the paths of a policy were looked up, the symbolic links that they led through, and where files were looked for that have several
+// names: what a policy that is gone let be written, too.
 struct Looked {
   std::uint64_t mounts = 0;  // the number of the mount namespace
   std::vector<std::string> links;
+  std::vector<std::string> walked;
 };
 
 struct CompileOptions {
   std::chrono::milliseconds patience = kLookUpPatience;
   const policy::Image* before = nullptr;  // the policy in force: a link that it lets the sandbox make is planted
+  std::vector<std::string> places = {};   // files with several names are looked for there, too: where the sandbox could write until now
   const Looked* again = nullptr;          // only there, and through these links: none of the sandbox's own making is followed unasked
   Looked* looked = nullptr;               // receives it
 };

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
+#include <charconv>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -44,9 +46,31 @@ bool is_unnamed_disk(const std::string& link, const std::string& target, const p
          named.st_rdev != ::makedev(info.stx_rdev_major, info.stx_rdev_minor);
 }
 
+// Which file it is, whatever its name: `device` as the hooks have it.
+struct FileNumber {
+  std::uint64_t ino = 0;
+  std::uint32_t device = 0;
+};
+
+FileNumber file_number(std::uint64_t ino, std::uint32_t device_major, std::uint32_t device_minor) { return {ino, device_major << 20 | device_minor}; }
+
+FileNumber file_number(const std::string& link) {
+  const struct statx info = stat_without_asking(link);
+  return file_number(info.stx_ino, info.stx_dev_major, info.stx_dev_minor);
+}
+
+// As /proc/PID/maps has them.
+FileNumber file_number(const std::string& device, const std::string& inode) {
+  unsigned device_major = 0, device_minor = 0;
+  std::uint64_t ino = 0;
+  if (std::sscanf(device.c_str(), "%x:%x", &device_major, &device_minor) != 2) return {};
+  (void)std::from_chars(inode.data(), inode.data() + inode.size(), ino);
+  return file_number(ino, device_major, device_minor);
+}
+
 // What it may do with a file of this name. `path`: "" of what has no place.
-std::uint32_t rights_of(const policy::Image& image, const std::string& path, const std::string& target) {
-  std::uint32_t rights = path.empty() ? ~0u : policy::fs_rights_at(image, path);
+std::uint32_t rights_of(const policy::Image& image, const std::string& path, const std::string& target, const FileNumber& file) {
+  std::uint32_t rights = path.empty() ? ~0u : policy::fs_rights_at(image, path) & policy::fs_rights_of_file(image, file.ino, file.device);
   if (image.header().exec_places_only && path != target && target.starts_with('/')) rights &= ~std::uint32_t{SBPF_FS_EXEC};
   return rights;
 }
@@ -58,10 +82,10 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image, 
   const sbpf_policy_header header = image.header();
   if ((header.flags & SBPF_POLICY_PATHS) == 0) return {};
   const std::string proc = "/proc/" + std::to_string(pid), who = "pid " + std::to_string(pid) + ": ";
-  const auto judge = [&](const std::string& target, std::uint32_t wanted, const char* how) {
+  const auto judge = [&](const std::string& target, const FileNumber& file, std::uint32_t wanted, const char* how) {
     const std::string path = real_path(target);
-    if (before) wanted &= rights_of(*before, path, target);
-    if (const char* use = forbidden_use(wanted, rights_of(image, path, target))) found.insert(who + (path.empty() ? target : path) + how + use);
+    if (before) wanted &= rights_of(*before, path, target, file);
+    if (const char* use = forbidden_use(wanted, rights_of(image, path, target, file))) found.insert(who + (path.empty() ? target : path) + how + use);
   };
   const auto judge_disk = [&](const std::string& link, const std::string& target, const char* how) {
     const auto forbids = [&](const policy::Image& one) { return (one.header().flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(link, target, one); };
@@ -79,7 +103,7 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image, 
     if (mode != O_WRONLY) wanted |= SBPF_FS_READ;
     if (mode != O_RDONLY) wanted |= SBPF_FS_WRITE;
     const std::string target = fs::read_symlink(link, ec).string();
-    judge(target, wanted, " open");
+    judge(target, file_number(link), wanted, " open");
     judge_disk(link, target, " open");
   }
   std::ifstream maps(proc + "/maps");
@@ -91,7 +115,7 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image, 
     std::uint32_t wanted = SBPF_FS_READ;
     if (permissions.size() == 4 && permissions[1] == 'w' && permissions[3] == 's') wanted |= SBPF_FS_WRITE;
     if (permissions.size() == 4 && permissions[2] == 'x') wanted |= SBPF_FS_EXEC;
-    judge(path, wanted, " mapped");
+    judge(path, file_number(device, inode), wanted, " mapped");
     if (path.starts_with('/')) judge_disk(proc + "/map_files/" + range, path, " mapped");
   }
   return {found.begin(), found.end()};

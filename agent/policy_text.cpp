@@ -28,7 +28,7 @@ namespace {
 
 constexpr const char* kDirectory = "/run/sbpf-policies";
 constexpr std::size_t kMostBytes = 2 * policy::kMaxTextBytes;
-constexpr std::string_view kLink = "link ";
+constexpr std::string_view kLink = "link ", kWalked = "walked ";
 
 std::string file_of(std::uint64_t cgroup_id) { return std::string(kDirectory) + "/" + std::to_string(cgroup_id); }
 
@@ -42,12 +42,22 @@ std::string hash_of(const std::string& text) {
   return policy::hex(digest.finish());
 }
 
-// The links, a line for each; then the policy. A link that has a line break in its path is not kept, and is followed no second time.
+// A line for each path. One that has a line break is not kept, and a link of that kind is followed no second time.
+std::string lines_of(std::string_view what, const std::vector<std::string>& paths) {
+  std::string lines;
+  for (const std::string& path : paths)
+    if (path.find('\n') == std::string::npos) lines.append(what).append(path).append("\n");
+  return lines;
+}
+
+std::vector<std::string> take_lines(std::string_view what, std::string_view& text) {
+  std::vector<std::string> paths;
+  for (; text.starts_with(what); text.remove_prefix(text.find('\n') + 1)) paths.emplace_back(text.substr(what.size(), text.find('\n') - what.size()));
+  return paths;
+}
+
 std::string text_of(const policy::Policy& policy, const Looked& looked) {
-  std::string text;
-  for (const std::string& link : looked.links)
-    if (link.find('\n') == std::string::npos) text += std::string(kLink) + link + "\n";
-  return text + policy::canonical(policy);
+  return lines_of(kLink, looked.links) + lines_of(kWalked, looked.walked) + policy::canonical(policy);
 }
 
 // Under a name that nobody has, and then by its own: what lies there may be anything.
@@ -98,10 +108,9 @@ Result<KeptPolicy> read_policy_text(std::uint64_t cgroup_id) {
   const auto text = opened ? read_up_to(opened, kMostBytes) : std::nullopt;
   if (!text || mark != std::to_string(mounts_in(mark)) + " " + hash_of(*text))
     return fail("no_policy", file + " is not what sbpf wrote there of the policy in force");
-  Looked looked{mounts_in(mark), {}};
   std::string_view rest = *text;
-  for (; rest.starts_with(kLink); rest.remove_prefix(rest.find('\n') + 1))
-    looked.links.emplace_back(rest.substr(kLink.size(), rest.find('\n') - kLink.size()));
+  Looked looked{mounts_in(mark), take_lines(kLink, rest), {}};
+  looked.walked = take_lines(kWalked, rest);
   auto policy = policy::parse(std::string(rest), file, [](std::string_view) { return std::nullopt; });
   if (!policy) return fail("no_policy", policy::format(policy.error()));
   return KeptPolicy{std::move(*policy), std::move(looked)};

@@ -49,11 +49,26 @@ Result<void> end_holders(const Cgroup& cgroup, const HeldFiles& held) {
   }
 }
 
+// Until it is thawed, the sandbox opens no files and gives none another name. Errors: "cgroup_freeze".
+Result<void> stand_still(Freeze& freeze, const policy::Policy& policy, const SwapOptions& options) {
+  if (!policy::has_paths(policy)) return {};
+  auto frozen = freeze.freeze();
+  return options.keep_open_files ? Result<void>() : frozen;
+}
+
+// Where the sandbox could write under the policies before this one.
+std::vector<std::string> written_before(std::uint64_t cgroup_id, const policy::Policy& policy) {
+  const auto kept = read_policy_text(cgroup_id);
+  if (!kept) return policy::places_of_other_names(policy, policy::Policy());
+  std::vector<std::string> places = policy::places_of_other_names(policy, kept->policy);
+  places.insert(places.end(), kept->looked.walked.begin(), kept->looked.walked.end());
+  return places;
+}
+
 // Files that are open or mapped are judged no more: those that the old policy allowed and the new one forbids must go, or be accepted.
-// From here on, until it is thawed, the sandbox opens none. Errors: "open_files", "cgroup_kill", "cgroup_freeze".
-Result<HeldFiles> take_away_files(Freeze& freeze, const Cgroup& cgroup, const policy::Image& before, const policy::Image& after, const SwapOptions& options) {
+// The sandbox stands still. Errors: "open_files", "cgroup_kill".
+Result<HeldFiles> take_away_files(const Cgroup& cgroup, const policy::Image& before, const policy::Image& after, const SwapOptions& options) {
   if ((after.header().flags & SBPF_POLICY_PATHS) == 0) return HeldFiles{};
-  if (auto frozen = freeze.freeze(); !frozen && !options.keep_open_files) return tl::unexpected<Error>(frozen.error());
   auto held = files_taken_away(cgroup, before, after);
   if (!held || held->files.empty() || options.keep_open_files) return held;
   if (options.evict) {
@@ -104,17 +119,18 @@ Result<std::vector<std::string>> put_over(Kernel& kernel, Looked& looked, const 
                                           const SwapOptions& options) {
   auto old = read_policy(kernel, record.cgroup_id);
   const std::uint32_t generation = next_generation(kernel, record.cgroup_id, old);
-  auto image = compile_for(kernel, cgroup, policy, generation, {.before = old ? &*old : nullptr, .looked = &looked});
-  if (!image) return tl::unexpected<Error>(image.error());
   const std::string name = record.name;
+  Freeze freeze(kernel, cgroup, name);
+  if (auto still = stand_still(freeze, policy, options); !still) return tl::unexpected<Error>(still.error());
+  auto image = compile_for(kernel, cgroup, policy, generation, {.before = old ? &*old : nullptr, .places = written_before(record.cgroup_id, policy), .looked = &looked});
+  if (!image) return tl::unexpected<Error>(image.error());
   const Names names = names_for(name, *image, old);
   if (auto can = check_begun_with(record, *image, names.rules); !can) return tl::unexpected<Error>(can.error());
   if (names.change())
     if (auto put = put_name_rules(names.rules.get(), policy, names.next); !put) return tl::unexpected<Error>(put.error());
   const Fd opened = names.next == 0 || names.next == names.before ? Fd() : open_names(kernel, record.cgroup_id);
   const CarriedNames carried(opened.get(), policy, names.before, names.next);
-  Freeze freeze(kernel, cgroup, name);
-  auto held = take_away_files(freeze, cgroup, old ? *old : policy::Image(), *image, options);
+  auto held = take_away_files(cgroup, old ? *old : policy::Image(), *image, options);
   if (!held) return tl::unexpected<Error>(held.error());
   if (!held->files.empty() && !options.evict) image = image->flagged(SBPF_POLICY_KEPT_FILES);
   const Change change(kernel, Change::swap, record.cgroup_id, name);

@@ -134,7 +134,7 @@ class Tree {
     return writes(link.path) || std::ranges::any_of(link.aliases, writes);
   }
 
-  Result<FsEntries> entries(const std::vector<FsPath>& mounts) const {
+  Result<FsEntries> entries(const FsView& view) const {
     FsEntries entries;
     for (const auto& [inode, node] : by_inode_) entries.emplace(fs_inode_key(inode), nodes_[node].value);
     for (const auto& [entry, node] : by_name_) {
@@ -146,7 +146,8 @@ class Tree {
                     "name the directory instead of what is in it");
       entries.merge(named_entries(key, value, entry.second));
     }
-    for (const auto& [inode, value] : mounted(mounts)) entries.emplace(fs_inode_key(inode), value);
+    for (const auto& [inode, value] : placed(view.mounts)) entries.emplace(fs_inode_key(inode), value);
+    for (const auto& [inode, value] : placed(view.linked)) entries.emplace(fs_inode_key(inode), value);
     return entries;
   }
 
@@ -339,24 +340,25 @@ class Tree {
     return at;
   }
 
-  // Mounted roots that no rule's path goes through have the rights of the place where they are mounted. One that is
-  // mounted in several places has the least of them: through the other places it would otherwise escape a denial.
-  std::map<FsInode, sbpf_fs_node> mounted(const std::vector<FsPath>& mounts) const {
-    std::map<FsInode, sbpf_fs_node> roots;
-    for (const FsPath& path : mounts) {
+  // Mounted roots, and files with several names, that no rule's path goes through have the rights of the place where they are. What
+  // is in several places has the least of them: through the other places it would otherwise escape a denial.
+  std::map<FsInode, sbpf_fs_node> placed(const std::vector<FsPath>& paths) const {
+    std::map<FsInode, sbpf_fs_node> found;
+    for (const FsPath& path : paths) {
       if (path.empty() || !path.back().inode || by_inode_.contains(*path.back().inode)) continue;
       std::size_t depth = 1;
       const std::size_t at = descend(path, 0, depth, path.size());
       sbpf_fs_node value = nodes_[at].value;
-      if (depth < path.size()) value.flags &= ~static_cast<__u32>(SBPF_FS_NAMED | SBPF_FS_HOLDS | SBPF_FS_LEADS);
-      const auto [root, fresh] = roots.try_emplace(*path.back().inode, value);
-      const __u32 least = root->second.rights & value.rights;
-      if (!fresh && least != root->second.rights) {
-        root->second = value;
-        root->second.rights = least;
+      // It has none of the place's own: not its names, nor that a rule names it, by which a disk would open.
+      if (depth < path.size()) value.flags &= ~static_cast<__u32>(SBPF_FS_NAMED | SBPF_FS_HOLDS | SBPF_FS_LEADS | SBPF_FS_RULE);
+      const auto [one, fresh] = found.try_emplace(*path.back().inode, value);
+      const __u32 least = one->second.rights & value.rights;
+      if (!fresh && least != one->second.rights) {
+        one->second = value;
+        one->second.rights = least;
       }
     }
-    return roots;
+    return found;
   }
 
   const Filesystem& filesystem_;
@@ -377,7 +379,7 @@ Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, s
   if (auto settled = tree.settle(); !settled) return tl::unexpected<Error>(settled.error());
   for (const FsLink& link : view.links)
     if (tree.may_plant(link)) return planted_link(policy, link, "lies where the sandbox may write");
-  return tree.entries(view.mounts);
+  return tree.entries(view);
 }
 
 }  // namespace sbpf::policy

@@ -54,6 +54,9 @@ struct FsView {
   // mounted root; "/" itself among them. One whose inode a rule already has is left out by compile().
   std::vector<FsPath> mounts;
   std::vector<FsLink> links;
+  // Names of files that have several, each with the file's inode: it has what all of those allow, by whatever name it is used. One
+  // that a rule names is left out by compile().
+  std::vector<FsPath> linked;
   // Nobody looked: what does not exist is not known, so that compile() does not ask for directories to be there.
   bool assumed = false;
 };
@@ -63,6 +66,12 @@ bool has_paths(const Policy& policy);
 
 // Every path of such rules, each once, sorted.
 std::vector<RulePath> rule_paths(const Policy& policy);
+
+// Where files may have got other names (hard links) by which they would escape: what the policy takes out of a place that a rule of its
+// own opens for writing; and, after the policy `before`, the places that this one let be written. Where that was everywhere, what the
+// policy denies or protects. Paths of rules.
+std::vector<std::string> places_of_other_names(const Policy& policy);
+std::vector<std::string> places_of_other_names(const Policy& policy, const Policy& before);
 
 // "/a/b", and "/" of the root: the names as they are.
 std::string to_path(const FsPath& path);
@@ -112,6 +121,9 @@ Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, s
 // The rights that an image gives to a path without symbolic links, going by names alone; of a kind that the image does not
 // judge, all of them.
 std::uint32_t fs_rights_at(const Image& image, std::string_view path);
+// The rights of the file with this number on this device (as the hooks have it: major << 20 | minor), whatever its name; all of them
+// where the image does not know it by its number.
+std::uint32_t fs_rights_of_file(const Image& image, std::uint64_t ino, std::uint32_t dev);
 // Does a rule, and not the default, let this path be written?
 bool fs_rule_writes(const Image& image, std::string_view path);
 // Does a rule name this very path?

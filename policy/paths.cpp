@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which paths a policy's rules name, and what its image says of one.
 #include <algorithm>
+#include <cstring>
 
 #include "policy/entry_text.h"
 #include "policy/filesystem.h"
@@ -23,6 +24,48 @@ std::vector<RulePath> rule_paths(const Policy& policy) {
   const auto same = [](const RulePath& a, const RulePath& b) { return a.path == b.path; };
   paths.erase(std::unique(paths.begin(), paths.end(), same), paths.end());
   return paths;
+}
+
+namespace {
+
+bool is_below(std::string_view path, std::string_view top) {
+  return top == "/" ? path != "/" : path.starts_with(top) && path.size() > top.size() && path[top.size()] == '/';
+}
+
+bool takes_away(const FsRule& rule) { return rule.access == FsAccess::deny || rule.access == FsAccess::protect; }
+
+// The nearest rule above it.
+const FsRule* rule_above(const Filesystem& files, const FsRule& rule) {
+  const FsRule* above = nullptr;
+  for (const FsRule& other : files.rules)
+    if (is_below(rule.path, other.path) && (!above || other.path.size() > above->path.size())) above = &other;
+  return above;
+}
+
+}  // namespace
+
+std::vector<std::string> places_of_other_names(const Policy& policy) {
+  std::vector<std::string> places;
+  if (!policy.filesystem.judged()) return places;
+  for (const FsRule& rule : policy.filesystem.rules)
+    if (const FsRule* above = rule_above(policy.filesystem, rule); takes_away(rule) && above && above->access == FsAccess::write)
+      places.push_back(rule.path);
+  return places;
+}
+
+std::vector<std::string> places_of_other_names(const Policy& policy, const Policy& before) {
+  std::vector<std::string> places;
+  if (!policy.filesystem.judged()) return places;
+  bool everywhere = !before.filesystem.judged() || before.filesystem.fallback == FsDefault::write;
+  for (const FsRule& rule : before.filesystem.rules) {
+    if (!before.filesystem.judged() || rule.access != FsAccess::write) continue;
+    if (rule.path == "/") everywhere = true;
+    else places.push_back(rule.path);
+  }
+  // Not the whole host: what this policy names.
+  for (const FsRule& rule : policy.filesystem.rules)
+    if (everywhere && takes_away(rule)) places.push_back(rule.path);
+  return places;
 }
 
 std::string to_path(const FsPath& path) {
@@ -61,14 +104,21 @@ FsView empty_view(const Policy& policy) {
 
 namespace {
 
+sbpf_fs_node node_of(const sbpf_rule& value) {
+  sbpf_fs_node node;
+  std::memcpy(&node, &value, sizeof node);
+  return node;
+}
+
+// What the image does not judge is free.
+__u32 unjudged(const Image& image) {
+  const __u32 flags = image.header().flags, files = SBPF_FS_READ | SBPF_FS_WRITE;
+  return (flags & SBPF_POLICY_FS ? 0 : files) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);
+}
+
 // The last node on the way along a path's names, and what of the path is below it. Without a node the image judges no path.
 std::pair<std::optional<sbpf_fs_node>, std::string_view> walk(const Image& image, std::string_view path) {
   const auto& entries = image.entries;
-  const auto node_of = [](const sbpf_rule& value) {
-    sbpf_fs_node node;
-    std::memcpy(&node, &value, sizeof node);
-    return node;
-  };
   // Roots of filesystems that are mounted where no rule has a name have the root's node, too, but none of its names.
   std::optional<sbpf_fs_node> here;
   for (const auto& [key, value] : entries)
@@ -88,11 +138,19 @@ std::pair<std::optional<sbpf_fs_node>, std::string_view> walk(const Image& image
 }  // namespace
 
 std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
-  const __u32 flags = image.header().flags;
-  const __u32 files = SBPF_FS_READ | SBPF_FS_WRITE;
-  const __u32 unjudged = (flags & SBPF_POLICY_FS ? 0 : files) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);
   const auto node = walk(image, path).first;
-  return node ? node->rights | unjudged : unjudged;
+  return (node ? node->rights : 0) | unjudged(image);
+}
+
+std::uint32_t fs_rights_of_file(const Image& image, std::uint64_t ino, std::uint32_t dev) {
+  std::uint32_t rights = ~0u;
+  for (const auto& [key, value] : image.entries) {
+    if (key.kind != SBPF_RULE_FS_INODE || key.match != 0) continue;
+    sbpf_fs_inode inode;
+    std::memcpy(&inode, key.addr, sizeof inode);
+    if (inode.ino == ino && inode.dev == dev) rights &= node_of(value).rights | unjudged(image);
+  }
+  return rights;
 }
 
 bool fs_rule_writes(const Image& image, std::string_view path) {

@@ -104,7 +104,7 @@ OPERATIONS = {
     "keep": lambda p: opened(p, os.O_WRONLY | os.O_CREAT | os.O_EXCL),
     "snapshot": snapshot, "subvolume": lambda d, name: subvolume(d, name, 0x5000940e),
     "unsubvolume": lambda d, name: subvolume(d, name, 0x5000940f),
-    "keepdir": os.mkdir, "drop": os.unlink, "dropdir": os.rmdir, "move": os.rename,
+    "keepdir": os.mkdir, "keeplink": os.link, "drop": os.unlink, "dropdir": os.rmdir, "move": os.rename,
 }
 
 for line in sys.stdin:

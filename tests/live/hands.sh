@@ -36,6 +36,7 @@ end() {
     pid=pid_$name
     sbpf kill "$name" >/dev/null 2>&1
     wait "${!pid}" 2>/dev/null
+    rm -f "$tmp/$name.in" "$tmp/$name.out"
   done
 }
 # denied NAME BOX OPERATION PATH…: EACCES in the box, though it works outside, and in a sandbox whose rules allow it

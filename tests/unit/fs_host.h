@@ -26,6 +26,7 @@ struct Host {
   std::map<std::string, policy::FsInode> inodes = {{"/", {2, 1, 0, true}}};
   std::map<std::string, std::string> links;  // a path that is a symbolic link -> where it leads, which has no links
   std::set<std::string> mounts = {"/"};
+  std::set<std::string> linked;  // names of files that have several
 
   // Makes the path exist, and what is above it.
   void make(const std::string& path) {
@@ -56,6 +57,7 @@ struct Host {
       if (const auto link = links.find(rule.path); link != links.end()) paths.push_back(path(link->second));
     }
     for (const std::string& mount : mounts) view.mounts.push_back(path(mount));
+    for (const std::string& name : linked) view.linked.push_back(path(name));
     return view;
   }
 };

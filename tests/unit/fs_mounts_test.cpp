@@ -14,7 +14,7 @@ TEST(FilesystemImage, mounts_have_the_rights_of_their_place) {
   }
   const Image image = compiled(policy, host.view(policy));
   EXPECT_EQ(inode(image, host, "/proc"), "2 r ruled by 0") << "a rule's own inode";
-  EXPECT_EQ(inode(image, host, "/workspace/data"), "3 rw ruled by 1") << "of /workspace, but holds nothing of it";
+  EXPECT_EQ(inode(image, host, "/workspace/data"), "3 rw by 1") << "of /workspace, but holds nothing of it";
   EXPECT_EQ(inode(image, host, "/workspace/no"), "4 rw named holds by 1");
   EXPECT_EQ(inode(image, host, "/home/me"), "1 - default");
 }
@@ -37,7 +37,7 @@ TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights) {
     host.inodes[path] = {9000, 3, 0};
     host.mounts.insert(path);
   }
-  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/b/m"), "2 - ruled by 0");
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/b/m"), "2 - by 0");
 }
 
 // Each place has a right that the other has not: what both have is left, whichever comes first.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/other_names.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "agent/follow.h"
+#include "bpf/abi.h"
+
+namespace sbpf::agent {
+namespace {
+
+Fd open_directory(int parent, const char* name) {
+  open_how how{};
+  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
+  how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
+  return Fd(static_cast<int>(::syscall(SYS_openat2, parent, name, &how, sizeof how)));
+}
+
+// Gone, replaced, or of another mount.
+bool is_left_out(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EXDEV; }
+
+class Walk {
+ public:
+  Walk(const std::function<void(const std::string&)>& note, const std::function<void(const std::vector<std::string>&)>& found)
+      : note_(note), found_(found) {}
+
+  Result<void> directory(Fd fd, std::vector<std::string>& names) {
+    const std::string path = join(names, names.size());
+    note_(path);
+    const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(fd.get()), ::closedir);
+    if (!entries) return cannot_read(path);
+    (void)fd.release();
+    while (true) {
+      errno = 0;
+      const dirent* entry = ::readdir(entries.get());
+      if (!entry) return errno == 0 ? Result<void>() : cannot_read(path);
+      if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0 || entry->d_type == DT_LNK) continue;
+      names.emplace_back(entry->d_name);
+      auto done = this->entry(::dirfd(entries.get()), *entry, names);
+      names.pop_back();
+      if (!done) return done;
+    }
+  }
+
+  Result<void> file(int parent, const char* name, const std::vector<std::string>& names) {
+    struct stat info {};
+    if (::fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT) != 0)
+      return is_left_out(errno) ? Result<void>() : cannot_read(join(names, names.size()));
+    if (!S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode) && info.st_nlink > 1) found_(names);
+    return {};
+  }
+
+ private:
+  Result<void> entry(int parent, const dirent& entry, std::vector<std::string>& names) {
+    if (entry.d_type != DT_DIR && entry.d_type != DT_UNKNOWN) return file(parent, entry.d_name, names);
+    if (names.size() >= SBPF_FS_MAX_WALK) return {};
+    Fd fd = open_directory(parent, entry.d_name);
+    if (fd) return directory(std::move(fd), names);
+    if (errno == ENOTDIR) return file(parent, entry.d_name, names);
+    return is_left_out(errno) ? Result<void>() : cannot_read(join(names, names.size()));
+  }
+
+  static Result<void> cannot_read(const std::string& path) {
+    const int error = errno;
+    return fail("fs_view", "it cannot be told which files have other names: " + path + " cannot be read: " + std::strerror(error), "", error);
+  }
+
+  const std::function<void(const std::string&)>& note_;
+  const std::function<void(const std::vector<std::string>&)>& found_;
+};
+
+}  // namespace
+
+Result<void> each_file_with_other_names(const Fd& top, std::vector<std::string> names, const std::function<void(const std::string&)>& note,
+                                        const std::function<void(const std::vector<std::string>&)>& found) {
+  Walk walk(note, found);
+  Fd directory(::openat(top.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (directory) return walk.directory(std::move(directory), names);
+  return errno == ENOTDIR ? walk.file(top.get(), "", names) : fail("fs_view", join(names, names.size()) + " cannot be read: " + std::strerror(errno), "", errno);
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# A file that a rule denies or protects has a hard link elsewhere, which an earlier run made, or the sandbox itself before a swap: by
+# that name it is denied and protected, too.
+. "$(dirname "$0")/lib.sh"
+. "$here/hands.sh"
+keep_loaded
+hands_of free env
+box open "$open_policy"
+rules() { policy "$1" <<<"version: 1"$'\n'"name: $1"$'\n'"extends: [runtime-files]"$'\n'"filesystem: $2"; }
+
+# fresh DIRECTORY: with files of one name each
+fresh() {
+  mkdir -p "$1/tests" "$1/secret" "$1/out"
+  for name in tests/t secret/s plain; do echo text >"$1/$name"; done
+}
+for fs in disk tmpfs; do
+  w=/srv/names-$fs
+  mkdir $w
+  if [[ $fs == tmpfs ]]; then mount -t tmpfs names $w; fi
+  wide=$(rules "wide-$fs" "{write: [$w]}") narrow=$(rules "narrow-$fs" "{write: [$w], protect: [$w/tests], deny: [$w/secret]}")
+
+  # ---- an earlier run ----
+  fresh $w
+  box earlier "$wide"
+  for name in "tests/t $w/t2" "secret/s $w/out/s2" "plain $w/out/plain2"; do is "$fs/earlier/makes-${name##*/}" 0 "$(ask earlier keeplink $w/$name)"; done
+  end earlier
+  box later "$narrow"
+  is $fs/earlier/control-denied 13 "$(ask later r $w/secret/s)"
+  is $fs/earlier/control-protected 13 "$(ask later w $w/tests/t)"
+  denied $fs/earlier/other-name-of-denied later r $w/out/s2
+  denied $fs/earlier/other-name-of-protected later w $w/t2
+  denied $fs/earlier/truncated later t $w/t2
+  denied $fs/earlier/mode later chmod $w/t2
+  allowed $fs/earlier/protected-is-read later r $w/t2
+  allowed $fs/earlier/others later rw $w/out/plain2
+  echo more >$w/secret/one
+  is $fs/earlier/a-new-one-is-denied 13 "$(ask later ln $w/secret/one $w/out/one)" # to write it takes a right that it has not
+  end later
+  box wider "$wide"
+  allowed $fs/earlier/without-the-rules wider rw $w/out/s2
+  end wider
+  rm -r $w/*
+
+  # ---- before a swap ----
+  fresh $w
+  box box "$wide"
+  for name in "tests/t $w/t2" "secret/s $w/out/s2" "plain $w/out/plain2"; do is "$fs/swap/makes-${name##*/}" 0 "$(ask box keeplink $w/$name)"; done
+  allowed $fs/swap/before box rw $w/out/s2
+  sbpf swap box --policy "$narrow" >/dev/null 2>&1; is $fs/swap/swapped 0 $?
+  denied $fs/swap/other-name-of-denied box r $w/out/s2
+  denied $fs/swap/other-name-of-protected box w $w/t2
+  allowed $fs/swap/others box rw $w/out/plain2
+  # What the policy before the last one let be written: no rule of this one is for it.
+  out=$(rules "out-$fs" "{write: [$w/out]}")
+  sbpf swap box --policy "$out" >/dev/null 2>&1; is $fs/swap/only-a-part 0 $?
+  is $fs/swap/control-no-place 13 "$(ask box r $w/plain)"
+  denied $fs/swap/other-name-of-no-place box r $w/out/plain2
+  echo text >$w/out/new
+  allowed $fs/swap/new-ones box rw $w/out/new
+  # When something is mounted all is looked up anew.
+  before=$(sbpf status box --json | jq .policy.generation)
+  mkdir $w/out/mounted
+  mount -t tmpfs names $w/out/mounted
+  again() { (($(sbpf status box --json | jq .policy.generation) > before)); }
+  within 20 again; is $fs/mount/looked-up-anew 0 $?
+  denied $fs/mount/other-name-of-no-place box r $w/out/plain2
+  umount $w/out/mounted
+  sbpf swap box --policy "$wide" >/dev/null 2>&1; is $fs/swap/back 0 $?
+  allowed $fs/swap/back box rw $w/out/plain2
+
+  # ---- one that is open by its other name ----
+  (exec 7>>$w/out/s2; exec sleep infinity) & holder=$!
+  servers+=($holder)
+  echo $holder >"$cgroots/sbpf/box/cgroup.procs"
+  sbpf swap box --policy "$narrow" >"$tmp/said" 2>&1; is $fs/open/refused 125 $?
+  has $fs/open/named "$w/out/s2 open for writing" "$(cat "$tmp/said")"
+  kill $holder
+  wait $holder 2>/dev/null
+  sbpf swap box --policy "$narrow" >/dev/null 2>&1; is $fs/open/control-closed 0 $?
+  end box
+done
+
+# A disk is opened by a rule that names it: not because it has two names in a place that may be written, nor as what is mounted there.
+w=/srv/names-disk
+rm -r $w/*
+mkdir $w/tests
+modprobe loop
+truncate -s 1M "$tmp/image"
+loop=$(losetup -f --show "$tmp/image")
+mknod $w/tests/device b $((0x$(stat -c %t "$loop"))) $((0x$(stat -c %T "$loop")))
+ln $w/tests/device $w/device
+touch $w/mounted
+mount --bind "$loop" $w/mounted
+box disk "$(rules disks "{write: [$w, $w/tests], protect: [$w/tests/none]}")"
+for name in device tests/device mounted; do
+  is "disk/$name/control" 0 "$(ask free r $w/$name)"
+  is "disk/$name/denied" 13 "$(ask disk r $w/$name)"
+done
+end disk
+box named "$(rules named "{write: [$w, $w/device]}")"
+allowed disk/named named r $w/device
+end named open
+umount $w/mounted
+end_all
+finish

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files with several names: where they are looked for, and what an image says of them.
+#include "tests/unit/fs_image_words.h"
+
+namespace sbpf::policy {
+namespace {
+
+using Paths = std::vector<std::string>;
+
+constexpr FsInode kFile{9000, 3, 7, false};
+
+Host host_of_names(const std::set<std::string>& names) {
+  Host host;
+  for (const std::string& name : names) {
+    host.make(name);
+    host.inodes[name] = kFile;
+  }
+  host.linked = names;
+  return host;
+}
+
+std::string file(const Policy& policy, const Host& host) { return at(compiled(policy, host.view(policy)), fs_inode_key(kFile)); }
+
+TEST(OtherNames, a_file_has_the_rights_of_its_place) {
+  const Policy policy = policy_of("  write: [/w]\n  protect: [/w/tests]\n  deny: [/w/secret]\n");
+  EXPECT_EQ(file(policy, host_of_names({"/w/tests/a"})), "4 r by 2");
+  EXPECT_EQ(file(policy, host_of_names({"/w/secret/a"})), "3 - by 1");
+  EXPECT_EQ(file(policy, host_of_names({"/w/other/a"})), "2 rw by 0");
+}
+
+TEST(OtherNames, a_file_has_the_least_of_all_places) {
+  const Policy policy = policy_of("  write: [/w]\n  protect: [/w/tests]\n  deny: [/w/secret]\n");
+  EXPECT_EQ(file(policy, host_of_names({"/w/a", "/w/tests/a"})), "4 r by 2");
+  EXPECT_EQ(file(policy, host_of_names({"/w/tests/a", "/w/z"})), "4 r by 2");
+  EXPECT_EQ(file(policy, host_of_names({"/w/a", "/w/secret/a", "/w/tests/a"})), "3 - by 1");
+}
+
+TEST(OtherNames, a_rule_that_names_the_file_decides) {
+  const Policy policy = policy_of("  write: [/w, /w/tests/mine]\n  protect: [/w/tests]\n");
+  EXPECT_EQ(file(policy, host_of_names({"/w/tests/mine", "/w/tests/other"})), "4 rw ruled by 2");
+}
+
+TEST(OtherNames, the_filter_of_files_knows_them) {
+  const Policy policy = policy_of("  write: [/w]\n  protect: [/w/tests]\n");
+  sbpf_policy_header with = compiled(policy, host_of_names({"/w/tests/a"}).view(policy)).header();
+  EXPECT_NE(with.fs_files[0] | with.fs_files[1], 0u);
+  Host host = host_of_names({"/w/tests/a"});
+  host.linked.clear();
+  sbpf_policy_header without = compiled(policy, host.view(policy)).header();
+  EXPECT_EQ(without.fs_files[0] | without.fs_files[1], 0u);
+}
+
+TEST(OtherNames, an_open_file_is_known_by_its_number) {
+  const Policy policy = policy_of("  write: [/w]\n  protect: [/w/tests]\n");
+  const Image image = compiled(policy, host_of_names({"/w/tests/a"}).view(policy));
+  const auto files = [&](std::uint64_t ino, std::uint32_t device) { return fs_rights_of_file(image, ino, device) & (SBPF_FS_READ | SBPF_FS_WRITE); };
+  EXPECT_EQ(files(9000, 3), static_cast<__u32>(SBPF_FS_READ));
+  EXPECT_EQ(files(9001, 3), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE)) << "another file";
+  EXPECT_EQ(files(9000, 4), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE)) << "on another device";
+  EXPECT_EQ(files(2, 1), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE)) << "a directory: the root";
+  EXPECT_NE(fs_rights_of_file(image, 9000, 3) & SBPF_FS_EXEC, 0u) << "what is not judged is free";
+}
+
+TEST(OtherNames, are_looked_for_in_what_is_taken_out_of_a_writable_place) {
+  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  protect: [/w/tests, /p]\n  deny: [/w/a/b, /d, /wx]\n  read: [/w/r]\n")),
+            (Paths{"/w/a/b", "/w/tests"}));
+  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  read: [/w/r]\n  deny: [/w/r/no]\n")), Paths{}) << "the nearest rule above does not open it";
+  EXPECT_EQ(places_of_other_names(policy_of("  write: [/]\n  deny: [/d]\n")), Paths{"/d"});
+  EXPECT_EQ(places_of_other_names(policy_of("  default: write\n  deny: [/d]\n")), Paths{});
+  EXPECT_EQ(places_of_other_names(policy_of("  dangerously_allow_all: true\n")), Paths{});
+}
+
+TEST(OtherNames, are_looked_for_where_the_policy_before_let_them_be_made) {
+  const Policy after = policy_of("  write: [/out]\n  read: [/w]\n  deny: [/d]\n  protect: [/p]\n");
+  EXPECT_EQ(places_of_other_names(after, policy_of("  write: [/out, /w]\n  read: [/p]\n")), (Paths{"/out", "/w"}));
+  EXPECT_EQ(places_of_other_names(after, policy_of("  read: [/w]\n")), Paths{});
+  for (const char* everywhere : {"  default: write\n", "  write: [/]\n", "  dangerously_allow_all: true\n"})
+    EXPECT_EQ(places_of_other_names(after, policy_of(everywhere)), (Paths{"/d", "/p"})) << everywhere;
+  EXPECT_EQ(places_of_other_names(after, Policy()), (Paths{"/d", "/p"})) << "without a section";
+  EXPECT_EQ(places_of_other_names(Policy(), policy_of("  write: [/w]\n")), Paths{}) << "nothing is judged any more";
+}
+
+}  // namespace
+}  // namespace sbpf::policy
