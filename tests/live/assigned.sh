@@ -319,6 +319,8 @@ rmdir "$top/stuck"
 sbpf break-glass --reason assigned --for 5m 2>/dev/null
 goes; is glass/control-rmdir 0 $?
 within 20 grep -q '"gone":{"name":"web"' "$out"; is glass/gone 0 $?
+from=$(passes_in "$out")
+within 20 passed
 is glass/not-made-in-the-window no "$(path_is_there)"
 sbpf break-glass --close 2>/dev/null
 made_again() { [[ $(jq -r 'select(.gone.name == "web" or .sandbox.name == "web") | keys[0]' "$out" | tail -1) == sandbox ]]; }

@@ -132,6 +132,7 @@ in_time covered "$out"
 within 10 more by "$before"
 has covered/why "kernel.ftrace_enabled is 0" "$(last loss by)"
 is covered/status inactive "$(isolation by)"
+has covered/status-why "kernel.ftrace_enabled is 0" "$(sbpf status by)"
 umount $switch
 exec 9>&-
 echo 1 >$switch

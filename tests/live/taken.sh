@@ -123,6 +123,7 @@ echo text >/srv/out
 sbpf run -q --name box --policy "$closed" -- sh -c 'echo ready; sleep infinity' >>/srv/out 2>&1 </dev/null & holder=$!
 within 20 grep -q ready /srv/out
 sbpf swap box --policy "$shut" >/dev/null 2>&1; is stdio/swap 0 $?
+is stdio/in-force shut "$(sbpf status box --json | jq -r .policy.name)"
 sbpf kill box >/dev/null; wait $holder 2>/dev/null
 
 # ---- of a cgroup that was taken in ----

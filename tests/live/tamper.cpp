@@ -9,6 +9,7 @@
 //   tamper prog-detach CGROUP ID             of the program from the cgroup
 //   tamper map-by-id ID | map-read-by-id ID | map-by-pin PATH    opens the map (for writing; for reading)
 //   tamper map-of ID N                       prints the number of the N-th map that the program uses
+//   tamper policy-copy PIN ID                puts another map in the place of this cgroup's policy, with the same contents
 //   tamper gate-off PATH                     has the pinned gate know no sandbox of `sbpf run`
 //   tamper levels-off PATH                   … none that was attached
 //   tamper extend ID                         loads a program for the place of the program's function highest_level
@@ -230,6 +231,26 @@ int getfd(pid_t pid, const std::string& fd) {
   return result(Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, process.get(), number(fd), 0))).get());
 }
 
+int policy_copy(const std::string& pin, const std::string& cgroup) {
+  const Fd policies(bpf_obj_get(pin.c_str()));
+  const std::uint64_t cgroup_id = std::stoull(cgroup);
+  std::uint32_t id = 0, size = sizeof(bpf_map_info);
+  if (bpf_map_lookup_elem(policies.get(), &cgroup_id, &id) != 0) return -1;
+  const Fd from(bpf_map_get_fd_by_id(id));
+  bpf_map_info info{};
+  if (bpf_obj_get_info_by_fd(from.get(), &info, &size) != 0) return -1;
+  LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = info.map_flags);
+  const Fd to(bpf_map_create(static_cast<bpf_map_type>(info.type), info.name, info.key_size, info.value_size, info.max_entries, &options));
+  if (!to) return -1;
+  std::vector<char> key(info.key_size), next(info.key_size), value(info.value_size);
+  for (const char* last = nullptr; bpf_map_get_next_key(from.get(), last, next.data()) == 0; last = key.data()) {
+    key = next;
+    if (bpf_map_lookup_elem(from.get(), key.data(), value.data()) != 0 || bpf_map_update_elem(to.get(), key.data(), value.data(), BPF_ANY) != 0) return -1;
+  }
+  const int fd = to.get();
+  return result(bpf_map_update_elem(policies.get(), &cgroup_id, &fd, BPF_ANY));
+}
+
 int carry_out(const Words& w) {
   const std::string& what = w[0];
   const std::string one = w.size() > 1 ? w[1] : "", two = w.size() > 2 ? w[2] : "";
@@ -253,6 +274,7 @@ int carry_out(const Words& w) {
   }
   if (what == "map-by-pin") return result(Fd(bpf_obj_get(one.c_str())).get());
   if (what == "map-of") return map_of(one, two);
+  if (what == "policy-copy") return policy_copy(one, two);
   if (what == "gate-off") return gate_off(one, &sbpf_gate::root_id);
   if (what == "levels-off") return gate_off(one, &sbpf_gate::other_levels);
   if (what == "extend" || what == "extend-link") return extend(one, what == "extend-link");

@@ -166,6 +166,9 @@ if [[ -e /sys/fs/bpf/old_policy ]]; then
   within 20 newest; is generation-stale/newest-seen 0 $? # by the watch: else it could not put it back
   manner att policy generation-stale bpftool map update pinned $pins/maps/policies key $key value pinned /sys/fs/bpf/old_policy
   has att/generation-stale/reason "after $generation" "$(last loss att | jq -c .reasons)"
+  # One that says the same, but that somebody may write to: sbpf's own are frozen.
+  copied() { [[ $("$tests/tamper" policy-copy $pins/maps/policies "$(sbpf status att --json | jq .cgroup_id)") == 0 ]]; }
+  manner att policy copied copied
   # What is published and replaced between two passes was never seen: it cannot be put back, and all is denied until a swap.
   kill -STOP $watch
   within 60 flock -n /run/sbpf.lock true # a stopped holder of the lock would stop the rest
