@@ -312,11 +312,21 @@ Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup, const Looked* a
   return seat;
 }
 
-// A link that the sandbox could have made under the policy before.
-Result<void> refuse_planted(const policy::Policy& policy, const policy::FsView& view, const policy::Image& before) {
-  for (const policy::FsLink& link : view.links)
-    if (policy::fs_rule_writes(before, policy::to_path(link.path)))
-      return policy::planted_link(policy, link, "lies where the policy before let the sandbox write");
+// Did this rule's path, which the policy before had, too, lead through another link then, or through none?
+bool is_new(const policy::FsLink& link, const KeptPolicy& kept) {
+  const auto rules = policy::rule_paths(kept.policy);
+  return std::ranges::find(rules, link.rule, &policy::RulePath::path) != rules.end() &&
+         std::ranges::find(kept.looked.links, policy::to_path(link.path)) == kept.looked.links.end();
+}
+
+// A link that the sandbox could have made under the policy before: by a rule of it; or where it could write by default, and no link was.
+Result<void> refuse_planted(const policy::Policy& policy, const policy::FsView& view, const CompileOptions& options) {
+  for (const policy::FsLink& link : view.links) {
+    const std::string path = policy::to_path(link.path);
+    if (policy::fs_rule_writes(*options.before, path)) return policy::planted_link(policy, link, "lies where the policy before let the sandbox write");
+    if ((policy::fs_rights_at(*options.before, path) & SBPF_FS_WRITE) != 0 && options.kept && is_new(link, *options.kept))
+      return policy::planted_link(policy, link, "was not there under the policy before, which let the sandbox write there");
+  }
   return {};
 }
 
@@ -327,9 +337,12 @@ Result<void> refuse_new(const policy::Policy& policy, const policy::FsView& view
   return {};
 }
 
-std::vector<std::string> places_to_walk(const policy::Policy& policy, const std::vector<std::string>& more) {
+// Where files with several names are looked for; at a swap also where the sandbox could write under all policies before.
+std::vector<std::string> places_to_walk(const policy::Policy& policy, const CompileOptions& options) {
   std::vector<std::string> all = policy::places_of_other_names(policy);
-  all.insert(all.end(), more.begin(), more.end());
+  const auto add = [&all](const std::vector<std::string>& more) { all.insert(all.end(), more.begin(), more.end()); };
+  if (options.before) add(policy::places_of_other_names(policy, options.kept ? options.kept->policy : policy::Policy()));
+  if (options.kept) add(options.kept->looked.walked);
   std::ranges::sort(all);
   all.erase(std::ranges::unique(all).begin(), all.end());
   return all;
@@ -340,13 +353,13 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
   if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
   auto seat = find_seat();
   if (!seat) return tl::unexpected<Error>(seat.error());
-  const std::vector<std::string> walked = options.again ? options.again->walked : places_to_walk(policy, options.places);
+  const std::vector<std::string> walked = options.again ? options.again->walked : places_to_walk(policy, options);
   auto view = look_up(kernel, policy, *seat, walked, options.patience);
   if (!view) return tl::unexpected<Error>(view.error());
   auto image = policy::compile(policy, generation, *view);
   if (!image) return image;
   if (options.before)
-    if (auto none = refuse_planted(policy, *view, *options.before); !none) return tl::unexpected<Error>(none.error());
+    if (auto none = refuse_planted(policy, *view, options); !none) return tl::unexpected<Error>(none.error());
   if (options.again)
     if (auto none = refuse_new(policy, *view, *options.again); !none) return tl::unexpected<Error>(none.error());
   if (options.looked) {

@@ -33,10 +33,16 @@ struct Looked {
   std::vector<std::string> walked;
 };
 
+// A policy that was published, as it was looked up then.
+struct KeptPolicy {
+  policy::Policy policy;
+  Looked looked;
+};
+
 struct CompileOptions {
   std::chrono::milliseconds patience = kLookUpPatience;
   const policy::Image* before = nullptr;  // the policy in force: a link that it lets the sandbox make is planted
-  std::vector<std::string> places = {};   // files with several names are looked for there, too: where the sandbox could write until now
+  const KeptPolicy* kept = nullptr;       // the same, if its text was kept
   const Looked* again = nullptr;          // only there, and through these links: none of the sandbox's own making is followed unasked
   Looked* looked = nullptr;               // receives it
 };

@@ -12,11 +12,6 @@
 
 namespace sbpf::agent {
 
-struct KeptPolicy {
-  policy::Policy policy;
-  Looked looked;
-};
-
 // Keeps them; of a policy without paths nothing is kept. Should that fail, what is mounted later stays denied, and the host's log says
 // so. The caller holds the host lock.
 void keep_policy_text(std::uint64_t cgroup_id, const policy::Policy& policy, const Looked& looked);

@@ -56,15 +56,6 @@ Result<void> stand_still(Freeze& freeze, const policy::Policy& policy, const Swa
   return options.keep_open_files ? Result<void>() : frozen;
 }
 
-// Where the sandbox could write under the policies before this one.
-std::vector<std::string> written_before(std::uint64_t cgroup_id, const policy::Policy& policy) {
-  const auto kept = read_policy_text(cgroup_id);
-  if (!kept) return policy::places_of_other_names(policy, policy::Policy());
-  std::vector<std::string> places = policy::places_of_other_names(policy, kept->policy);
-  places.insert(places.end(), kept->looked.walked.begin(), kept->looked.walked.end());
-  return places;
-}
-
 // Files that are open or mapped are judged no more: those that the old policy allowed and the new one forbids must go, or be accepted.
 // The sandbox stands still. Errors: "open_files", "cgroup_kill".
 Result<HeldFiles> take_away_files(const Cgroup& cgroup, const policy::Image& before, const policy::Image& after, const SwapOptions& options) {
@@ -122,7 +113,8 @@ Result<std::vector<std::string>> put_over(Kernel& kernel, Looked& looked, const 
   const std::string name = record.name;
   Freeze freeze(kernel, cgroup, name);
   if (auto still = stand_still(freeze, policy, options); !still) return tl::unexpected<Error>(still.error());
-  auto image = compile_for(kernel, cgroup, policy, generation, {.before = old ? &*old : nullptr, .places = written_before(record.cgroup_id, policy), .looked = &looked});
+  const auto kept = read_policy_text(record.cgroup_id);
+  auto image = compile_for(kernel, cgroup, policy, generation, {.before = old ? &*old : nullptr, .kept = kept ? &*kept : nullptr, .looked = &looked});
   if (!image) return tl::unexpected<Error>(image.error());
   const Names names = names_for(name, *image, old);
   if (auto can = check_begun_with(record, *image, names.rules); !can) return tl::unexpected<Error>(can.error());
