@@ -16,6 +16,7 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <set>
 
 #include "agent/fdinfo.h"
 #include "agent/follow.h"
@@ -55,7 +56,9 @@ class LookUp {
   Result<policy::FsView> all(const policy::Policy& policy, const std::vector<std::string>& places) {
     for (const policy::RulePath& rule : policy::rule_paths(policy))
       if (auto r = add_rule(rule); !r) return tl::unexpected<Error>(r.error());
-    for (const std::string& place : places)
+    std::set<std::string> walked(places.begin(), places.end());
+    walked.merge(own_places(policy));
+    for (const std::string& place : walked)
       if (auto r = add_other_names(place); !r) return tl::unexpected<Error>(r.error());
     add_mounts();
     if (auto r = resolve_inodes(); !r) return tl::unexpected<Error>(r.error());
@@ -86,6 +89,14 @@ class LookUp {
     links_.push_back({rule.path, link, aliases(link.names)});
     for (const auto& names : links_.back().aliases) add_inodes({names, names.size(), {}});
     return {};
+  }
+
+  std::set<std::string> own_places(const policy::Policy& policy) const {
+    const auto places = policy::places_of_other_names(policy, [this](const std::string& path) {
+      const Followed& found = rules_.at(path).front();
+      return join(found.names, found.names.size());
+    });
+    return {places.begin(), places.end()};
   }
 
   Result<void> add_other_names(const std::string& place) {
@@ -337,9 +348,9 @@ Result<void> refuse_new(const policy::Policy& policy, const policy::FsView& view
   return {};
 }
 
-// Where files with several names are looked for; at a swap also where the sandbox could write under all policies before.
+// Where files with several names are looked for beside the policy's own places: where the sandbox could write under all policies before.
 std::vector<std::string> places_to_walk(const policy::Policy& policy, const CompileOptions& options) {
-  std::vector<std::string> all = policy::places_of_other_names(policy);
+  std::vector<std::string> all;
   const auto add = [&all](const std::vector<std::string>& more) { all.insert(all.end(), more.begin(), more.end()); };
   if (options.before) add(policy::places_of_other_names(policy, options.kept ? options.kept->policy : policy::Policy()));
   if (options.kept) add(options.kept->looked.walked);

@@ -5,8 +5,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include <charconv>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -52,20 +50,9 @@ struct FileNumber {
   std::uint32_t device = 0;
 };
 
-FileNumber file_number(std::uint64_t ino, std::uint32_t device_major, std::uint32_t device_minor) { return {ino, device_major << 20 | device_minor}; }
-
 FileNumber file_number(const std::string& link) {
   const struct statx info = stat_without_asking(link);
-  return file_number(info.stx_ino, info.stx_dev_major, info.stx_dev_minor);
-}
-
-// As /proc/PID/maps has them.
-FileNumber file_number(const std::string& device, const std::string& inode) {
-  unsigned device_major = 0, device_minor = 0;
-  std::uint64_t ino = 0;
-  if (std::sscanf(device.c_str(), "%x:%x", &device_major, &device_minor) != 2) return {};
-  (void)std::from_chars(inode.data(), inode.data() + inode.size(), ino);
-  return file_number(ino, device_major, device_minor);
+  return {info.stx_ino, info.stx_dev_major << 20 | info.stx_dev_minor};
 }
 
 // What it may do with a file of this name. `path`: "" of what has no place.
@@ -115,7 +102,7 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image, 
     std::uint32_t wanted = SBPF_FS_READ;
     if (permissions.size() == 4 && permissions[1] == 'w' && permissions[3] == 's') wanted |= SBPF_FS_WRITE;
     if (permissions.size() == 4 && permissions[2] == 'x') wanted |= SBPF_FS_EXEC;
-    judge(path, file_number(device, inode), wanted, " mapped");
+    judge(path, path.starts_with('/') ? file_number(proc + "/map_files/" + range) : FileNumber(), wanted, " mapped");
     if (path.starts_with('/')) judge_disk(proc + "/map_files/" + range, path, " mapped");
   }
   return {found.begin(), found.end()};

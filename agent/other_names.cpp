@@ -30,8 +30,8 @@ bool is_left_out(int error) { return error == ENOENT || error == ENOTDIR || erro
 
 class Walk {
  public:
-  Walk(const std::function<void(const std::string&)>& note, const std::function<void(const std::vector<std::string>&)>& found)
-      : note_(note), found_(found) {}
+  Walk(std::size_t above, const std::function<void(const std::string&)>& note, const std::function<void(const std::vector<std::string>&)>& found)
+      : above_(above), note_(note), found_(found) {}
 
   Result<void> directory(Fd fd, std::vector<std::string>& names) {
     const std::string path = join(names, names.size());
@@ -62,7 +62,7 @@ class Walk {
  private:
   Result<void> entry(int parent, const dirent& entry, std::vector<std::string>& names) {
     if (entry.d_type != DT_DIR && entry.d_type != DT_UNKNOWN) return file(parent, entry.d_name, names);
-    if (names.size() >= SBPF_FS_MAX_WALK) return {};
+    if (names.size() - above_ >= SBPF_FS_MAX_WALK) return {};
     Fd fd = open_directory(parent, entry.d_name);
     if (fd) return directory(std::move(fd), names);
     if (errno == ENOTDIR) return file(parent, entry.d_name, names);
@@ -74,6 +74,7 @@ class Walk {
     return fail("fs_view", "it cannot be told which files have other names: " + path + " cannot be read: " + std::strerror(error), "", error);
   }
 
+  const std::size_t above_;  // names of the top's own path: the hooks may count from there
   const std::function<void(const std::string&)>& note_;
   const std::function<void(const std::vector<std::string>&)>& found_;
 };
@@ -82,7 +83,7 @@ class Walk {
 
 Result<void> each_file_with_other_names(const Fd& top, std::vector<std::string> names, const std::function<void(const std::string&)>& note,
                                         const std::function<void(const std::vector<std::string>&)>& found) {
-  Walk walk(note, found);
+  Walk walk(names.size(), note, found);
   Fd directory(::openat(top.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) return walk.directory(std::move(directory), names);
   return errno == ENOTDIR ? walk.file(top.get(), "", names) : fail("fs_view", join(names, names.size()) + " cannot be read: " + std::strerror(errno), "", errno);

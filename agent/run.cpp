@@ -136,6 +136,7 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   if (!status) return tl::unexpected<Error>(status.error());
   const auto record = find_record(kernel, cgroup.id());
   if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
+  if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, running.looked);
   up.keep_programs();
   running.supervisor = std::make_unique<Supervisor>(kernel, cgroup, *record, *status, ready.options);
   if (ready.options.on_active) ready.options.on_active(*status);

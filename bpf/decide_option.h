@@ -69,8 +69,8 @@ SBPF_INLINE int sbpf_is_udp_option(int option)
 SBPF_INLINE int sbpf_is_harmless_option(int level, int option)
 {
 	switch (level) {
-	case 1: /* SOL_SOCKET; SO_MARK: policy routing */
-		return option >= 0 && option <= SBPF_LAST_SO && option != 36 && !sbpf_names_interface(level, option);
+	case 1: /* SOL_SOCKET; SO_DONTROUTE: past the gateways, to whoever has the address on a link; SO_MARK: policy routing */
+		return option >= 0 && option <= SBPF_LAST_SO && option != 5 && option != 36 && !sbpf_names_interface(level, option);
 	case 0: /* IPPROTO_IP */
 		return sbpf_is_listed(option, SBPF_IP_OPTIONS, 0);
 	case 41: /* IPPROTO_IPV6 */

@@ -227,6 +227,8 @@ static __noinline int judge_control(struct sbpf_sandbox *box, struct sock *sk, s
 }
 
 /* Whereto and by which interface a send may go that is told so by options or by the scope of its address. */
+#define SBPF_MSG_DONTROUTE 4 /* SO_DONTROUTE of one message */
+
 static __noinline int judge_route_of_send(struct sbpf_sandbox *box, struct sock *sk, struct msghdr *msg)
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_SOCKET_OPTION);
@@ -237,7 +239,7 @@ static __noinline int judge_route_of_send(struct sbpf_sandbox *box, struct sock 
 	if (sk->__sk_common.skc_family != AF_INET && sk->__sk_common.skc_family != AF_INET6)
 		return 0;
 	endpoint_of_sock(&to, SBPF_RULE_CONNECT, sk);
-	if (may_be_rerouted(box, sk, own)) {
+	if (may_be_rerouted(box, sk, own) || (msg->msg_flags & SBPF_MSG_DONTROUTE && !box_allows_all_network(box))) {
 		denial_fill_net(&d, &to);
 		return refuse(box, &d);
 	}

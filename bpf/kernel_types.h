@@ -287,6 +287,7 @@ struct sock_common {
 	int skc_bound_dev_if;
 	struct in6_addr skc_v6_daddr;
 	struct in6_addr skc_v6_rcv_saddr;
+	unsigned long skc_flags;
 	unsigned char skc_ipv6only : 1; /* last, or the compiler takes the addresses to be unaligned */
 };
 
@@ -349,6 +350,7 @@ struct msghdr {
 		void *msg_control;
 	};
 	unsigned long msg_controllen;
+	unsigned int msg_flags;
 };
 
 #pragma clang attribute pop

@@ -108,7 +108,9 @@ struct sock___steered {
 	void *sk_policy[2];
 } __attribute__((preserve_access_index));
 
-/* Neither can be set inside. The kernel has no such policies where it is built without IPsec. */
+#define SBPF_SOCK_LOCALROUTE 13 /* of enum sock_flags */
+
+/* None can be set inside. The kernel has no such policies where it is built without IPsec. */
 static __noinline int is_steered(struct sock *sk)
 {
 	const struct sock___steered *steered = (const struct sock___steered *)sk;
@@ -118,7 +120,7 @@ static __noinline int is_steered(struct sock *sk)
 	bpf_core_read(&mark, sizeof(mark), &steered->sk_mark);
 	if (bpf_core_field_exists(steered->sk_policy))
 		bpf_core_read(policies, sizeof(policies), &steered->sk_policy);
-	return mark || policies[0] || policies[1];
+	return mark || sk->__sk_common.skc_flags >> SBPF_SOCK_LOCALROUTE & 1 || policies[0] || policies[1];
 }
 
 /* Source routes and extension headers that were set before the socket came under the policy, and flow labels, each of which may

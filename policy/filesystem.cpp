@@ -124,6 +124,18 @@ class Tree {
     return {};
   }
 
+  // A file that a rule names has the least of all its names, too.
+  void lower(const std::vector<FsPath>& linked) {
+    for (const FsPath& path : linked) {
+      const auto named = path.back().inode ? by_inode_.find(*path.back().inode) : by_inode_.end();
+      if (named == by_inode_.end()) continue;
+      std::size_t depth = 1;
+      const __u32 there = nodes_[descend(path, 0, depth, path.size())].value.rights;
+      for (Node& node : nodes_)
+        if (node.inode == path.back().inode) node.value.rights &= there;
+    }
+  }
+
   // Is this where the sandbox could have made the link, by a rule that lets it write there? By any path of the place.
   bool may_plant(const FsLink& link) const {
     const auto writes = [&](const FsPath& path) {
@@ -379,6 +391,7 @@ Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, s
   if (auto settled = tree.settle(); !settled) return tl::unexpected<Error>(settled.error());
   for (const FsLink& link : view.links)
     if (tree.may_plant(link)) return planted_link(policy, link, "lies where the sandbox may write");
+  tree.lower(view.linked);
   return tree.entries(view);
 }
 

@@ -2,6 +2,7 @@
 // The tree of the paths of rules for files, programs and sockets, and where they lie on a host. Pure: the agent looks the paths up.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -69,8 +70,9 @@ std::vector<RulePath> rule_paths(const Policy& policy);
 
 // Where files may have got other names (hard links) by which they would escape: what the policy takes out of a place that a rule of its
 // own opens for writing; and, after the policy `before`, the places that this one let be written. Where that was everywhere, what the
-// policy denies or protects. Paths of rules.
-std::vector<std::string> places_of_other_names(const Policy& policy);
+// policy denies or protects. Paths of rules; `resolve` says where one leads.
+using Resolve = std::function<std::string(const std::string& path)>;
+std::vector<std::string> places_of_other_names(const Policy& policy, const Resolve& resolve);
 std::vector<std::string> places_of_other_names(const Policy& policy, const Policy& before);
 
 // "/a/b", and "/" of the root: the names as they are.

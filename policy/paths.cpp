@@ -34,22 +34,16 @@ bool is_below(std::string_view path, std::string_view top) {
 
 bool takes_away(const FsRule& rule) { return rule.access == FsAccess::deny || rule.access == FsAccess::protect; }
 
-// The nearest rule above it.
-const FsRule* rule_above(const Filesystem& files, const FsRule& rule) {
-  const FsRule* above = nullptr;
-  for (const FsRule& other : files.rules)
-    if (is_below(rule.path, other.path) && (!above || other.path.size() > above->path.size())) above = &other;
-  return above;
-}
-
 }  // namespace
 
-std::vector<std::string> places_of_other_names(const Policy& policy) {
+std::vector<std::string> places_of_other_names(const Policy& policy, const Resolve& resolve) {
   std::vector<std::string> places;
   if (!policy.filesystem.judged()) return places;
+  const auto opened = [&](const std::string& path) {
+    return std::ranges::any_of(policy.filesystem.rules, [&](const FsRule& rule) { return rule.access == FsAccess::write && is_below(path, resolve(rule.path)); });
+  };
   for (const FsRule& rule : policy.filesystem.rules)
-    if (const FsRule* above = rule_above(policy.filesystem, rule); takes_away(rule) && above && above->access == FsAccess::write)
-      places.push_back(rule.path);
+    if (rule.access != FsAccess::write && opened(resolve(rule.path))) places.push_back(rule.path);
   return places;
 }
 

@@ -42,6 +42,28 @@ for fs in disk tmpfs; do
   end wider
   rm -r $w/*
 
+  # ---- by a name that a rule has ----
+  fresh $w
+  ln $w/tests/t $w/log
+  ln $w/secret/s $w/out/read
+  box named "$(rules "named-$fs" "{write: [$w, $w/log], read: [$w/out/read], protect: [$w/tests], deny: [$w/secret]}")"
+  denied $fs/named/written named w $w/log
+  denied $fs/named/by-its-own-name named w $w/tests/t
+  denied $fs/named/read named r $w/out/read
+  end named
+  rm -r $w/*
+
+  # ---- the first swap, to a policy whose rules have no name for it ----
+  fresh $w
+  box first "$wide"
+  is $fs/first/makes-one 0 "$(ask first keeplink $w/plain $w/out/plain2)"
+  out=$(rules "out-$fs" "{read: [$w], write: [$w/out]}")
+  sbpf swap first --policy "$out" >/dev/null 2>&1; is $fs/first/swapped 0 $?
+  denied $fs/first/other-name first w $w/out/plain2
+  allowed $fs/first/is-read first r $w/out/plain2
+  end first
+  rm -r $w/*
+
   # ---- before a swap ----
   fresh $w
   box box "$wide"

@@ -146,6 +146,7 @@ const OptionRow kOptions[] = {
     {"SO_REUSEADDR", SOL_SOCKET, SO_REUSEADDR, true},
     {"SO_RCVBUF", SOL_SOCKET, SO_RCVBUF, true},
     {"SO_MARK", SOL_SOCKET, SO_MARK, false},
+    {"SO_DONTROUTE", SOL_SOCKET, SO_DONTROUTE, false},
     {"IP_TOS", IPPROTO_IP, IP_TOS, true},
     {"IP_TTL", IPPROTO_IP, IP_TTL, true},
     {"IP_PKTINFO", IPPROTO_IP, IP_PKTINFO, true},

@@ -35,9 +35,12 @@ TEST(OtherNames, a_file_has_the_least_of_all_places) {
   EXPECT_EQ(file(policy, host_of_names({"/w/a", "/w/secret/a", "/w/tests/a"})), "3 - by 1");
 }
 
-TEST(OtherNames, a_rule_that_names_the_file_decides) {
-  const Policy policy = policy_of("  write: [/w, /w/tests/mine]\n  protect: [/w/tests]\n");
-  EXPECT_EQ(file(policy, host_of_names({"/w/tests/mine", "/w/tests/other"})), "4 rw ruled by 2");
+TEST(OtherNames, a_rule_that_names_the_file_gives_it_no_more) {
+  const Policy policy = policy_of("  write: [/w, /w/out.log]\n  protect: [/w/tests]\n");
+  const Host host = host_of_names({"/w/tests/t", "/w/out.log"});
+  EXPECT_EQ(file(policy, host), "3 r ruled by 1");
+  EXPECT_EQ(at(compiled(policy, host.view(policy)), fs_name_key(2, "out.log")), "3 r ruled by 1") << "by its name, too";
+  EXPECT_EQ(file(policy, host_of_names({"/w/out.log", "/w/other"})), "3 rw ruled by 1");
 }
 
 TEST(OtherNames, the_filter_of_files_knows_them) {
@@ -61,13 +64,17 @@ TEST(OtherNames, an_open_file_is_known_by_its_number) {
   EXPECT_NE(fs_rights_of_file(image, 9000, 3) & SBPF_FS_EXEC, 0u) << "what is not judged is free";
 }
 
+std::string as_written(const std::string& path) { return path; }
+Paths own_places(const std::string& rules) { return places_of_other_names(policy_of(rules), as_written); }
+
 TEST(OtherNames, are_looked_for_in_what_is_taken_out_of_a_writable_place) {
-  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  protect: [/w/tests, /p]\n  deny: [/w/a/b, /d, /wx]\n  read: [/w/r]\n")),
-            (Paths{"/w/a/b", "/w/tests"}));
-  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  read: [/w/r]\n  deny: [/w/r/no]\n")), Paths{}) << "the nearest rule above does not open it";
-  EXPECT_EQ(places_of_other_names(policy_of("  write: [/]\n  deny: [/d]\n")), Paths{"/d"});
-  EXPECT_EQ(places_of_other_names(policy_of("  default: write\n  deny: [/d]\n")), Paths{});
-  EXPECT_EQ(places_of_other_names(policy_of("  dangerously_allow_all: true\n")), Paths{});
+  EXPECT_EQ(own_places("  write: [/w]\n  protect: [/w/tests, /p]\n  deny: [/w/a/b, /d, /wx]\n  read: [/w/r]\n"), (Paths{"/w/a/b", "/w/r", "/w/tests"}));
+  EXPECT_EQ(own_places("  write: [/w]\n  read: [/w/r]\n  deny: [/w/r/no]\n"), (Paths{"/w/r", "/w/r/no"}));
+  EXPECT_EQ(own_places("  write: [/]\n  deny: [/d]\n"), Paths{"/d"});
+  EXPECT_EQ(own_places("  default: write\n  deny: [/d]\n"), Paths{});
+  EXPECT_EQ(own_places("  dangerously_allow_all: true\n"), Paths{});
+  const auto led = [](const std::string& path) { return path == "/link" ? "/w/tests" : path; };
+  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  protect: [/link]\n"), led), Paths{"/link"}) << "where it leads counts";
 }
 
 TEST(OtherNames, are_looked_for_where_the_policy_before_let_them_be_made) {

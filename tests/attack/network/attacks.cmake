@@ -42,6 +42,7 @@ set(SBPF_NETWORK_ATTACKS
   connect_from_thread_is_refused
   connect_from_vfork_child_is_refused
   core_pattern_program_is_refused
+  dont_route_is_refused
   ephemeral_bind_is_refused
   exotic_families_are_refused
   handed_unix_dgram_reconnect_is_refused
