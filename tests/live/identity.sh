@@ -154,13 +154,12 @@ write: [$w/swapped]")
 sbpf swap swapped --policy "$other" >/dev/null; is swapped/another-link 0 $?
 sbpf kill swapped
 
-# ---- one in a directory that it moved to where a rule's path goes on, where files are not judged, or may be written by default ----
+# ---- one in a directory that it moved to where a rule's path goes on, where files are not judged ----
 mkdir -p $w/moved $w/old
 ln -s $w.code $w/old/bin
 exec_rules() { printf 'version: 1\nname: %s\nprocess: {exec: {allow: [/usr, /bin, /lib, /lib64, %s]}}\n' "$1" "$2" | policy "$1"; }
 runs=$(exec_rules runs "$w/moved/tools/bin, $w/old/bin") more=$(exec_rules more "$w/moved/tools/bin, $w/old/bin, $w/new/bin")
-printf 'version: 1\nname: default\nfilesystem: {default: write, deny: [%s]}\n' "$w/moved/tools/bin" | policy default >/dev/null
-for before in runs default; do
+for before in runs; do
   started moved -q --policy "$tmp/$before.yaml" -- sh -c "mkdir $w/moved/x; ln -s $w.code $w/moved/x/bin; mv $w/moved/x $w/moved/tools; touch $w/moved/done; sleep infinity" </dev/null >/dev/null 2>&1; is moved/$before/start 0 $?
   within 20 test -e $w/moved/done
   is moved/$before/control-moved $w.code "$(readlink $w/moved/tools/bin)"
