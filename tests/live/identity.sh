@@ -159,21 +159,24 @@ mkdir -p $w/moved $w/old
 ln -s $w.code $w/old/bin
 exec_rules() { printf 'version: 1\nname: %s\nprocess: {exec: {allow: [/usr, /bin, /lib, /lib64, %s]}}\n' "$1" "$2" | policy "$1"; }
 runs=$(exec_rules runs "$w/moved/tools/bin, $w/old/bin") more=$(exec_rules more "$w/moved/tools/bin, $w/old/bin, $w/new/bin")
-for before in runs; do
-  started moved -q --policy "$tmp/$before.yaml" -- sh -c "mkdir $w/moved/x; ln -s $w.code $w/moved/x/bin; mv $w/moved/x $w/moved/tools; touch $w/moved/done; sleep infinity" </dev/null >/dev/null 2>&1; is moved/$before/start 0 $?
-  within 20 test -e $w/moved/done
-  is moved/$before/control-moved $w.code "$(readlink $w/moved/tools/bin)"
-  sbpf swap moved --policy "$tmp/$before.yaml" 2>"$tmp/said"; code=$?
-  refused moved/$before "$w/moved/tools/bin -> $w.code" "was not there under the policy before, which let the sandbox write there"
-  rm -r $w/moved/*
-  sbpf swap moved --policy "$tmp/$before.yaml" >/dev/null 2>&1; is moved/$before/control-without 0 $?
-  mkdir -p $w/new
-  ln -s $w.code $w/new/bin
-  sbpf swap moved --policy "$more" >/dev/null 2>&1; is moved/$before/new-rule-by-a-link-of-the-hosts 0 $?
-  sbpf swap moved --policy "$runs" >/dev/null 2>&1; is moved/$before/link-that-was-followed 0 $?
-  sbpf kill moved
-  rm -r $w/new
-done
+move="mkdir $w/moved/x; ln -s $w.code $w/moved/x/bin; mv $w/moved/x $w/moved/tools"
+started moved -q --policy "$runs" -- sh -c "$move; touch $w/moved/done; sleep infinity" </dev/null >/dev/null 2>&1; is moved/runs/start 0 $?
+within 20 test -e $w/moved/done
+is moved/runs/control-moved $w.code "$(readlink $w/moved/tools/bin)"
+sbpf swap moved --policy "$runs" 2>"$tmp/said"; code=$?
+refused moved/runs "$w/moved/tools/bin -> $w.code" "was not there under the policy before, which let the sandbox write there"
+rm -r $w/moved/*
+sbpf swap moved --policy "$runs" >/dev/null 2>&1; is moved/runs/control-without 0 $?
+mkdir $w/new
+ln -s $w.code $w/new/bin
+sbpf swap moved --policy "$more" >/dev/null 2>&1; is moved/runs/new-rule-by-a-link-of-the-hosts 0 $?
+sbpf swap moved --policy "$runs" >/dev/null 2>&1; is moved/runs/link-that-was-followed 0 $?
+sbpf kill moved
+# Where files are judged, nothing is moved there.
+printf 'version: 1\nname: default\nfilesystem: {default: write, deny: [%s]}\n' "$w/moved/tools/bin" | policy default >/dev/null
+run "$tmp/default.yaml" -- sh -c "$move"; is moved/default/denied 1 $?
+has moved/default/says "'$w/moved/tools': Permission denied" "$(cat "$tmp/said")"
+rm -r $w/moved/*
 
 # ---- the root of an attached process is its own to change; the rules' is that of its mount namespace ----
 mkdir -p $w/root/srv/planted.secret
