@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/fs_view.h"
 
-#include <bpf/bpf.h>
 #include <fcntl.h>
-#include <linux/nsfs.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <climits>
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <functional>
 #include <set>
 
-#include "agent/fdinfo.h"
 #include "agent/follow.h"
 #include "agent/in_child.h"
 #include "agent/inodes.h"
 #include "agent/mounts.h"
 #include "agent/other_names.h"
 #include "agent/pins.h"
+#include "agent/seats.h"
 #include "agent/view_text.h"
 
 namespace sbpf::agent {
@@ -53,11 +44,11 @@ class LookUp {
         note_([doing](const std::string& path) mutable { doing.note(path); }),
         paths_(seat.root, asker_, note_) {}
 
-  Result<policy::FsView> all(const policy::Policy& policy, const std::vector<std::string>& places) {
+  Result<policy::FsView> all(const policy::Policy& policy, const std::set<std::string>& places) {
     for (const policy::RulePath& rule : policy::rule_paths(policy))
       if (auto r = add_rule(rule); !r) return tl::unexpected<Error>(r.error());
-    std::set<std::string> walked(places.begin(), places.end());
-    walked.merge(own_places(policy));
+    std::set<std::string> walked = own_places(policy);
+    walked.insert(places.begin(), places.end());
     for (const std::string& place : walked)
       if (auto r = add_other_names(place); !r) return tl::unexpected<Error>(r.error());
     add_mounts();
@@ -92,11 +83,10 @@ class LookUp {
   }
 
   std::set<std::string> own_places(const policy::Policy& policy) const {
-    const auto places = policy::places_of_other_names(policy, [this](const std::string& path) {
+    return policy::places_of_other_names(policy, [this](const std::string& path) {
       const Followed& found = rules_.at(path).front();
       return join(found.names, found.names.size());
     });
-    return {places.begin(), places.end()};
   }
 
   Result<void> add_other_names(const std::string& place) {
@@ -253,89 +243,19 @@ class LookUp {
   std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links
 };
 
-// The number of a mount namespace; 0: it cannot be told.
-std::uint64_t mounts_of(const std::string& task) {
-  struct stat info {};
-  return ::stat(("/proc/" + task + "/ns/mnt").c_str(), &info) == 0 ? info.st_ino : 0;
-}
-
-// Is it the host's own, and not one that somebody made with a user namespace?
-bool is_of_the_host(pid_t task) {
-  struct stat owner_info {}, own {};
-  const Fd mounts(::open(("/proc/" + std::to_string(task) + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
-  const Fd owner(mounts ? ::ioctl(mounts.get(), NS_GET_USERNS) : -1);
-  return owner && ::fstat(owner.get(), &owner_info) == 0 && ::stat("/proc/self/ns/user", &own) == 0 && owner_info.st_ino == own.st_ino;
-}
-
-struct Member {
-  std::uint64_t mounts = 0;  // the number of its mount namespace; 0: none was found
-  pid_t task = 0;
-};
-
-// A process whose leader ended is asked by its other threads.
-Member member_of(pid_t pid) {
-  if (const std::uint64_t mounts = mounts_of(std::to_string(pid)); mounts != 0) return {mounts, pid};
-  for (const std::string& thread : names_in("/proc/" + std::to_string(pid) + "/task"))
-    if (const std::uint64_t mounts = mounts_of(thread); mounts != 0) return {mounts, static_cast<pid_t>(std::strtol(thread.c_str(), nullptr, 10))};
-  return {};
-}
-
-// The first for which `fits`, which is asked once of each mount namespace. Of processes without end only so many are looked at.
-Member find_member(const std::vector<pid_t>& pids, const std::function<bool(const Member&)>& fits) {
-  constexpr std::size_t kMost = 512;
-  std::vector<std::uint64_t> asked;
-  for (std::size_t i = 0; i < std::min(pids.size(), kMost); i++) {
-    const Member member = member_of(pids[i]);
-    if (member.mounts == 0 || std::ranges::find(asked, member.mounts) != asked.end()) continue;
-    if (fits(member)) return member;
-    asked.push_back(member.mounts);
-  }
-  return {};
-}
-
-// Where the first process of a cgroup comes from: the service manager's own mount namespace. Ours may be another one, in which
-// a unit's settings hide or replace directories.
-Result<Seat> seat_of_manager() {
-  const std::uint64_t own = mounts_of("thread-self");
-  return own != 0 && mounts_of("1") == own ? own_seat() : seat_of_process(1);
-}
-
-tl::unexpected<Error> no_namespace(const std::string& what) { return fail("no_namespace", what, "try again while its processes run"); }
-
-// Where a sandbox's processes are. Paths are those of their mount namespace, whatever directory they call their root: that is theirs to
-// change. The links of a user's run may be that user's.
-Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup, const Looked* again) {
-  const auto pids = cgroup.processes();
-  if (!pids) return tl::unexpected<Error>(pids.error());
-  const auto record = find_record(kernel, cgroup.id());
-  const bool made_by_run = record && (record->flags & SBPF_SANDBOX_ATTACHED) == 0;
-  if (pids->empty() && !again) return made_by_run ? own_seat() : seat_of_manager();
-  Member at = find_member(*pids, [&](const Member& one) { return again ? one.mounts == again->mounts : is_of_the_host(one.task); });
-  if (at.mounts == 0 && again) return no_namespace("no process is in the mount namespace in which the policy was looked up");
-  if (at.mounts == 0) at = find_member(*pids, [](const Member&) { return true; });
-  if (at.mounts == 0) return no_namespace("it cannot be told in which mount namespace the processes of " + cgroup.path() + " are");
-  auto seat = at.mounts == mounts_of("thread-self") ? own_seat() : seat_of_namespace(at.task);
-  if (seat && seat->mounts != at.mounts) return no_namespace("the process in the sandbox's mount namespace ended");  // another has its number
-  if (const auto user = made_by_run ? user_of_run(record->name) : std::nullopt; seat && user) {
-    seat->asker = *user;
-    seat->owner_asks = false;
-  }
-  return seat;
-}
-
-// Did this rule's path, which the policy before had, too, lead through another link then, or through none?
-bool is_new(const policy::FsLink& link, const KeptPolicy& kept) {
-  const auto rules = policy::rule_paths(kept.policy);
-  return std::ranges::find(rules, link.rule, &policy::RulePath::path) != rules.end() &&
-         std::ranges::find(kept.looked.links, policy::to_path(link.path)) == kept.looked.links.end();
-}
-
-// A link that the sandbox could have made under the policy before: by a rule of it; or where it could write by default, and no link was.
+// A link that the sandbox could have made under the policy before: by a rule of it; or where it could write by default, if a rule that
+// this policy had, too, led through no such link then.
 Result<void> refuse_planted(const policy::Policy& policy, const policy::FsView& view, const CompileOptions& options) {
+  std::set<std::string> known, ruled;
+  if (options.kept) {
+    known.insert(options.kept->looked.links.begin(), options.kept->looked.links.end());
+    for (policy::RulePath& rule : policy::rule_paths(options.kept->policy)) ruled.insert(std::move(rule.path));
+  }
   for (const policy::FsLink& link : view.links) {
     const std::string path = policy::to_path(link.path);
     if (policy::fs_rule_writes(*options.before, path)) return policy::planted_link(policy, link, "lies where the policy before let the sandbox write");
-    if ((policy::fs_rights_at(*options.before, path) & SBPF_FS_WRITE) != 0 && options.kept && is_new(link, *options.kept))
+    const bool fresh = ruled.contains(link.rule) && !known.contains(path);
+    if (fresh && (policy::fs_rights_at(*options.before, path) & SBPF_FS_WRITE) != 0)
       return policy::planted_link(policy, link, "was not there under the policy before, which let the sandbox write there");
   }
   return {};
@@ -349,13 +269,11 @@ Result<void> refuse_new(const policy::Policy& policy, const policy::FsView& view
 }
 
 // Where files with several names are looked for beside the policy's own places: where the sandbox could write under all policies before.
-std::vector<std::string> places_to_walk(const policy::Policy& policy, const CompileOptions& options) {
-  std::vector<std::string> all;
-  const auto add = [&all](const std::vector<std::string>& more) { all.insert(all.end(), more.begin(), more.end()); };
-  if (options.before) add(policy::places_of_other_names(policy, options.kept ? options.kept->policy : policy::Policy()));
-  if (options.kept) add(options.kept->looked.walked);
-  std::ranges::sort(all);
-  all.erase(std::ranges::unique(all).begin(), all.end());
+std::set<std::string> written_before(const policy::Policy& policy, const CompileOptions& options) {
+  if (options.again) return options.again->walked;
+  std::set<std::string> all;
+  if (options.before) all = policy::places_of_other_names(policy, options.kept ? options.kept->policy : policy::Policy());
+  if (options.kept) all.insert(options.kept->looked.walked.begin(), options.kept->looked.walked.end());
   return all;
 }
 
@@ -364,7 +282,7 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
   if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
   auto seat = find_seat();
   if (!seat) return tl::unexpected<Error>(seat.error());
-  const std::vector<std::string> walked = options.again ? options.again->walked : places_to_walk(policy, options);
+  const std::set<std::string> walked = written_before(policy, options);
   auto view = look_up(kernel, policy, *seat, walked, options.patience);
   if (!view) return tl::unexpected<Error>(view.error());
   auto image = policy::compile(policy, generation, *view);
@@ -383,7 +301,7 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
 
 }  // namespace
 
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const std::vector<std::string>& places,
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const std::set<std::string>& places,
                                std::chrono::milliseconds patience) {
   const auto work = [&](Doing doing) { return packed(LookUp(kernel, seat, doing).all(policy, places)); };
   const auto answer = in_child(patience, {seat.root.get(), kernel.asked(Asked::inodes)}, work);
@@ -393,7 +311,7 @@ Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& polic
 
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, std::uint32_t generation,
                                   const CompileOptions& options) {
-  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup, options.again); }, options);
+  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup, options.again ? std::optional(options.again->mounts) : std::nullopt); }, options);
 }
 
 Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation, Looked* looked) {
@@ -408,12 +326,6 @@ Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& k
     return found;
   };
   return compile_from(kernel, policy, generation, seat, {.looked = looked});
-}
-
-std::optional<pid_t> task_in(const Cgroup& cgroup, std::uint64_t mounts) {
-  const auto pids = cgroup.processes();
-  const Member member = pids ? find_member(*pids, [&](const Member& one) { return one.mounts == mounts; }) : Member{};
-  return member.mounts != 0 ? std::optional(member.task) : std::nullopt;
 }
 
 }  // namespace sbpf::agent

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ inline constexpr std::chrono::milliseconds kLookUpPatience{10'000};
 // Looks up every path of the policy's filesystem and exec rules, every mount, and each file below `places` that has several names, from a
 // seat. A symbolic link is followed only where root made it, or who asks: "planted_link".
 // Errors: "fs_view" (a path cannot be looked up, with its location), "inodes" (the kernel gave no answer), those of in_child().
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const std::vector<std::string>& places = {},
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const std::set<std::string>& places = {},
                                std::chrono::milliseconds patience = kLookUpPatience);
 
 // Where the paths of a policy were looked up, the symbolic links that they led through, and where files were looked for that have several
@@ -30,7 +31,7 @@ Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& polic
 struct Looked {
   std::uint64_t mounts = 0;  // the number of the mount namespace
   std::vector<std::string> links;
-  std::vector<std::string> walked;
+  std::set<std::string> walked;
 };
 
 // A policy that was published, as it was looked up then.
@@ -48,9 +49,8 @@ struct CompileOptions {
 };
 
 // Compiles the policy for a cgroup: its paths by the root of the mount namespace of a process in it, as this thread has them where that
-// shares our mount namespace. Of several namespaces it is the first that is the host's own, not of a user namespace, which anyone inside
-// may have made. Into an attached cgroup that is empty a process will come from the service manager's. Errors: those of look_up(), of
-// agent/places.h and of policy::compile(); "planted_link"; "no_namespace": no process is in that of `again`.
+// shares our mount namespace (seats.h says which). Errors: those of look_up(), of agent/places.h and of policy::compile();
+// "planted_link"; "no_namespace": no process is in that of `again`.
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, std::uint32_t generation,
                                   const CompileOptions& options = {});
 
@@ -58,8 +58,5 @@ Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, co
 Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation, Looked* looked);
 Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
                                          Looked* looked);
-
-// A task of the cgroup that is in this mount namespace. Nothing: none is, or it cannot be told.
-std::optional<pid_t> task_in(const Cgroup& cgroup, std::uint64_t mounts);
 
 }  // namespace sbpf::agent

@@ -28,6 +28,8 @@ std::string real_path(std::string target) {
   return target;
 }
 
+const struct statx kNoFile {};  // of what has no place
+
 const char* forbidden_use(std::uint32_t wanted, std::uint32_t rights) {
   if ((wanted & SBPF_FS_EXEC & ~rights) != 0) return " to be executed";
   if ((wanted & SBPF_FS_WRITE & ~rights) != 0) return " for writing";
@@ -36,28 +38,18 @@ const char* forbidden_use(std::uint32_t wanted, std::uint32_t rights) {
 
 // What lies on a disk has no place there: only a rule that names its node opens it. The name is the process's, and may lead elsewhere
 // with it: here it must lead to that disk, too.
-bool is_unnamed_disk(const std::string& link, const std::string& target, const policy::Image& image) {
-  const struct statx info = stat_without_asking(link);
-  if (!S_ISBLK(info.stx_mode)) return false;
+bool is_unnamed_disk(const struct statx& file, const std::string& target, const policy::Image& image) {
+  if (!S_ISBLK(file.stx_mode)) return false;
   struct stat named {};
   return !policy::fs_names(image, target) || ::lstat(target.c_str(), &named) != 0 || !S_ISBLK(named.st_mode) ||
-         named.st_rdev != ::makedev(info.stx_rdev_major, info.stx_rdev_minor);
+         named.st_rdev != ::makedev(file.stx_rdev_major, file.stx_rdev_minor);
 }
 
-// Which file it is, whatever its name: `device` as the hooks have it.
-struct FileNumber {
-  std::uint64_t ino = 0;
-  std::uint32_t device = 0;
-};
-
-FileNumber file_number(const std::string& link) {
-  const struct statx info = stat_without_asking(link);
-  return {info.stx_ino, info.stx_dev_major << 20 | info.stx_dev_minor};
-}
-
-// What it may do with a file of this name. `path`: "" of what has no place.
-std::uint32_t rights_of(const policy::Image& image, const std::string& path, const std::string& target, const FileNumber& file) {
-  std::uint32_t rights = path.empty() ? ~0u : policy::fs_rights_at(image, path) & policy::fs_rights_of_file(image, file.ino, file.device);
+// What it may do with this file by this name. `path`: "" of what has no place.
+std::uint32_t rights_of(const policy::Image& image, const std::string& path, const std::string& target, const struct statx& file) {
+  std::uint32_t rights = ~0u;
+  if (!path.empty())
+    rights = policy::fs_rights_at(image, path) & policy::fs_rights_of_file(image, file.stx_ino, file.stx_dev_major << 20 | file.stx_dev_minor);
   if (image.header().exec_places_only && path != target && target.starts_with('/')) rights &= ~std::uint32_t{SBPF_FS_EXEC};
   return rights;
 }
@@ -69,13 +61,13 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image, 
   const sbpf_policy_header header = image.header();
   if ((header.flags & SBPF_POLICY_PATHS) == 0) return {};
   const std::string proc = "/proc/" + std::to_string(pid), who = "pid " + std::to_string(pid) + ": ";
-  const auto judge = [&](const std::string& target, const FileNumber& file, std::uint32_t wanted, const char* how) {
+  const auto judge = [&](const std::string& target, const struct statx& file, std::uint32_t wanted, const char* how) {
     const std::string path = real_path(target);
     if (before) wanted &= rights_of(*before, path, target, file);
     if (const char* use = forbidden_use(wanted, rights_of(image, path, target, file))) found.insert(who + (path.empty() ? target : path) + how + use);
   };
-  const auto judge_disk = [&](const std::string& link, const std::string& target, const char* how) {
-    const auto forbids = [&](const policy::Image& one) { return (one.header().flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(link, target, one); };
+  const auto judge_disk = [&](const std::string& target, const struct statx& file, const char* how) {
+    const auto forbids = [&](const policy::Image& one) { return (one.header().flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(file, target, one); };
     if (forbids(image) && (!before || !forbids(*before)))
       found.insert(who + target + how + ", a block device that no rule names");
   };
@@ -90,8 +82,9 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image, 
     if (mode != O_WRONLY) wanted |= SBPF_FS_READ;
     if (mode != O_RDONLY) wanted |= SBPF_FS_WRITE;
     const std::string target = fs::read_symlink(link, ec).string();
-    judge(target, file_number(link), wanted, " open");
-    judge_disk(link, target, " open");
+    const struct statx file = stat_without_asking(link);
+    judge(target, file, wanted, " open");
+    judge_disk(target, file, " open");
   }
   std::ifstream maps(proc + "/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -102,8 +95,9 @@ std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image, 
     std::uint32_t wanted = SBPF_FS_READ;
     if (permissions.size() == 4 && permissions[1] == 'w' && permissions[3] == 's') wanted |= SBPF_FS_WRITE;
     if (permissions.size() == 4 && permissions[2] == 'x') wanted |= SBPF_FS_EXEC;
-    judge(path, path.starts_with('/') ? file_number(proc + "/map_files/" + range) : FileNumber(), wanted, " mapped");
-    if (path.starts_with('/')) judge_disk(proc + "/map_files/" + range, path, " mapped");
+    const struct statx file = path.starts_with('/') ? stat_without_asking(proc + "/map_files/" + range) : kNoFile;
+    judge(path, file, wanted, " mapped");
+    judge_disk(path, file, " mapped");
   }
   return {found.begin(), found.end()};
 }

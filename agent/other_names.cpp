@@ -5,25 +5,17 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <memory>
 
+#include "agent/beneath.h"
 #include "agent/follow.h"
 #include "bpf/abi.h"
 
 namespace sbpf::agent {
 namespace {
-
-Fd open_directory(int parent, const char* name) {
-  open_how how{};
-  how.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW;
-  how.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
-  return Fd(static_cast<int>(::syscall(SYS_openat2, parent, name, &how, sizeof how)));
-}
 
 // Gone, replaced, or of another mount.
 bool is_left_out(int error) { return error == ENOENT || error == ENOTDIR || error == ELOOP || error == EXDEV; }
@@ -59,19 +51,19 @@ class Walk {
     return {};
   }
 
+  static Result<void> cannot_read(const std::string& path, int error = errno) {
+    return fail("fs_view", "it cannot be told which files have other names: " + path + " cannot be read: " + std::strerror(error), "", error);
+  }
+
  private:
   Result<void> entry(int parent, const dirent& entry, std::vector<std::string>& names) {
     if (entry.d_type != DT_DIR && entry.d_type != DT_UNKNOWN) return file(parent, entry.d_name, names);
     if (names.size() - above_ >= SBPF_FS_MAX_WALK) return {};
-    Fd fd = open_directory(parent, entry.d_name);
-    if (fd) return directory(std::move(fd), names);
-    if (errno == ENOTDIR) return file(parent, entry.d_name, names);
-    return is_left_out(errno) ? Result<void>() : cannot_read(join(names, names.size()));
-  }
-
-  static Result<void> cannot_read(const std::string& path) {
-    const int error = errno;
-    return fail("fs_view", "it cannot be told which files have other names: " + path + " cannot be read: " + std::strerror(error), "", error);
+    auto fd = open_beneath(parent, entry.d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV, entry.d_name);
+    if (fd) return directory(std::move(*fd), names);
+    const int error = fd.error().sys_errno;
+    if (error == ENOTDIR) return file(parent, entry.d_name, names);
+    return is_left_out(error) ? Result<void>() : cannot_read(join(names, names.size()), error);
   }
 
   const std::size_t above_;  // names of the top's own path: the hooks may count from there
@@ -86,7 +78,7 @@ Result<void> each_file_with_other_names(const Fd& top, std::vector<std::string> 
   Walk walk(names.size(), note, found);
   Fd directory(::openat(top.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) return walk.directory(std::move(directory), names);
-  return errno == ENOTDIR ? walk.file(top.get(), "", names) : fail("fs_view", join(names, names.size()) + " cannot be read: " + std::strerror(errno), "", errno);
+  return errno == ENOTDIR ? walk.file(top.get(), "", names) : Walk::cannot_read(join(names, names.size()));
 }
 
 }  // namespace sbpf::agent

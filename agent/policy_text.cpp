@@ -43,7 +43,8 @@ std::string hash_of(const std::string& text) {
 }
 
 // A line for each path. One that has a line break is not kept, and a link of that kind is followed no second time.
-std::string lines_of(std::string_view what, const std::vector<std::string>& paths) {
+template <typename Paths>
+std::string lines_of(std::string_view what, const Paths& paths) {
   std::string lines;
   for (const std::string& path : paths)
     if (path.find('\n') == std::string::npos) lines.append(what).append(path).append("\n");
@@ -110,7 +111,7 @@ Result<KeptPolicy> read_policy_text(std::uint64_t cgroup_id) {
     return fail("no_policy", file + " is not what sbpf wrote there of the policy in force");
   std::string_view rest = *text;
   Looked looked{mounts_in(mark), take_lines(kLink, rest), {}};
-  looked.walked = take_lines(kWalked, rest);
+  for (std::string& path : take_lines(kWalked, rest)) looked.walked.insert(std::move(path));
   auto policy = policy::parse(std::string(rest), file, [](std::string_view) { return std::nullopt; });
   if (!policy) return fail("no_policy", policy::format(policy.error()));
   return KeptPolicy{std::move(*policy), std::move(looked)};

@@ -7,6 +7,7 @@
 
 #include "agent/policy_text.h"
 #include "agent/refresh.h"
+#include "agent/seats.h"
 #include "agent/watch_state.h"
 #include "base/file.h"
 

@@ -226,9 +226,9 @@ static __noinline int judge_control(struct sbpf_sandbox *box, struct sock *sk, s
 	return refuse(box, &d);
 }
 
-/* Whereto and by which interface a send may go that is told so by options or by the scope of its address. */
 #define SBPF_MSG_DONTROUTE 4 /* SO_DONTROUTE of one message */
 
+/* Whereto and by which interface a send may go that is told so by options or by the scope of its address. */
 static __noinline int judge_route_of_send(struct sbpf_sandbox *box, struct sock *sk, struct msghdr *msg)
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_SOCKET_OPTION);

@@ -373,30 +373,7 @@ extern const volatile __u32 sbpf_rdonly_cast;
 			pointer = STRUCT_AT(pointer, type); \
 	} while (0)
 
-/* User-visible layouts, fixed forever: no relocation. */
-struct sockaddr {
-	__u16 sa_family;
-	char sa_data[14];
-};
-
-struct any_sockaddr {
-	__u16 family;
-	__be16 port;
-	union {
-		__be32 v4;
-		struct {
-			__u32 flowinfo;
-			__u32 v6[4];
-		};
-	};
-} __attribute__((packed));
-
-struct cmsg_header {
-	__u64 len;
-	__s32 level;
-	__s32 type;
-};
-
 #include "kernel_numbers.h"
+#include "user_types.h"
 
 #endif

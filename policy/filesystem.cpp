@@ -127,8 +127,7 @@ class Tree {
   // A file that a rule names has the least of all its names, too.
   void lower(const std::vector<FsPath>& linked) {
     for (const FsPath& path : linked) {
-      const auto named = path.back().inode ? by_inode_.find(*path.back().inode) : by_inode_.end();
-      if (named == by_inode_.end()) continue;
+      if (!by_inode_.contains(*path.back().inode)) continue;
       std::size_t depth = 1;
       const __u32 there = nodes_[descend(path, 0, depth, path.size())].value.rights;
       for (Node& node : nodes_)
@@ -158,8 +157,7 @@ class Tree {
                     "name the directory instead of what is in it");
       entries.merge(named_entries(key, value, entry.second));
     }
-    for (const auto& [inode, value] : placed(view.mounts)) entries.emplace(fs_inode_key(inode), value);
-    for (const auto& [inode, value] : placed(view.linked)) entries.emplace(fs_inode_key(inode), value);
+    for (const auto& [inode, value] : placed(view)) entries.emplace(fs_inode_key(inode), value);
     return entries;
   }
 
@@ -354,10 +352,10 @@ class Tree {
 
   // Mounted roots, and files with several names, that no rule's path goes through have the rights of the place where they are. What
   // is in several places has the least of them: through the other places it would otherwise escape a denial.
-  std::map<FsInode, sbpf_fs_node> placed(const std::vector<FsPath>& paths) const {
+  std::map<FsInode, sbpf_fs_node> placed(const FsView& view) const {
     std::map<FsInode, sbpf_fs_node> found;
-    for (const FsPath& path : paths) {
-      if (path.empty() || !path.back().inode || by_inode_.contains(*path.back().inode)) continue;
+    const auto place = [&](const FsPath& path) {
+      if (path.empty() || !path.back().inode || by_inode_.contains(*path.back().inode)) return;
       std::size_t depth = 1;
       const std::size_t at = descend(path, 0, depth, path.size());
       sbpf_fs_node value = nodes_[at].value;
@@ -369,7 +367,9 @@ class Tree {
         one->second = value;
         one->second.rights = least;
       }
-    }
+    };
+    for (const FsPath& path : view.mounts) place(path);
+    for (const FsPath& path : view.linked) place(path);
     return found;
   }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -55,8 +56,8 @@ struct FsView {
   // mounted root; "/" itself among them. One whose inode a rule already has is left out by compile().
   std::vector<FsPath> mounts;
   std::vector<FsLink> links;
-  // Names of files that have several, each with the file's inode: it has what all of those allow, by whatever name it is used. One
-  // that a rule names is left out by compile().
+  // Names of files that have several, each with the file's inode: the file has what all of those allow, by whatever name it is used,
+  // also by one that a rule has.
   std::vector<FsPath> linked;
   // Nobody looked: what does not exist is not known, so that compile() does not ask for directories to be there.
   bool assumed = false;
@@ -72,8 +73,8 @@ std::vector<RulePath> rule_paths(const Policy& policy);
 // own opens for writing; and, after the policy `before`, the places that this one let be written. Where that was everywhere, what the
 // policy denies or protects. Paths of rules; `resolve` says where one leads.
 using Resolve = std::function<std::string(const std::string& path)>;
-std::vector<std::string> places_of_other_names(const Policy& policy, const Resolve& resolve);
-std::vector<std::string> places_of_other_names(const Policy& policy, const Policy& before);
+std::set<std::string> places_of_other_names(const Policy& policy, const Resolve& resolve);
+std::set<std::string> places_of_other_names(const Policy& policy, const Policy& before);
 
 // "/a/b", and "/" of the root: the names as they are.
 std::string to_path(const FsPath& path);

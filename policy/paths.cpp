@@ -26,39 +26,35 @@ std::vector<RulePath> rule_paths(const Policy& policy) {
   return paths;
 }
 
-namespace {
-
-bool is_below(std::string_view path, std::string_view top) {
-  return top == "/" ? path != "/" : path.starts_with(top) && path.size() > top.size() && path[top.size()] == '/';
-}
-
-bool takes_away(const FsRule& rule) { return rule.access == FsAccess::deny || rule.access == FsAccess::protect; }
-
-}  // namespace
-
-std::vector<std::string> places_of_other_names(const Policy& policy, const Resolve& resolve) {
-  std::vector<std::string> places;
+std::set<std::string> places_of_other_names(const Policy& policy, const Resolve& resolve) {
+  std::set<std::string> places, written;
   if (!policy.filesystem.judged()) return places;
-  const auto opened = [&](const std::string& path) {
-    return std::ranges::any_of(policy.filesystem.rules, [&](const FsRule& rule) { return rule.access == FsAccess::write && is_below(path, resolve(rule.path)); });
+  for (const FsRule& rule : policy.filesystem.rules)
+    if (rule.access == FsAccess::write) written.insert(resolve(rule.path));
+  const auto below_written = [&written](std::string path) {
+    while (path.size() > 1) {
+      path.resize(std::max<std::size_t>(path.rfind('/'), 1));  // the directory above
+      if (written.contains(path)) return true;
+    }
+    return false;
   };
   for (const FsRule& rule : policy.filesystem.rules)
-    if (rule.access != FsAccess::write && opened(resolve(rule.path))) places.push_back(rule.path);
+    if (rule.access != FsAccess::write && below_written(resolve(rule.path))) places.insert(rule.path);
   return places;
 }
 
-std::vector<std::string> places_of_other_names(const Policy& policy, const Policy& before) {
-  std::vector<std::string> places;
+std::set<std::string> places_of_other_names(const Policy& policy, const Policy& before) {
+  std::set<std::string> places;
   if (!policy.filesystem.judged()) return places;
   bool everywhere = !before.filesystem.judged() || before.filesystem.fallback == FsDefault::write;
   for (const FsRule& rule : before.filesystem.rules) {
     if (!before.filesystem.judged() || rule.access != FsAccess::write) continue;
     if (rule.path == "/") everywhere = true;
-    else places.push_back(rule.path);
+    else places.insert(rule.path);
   }
   // Not the whole host: what this policy names.
   for (const FsRule& rule : policy.filesystem.rules)
-    if (everywhere && takes_away(rule)) places.push_back(rule.path);
+    if (everywhere && (rule.access == FsAccess::deny || rule.access == FsAccess::protect)) places.insert(rule.path);
   return places;
 }
 

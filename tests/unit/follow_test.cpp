@@ -3,28 +3,26 @@
 #include "agent/follow.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "tests/unit/temp_dir.h"
 
 namespace sbpf::agent {
 namespace {
 
 namespace fs = std::filesystem;
 
-class Follow : public ::testing::Test {
+class Follow : public InTempDir {
  protected:
   void SetUp() override {
-    std::string made = (fs::temp_directory_path() / "sbpf-follow-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(made.data()), nullptr);
-    top_ = made;
+    ASSERT_NO_FATAL_FAILURE(InTempDir::SetUp());
     fs::create_directories(top_ / "a/b");
     std::ofstream(top_ / "file") << "text";
     root_ = Fd(::open(top_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   }
-  void TearDown() override { fs::remove_all(top_); }
 
   void link(const std::string& target, const std::string& at) const { fs::create_symlink(target, top_ / at); }
   // "/a/b 2", and after it each link: " /l" or, the path's own last component, " =/l".
@@ -36,7 +34,6 @@ class Follow : public ::testing::Test {
     return text;
   }
 
-  fs::path top_;
   Fd root_;
 };
 

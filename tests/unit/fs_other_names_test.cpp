@@ -5,7 +5,7 @@
 namespace sbpf::policy {
 namespace {
 
-using Paths = std::vector<std::string>;
+using Paths = std::set<std::string>;
 
 constexpr FsInode kFile{9000, 3, 7, false};
 
@@ -35,6 +35,14 @@ TEST(OtherNames, a_file_has_the_least_of_all_places) {
   EXPECT_EQ(file(policy, host_of_names({"/w/a", "/w/secret/a", "/w/tests/a"})), "3 - by 1");
 }
 
+TEST(OtherNames, a_file_that_is_mounted_has_the_least_of_its_names) {
+  const Policy policy = policy_of("  write: [/w]\n  protect: [/w/tests]\n");
+  Host host = host_of_names({"/w/mounted", "/w/tests/a"});
+  host.linked = {"/w/tests/a"};
+  host.mounts.insert("/w/mounted");
+  EXPECT_EQ(file(policy, host), "3 r by 1");
+}
+
 TEST(OtherNames, a_rule_that_names_the_file_gives_it_no_more) {
   const Policy policy = policy_of("  write: [/w, /w/out.log]\n  protect: [/w/tests]\n");
   const Host host = host_of_names({"/w/tests/t", "/w/out.log"});
@@ -61,7 +69,7 @@ TEST(OtherNames, an_open_file_is_known_by_its_number) {
   EXPECT_EQ(files(9001, 3), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE)) << "another file";
   EXPECT_EQ(files(9000, 4), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE)) << "on another device";
   EXPECT_EQ(files(2, 1), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE)) << "a directory: the root";
-  EXPECT_NE(fs_rights_of_file(image, 9000, 3) & SBPF_FS_EXEC, 0u) << "what is not judged is free";
+  EXPECT_NE(fs_rights_of_file(image, 9000, 3) & SBPF_FS_EXEC, 0u) << "the policy has no rules for programs";
 }
 
 std::string as_written(const std::string& path) { return path; }

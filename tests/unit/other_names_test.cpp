@@ -3,7 +3,6 @@
 #include "agent/other_names.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,21 +12,15 @@
 #include <set>
 
 #include "agent/follow.h"
+#include "tests/unit/temp_dir.h"
 
 namespace sbpf::agent {
 namespace {
 
 namespace fs = std::filesystem;
 
-class OtherNames : public ::testing::Test {
+class OtherNames : public InTempDir {
  protected:
-  void SetUp() override {
-    std::string made = (fs::temp_directory_path() / "sbpf-names-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(made.data()), nullptr);
-    top_ = made;
-  }
-  void TearDown() override { fs::remove_all(top_); }
-
   void file(const std::string& name) const {
     fs::create_directories((top_ / name).parent_path());
     std::ofstream(top_ / name) << "text";
@@ -44,8 +37,6 @@ class OtherNames : public ::testing::Test {
     EXPECT_TRUE(done) << done.error().message;
     return all;
   }
-
-  fs::path top_;
 };
 
 TEST_F(OtherNames, those_with_several_alone) {

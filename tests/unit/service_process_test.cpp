@@ -14,6 +14,7 @@
 #include "service/directory.h"
 #include "service/sbpf.h"
 #include "service/watch.h"
+#include "tests/unit/temp_dir.h"
 
 namespace sbpf::service {
 namespace {
@@ -21,15 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 
-class Programs : public testing::Test, public Observer {
+class Programs : public InTempDir, public Observer {
  protected:
-  void SetUp() override {
-    std::string made = (fs::temp_directory_path() / "sbpf-service-test-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(made.data()), nullptr);
-    top_ = made;
-  }
-  void TearDown() override { fs::remove_all(top_); }
-
   // A shell script; the path of it.
   std::string program(const std::string& text) {
     const fs::path path = top_ / "sbpf";
@@ -68,7 +62,6 @@ class Programs : public testing::Test, public Observer {
   void restored(const Json&) override {}
   void trouble(const Json&) override {}
 
-  fs::path top_;
   asio::io_context context_;
   int passes_ = 0;
 };
