@@ -7,7 +7,7 @@
  * - the policy: the agent moves the epoch on after each flip, which waits for the programs that still use the old one,
  *   and when it takes a sandbox down;
  * - the directory: its dentry, and its inode's number, device and generation, where no two directories have the same
- *   (fs_generation);
+ *   (inode_generation);
  * - the file: one with a name or inode that a rule knows is walked for. What cannot be told is walked for too.
  * Only allowing is remembered: a denial is found anew, with its reason. */
 #ifndef SBPF_FS_CACHE_H
@@ -43,49 +43,14 @@ static __always_inline struct sbpf_fs_verdict *fs_slot(__u64 cgroup_id, const st
 }
 SBPF_ASSERT(SBPF_FS_VERDICTS == 1 << (64 - 52));
 
-/* Does no other directory of this filesystem get a number and generation that one had before? (Of btrfs' subvolumes they
- * do, and ramfs has no generations.) Global: verified once. */
-__weak __noinline int fs_keeps_numbers(__u64 magic)
-{
-	switch (magic) {
-	case EXT4_MAGIC:
-	case XFS_MAGIC:
-	case F2FS_MAGIC:
-	case TMPFS_MAGIC:
-	case OVERLAYFS_MAGIC:
-	case SQUASHFS_MAGIC:
-	case EROFS_MAGIC:
-		return 1;
-	}
-	return 0;
-}
-
-#define FS_GENERATION_KNOWN (1ull << 32)
-
-/* overlayfs numbers a directory as its upper layer does, which gives a number again, and leaves the generation at 0: so it
- * is that of the directory in the upper layer. What is in lower layers alone stays there. */
-static __noinline __u64 fs_overlay_generation(const struct inode *directory)
-{
-	const struct dentry *upper = NULL;
-	const struct inode *inode;
-
-	if (!sbpf_overlay_upper)
-		return 0;
-	bpf_probe_read_kernel(&upper, sizeof(upper), (const void *)directory + sbpf_overlay_upper);
-	if (!upper)
-		return FS_GENERATION_KNOWN;
-	inode = BPF_CORE_READ(upper, d_inode);
-	if (!fs_keeps_numbers(BPF_CORE_READ(inode, i_sb, s_magic)))
-		return 0;
-	return FS_GENERATION_KNOWN | BPF_CORE_READ(inode, i_generation);
-}
-
-/* The directory's generation and FS_GENERATION_KNOWN; 0: it does not tell the directory from others that had its number. */
+/* The generation of a directory by itself (inode_generation). */
 static __always_inline __u64 fs_generation(const struct inode *directory)
 {
-	if (directory->i_sb->s_magic == OVERLAYFS_MAGIC)
-		return fs_overlay_generation(directory);
-	return FS_GENERATION_KNOWN | directory->i_generation;
+	struct inode_home home;
+
+	inode_home(&home, directory->i_sb);
+	home.inode = (__u64)directory;
+	return inode_generation(&home, directory);
 }
 
 /* Rights of the sandbox that are known without a walk; 0: none are, or it is a block device, which is judged by more. */
@@ -164,7 +129,7 @@ static __noinline int fs_memorize(const struct sbpf_sandbox *box, struct dentry 
 	if (!is_directory(inode_of(dentry)))
 		dentry = dentry->d_parent;
 	directory = inode_of(dentry);
-	if (!directory || !fs_keeps_numbers(directory->i_sb->s_magic))
+	if (!directory || !inode_keeps_numbers(directory->i_sb->s_magic))
 		return 0;
 	generation = fs_generation(directory);
 	if (!generation)

@@ -82,4 +82,54 @@ __weak __noinline __u32 inode_dev(const struct inode_home *home)
 	return dev;
 }
 
+/* Does no other directory of this filesystem get a number and generation that one had before? (Of btrfs' subvolumes they
+ * do, and ramfs has no generations.) Global: verified once. */
+__weak __noinline int inode_keeps_numbers(__u64 magic)
+{
+	switch (magic) {
+	case EXT4_MAGIC:
+	case XFS_MAGIC:
+	case F2FS_MAGIC:
+	case TMPFS_MAGIC:
+	case OVERLAYFS_MAGIC:
+	case SQUASHFS_MAGIC:
+	case EROFS_MAGIC:
+		return 1;
+	}
+	return 0;
+}
+
+#define INODE_GENERATION_KNOWN (1ull << 32)
+
+/* overlayfs numbers a directory as its upper layer does, which gives a number again, and leaves the generation at 0: so it
+ * is that of the directory in the upper layer. What is in a lower layer, too, has the number from there, and keeps both when
+ * it is copied up. Global, as inode_dev(). */
+__weak __noinline __u64 inode_overlay_generation(const struct inode_home *home)
+{
+	const struct dentry *upper = NULL;
+	const struct inode *overlay, *inode;
+
+	if (!home || !sbpf_overlay_upper)
+		return 0;
+	overlay = (const void *)home->inode;
+	bpf_probe_read_kernel(&upper, sizeof(upper), (const void *)overlay + sbpf_overlay_upper);
+	if (!upper)
+		return INODE_GENERATION_KNOWN;
+	inode = BPF_CORE_READ(upper, d_inode);
+	if (BPF_CORE_READ(inode, i_ino) != BPF_CORE_READ(overlay, i_ino))
+		return INODE_GENERATION_KNOWN;
+	if (!inode_keeps_numbers(BPF_CORE_READ(inode, i_sb, s_magic)))
+		return 0;
+	return INODE_GENERATION_KNOWN | BPF_CORE_READ(inode, i_generation);
+}
+
+/* The inode's generation and INODE_GENERATION_KNOWN; 0: it does not tell the inode from others that had its number. (Files of
+ * an overlay are not told by their numbers at all.) `home`: of the inode. */
+static __always_inline __u64 inode_generation(const struct inode_home *home, const struct inode *inode)
+{
+	if (home->magic == OVERLAYFS_MAGIC && is_directory(inode))
+		return inode_overlay_generation(home);
+	return INODE_GENERATION_KNOWN | inode->i_generation;
+}
+
 #endif
