@@ -47,7 +47,7 @@ static __noinline int fs_is_internal(struct dentry *dentry, struct vfsmount *mnt
 		return is_internal_mount(mnt);
 	if (dentry->d_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))
 		return 1;
-	return dentry->d_sb->s_magic != OVERLAYFS_MAGIC && fs_acts_for_kernel();
+	return fs_acts_for_kernel();
 }
 
 /* The names of the event's path, from event->dentry upwards. Global: verified once. */
