@@ -37,12 +37,14 @@ declare -A tasks=(
   [tar]='mkdir t && echo x >t/f && ln t/f t/hard && ln -s f t/soft && tar czf t.tgz t && rm -r t && tar xzpf t.tgz && test x = "$(cat t/hard)" && test f = "$(readlink t/soft)"'
   [mktemp]='f=$(mktemp) && d=$(mktemp -d) && mv "$f" "$d/f" && rm -r "$d" && f=$(mktemp -p .) && mv "$f" made && test -f made'
   [linked-copy]='mkdir -p store/a && echo x >store/a/f && cp -al store copy && mv copy/a copy/b && echo y >>store/a/f && rm -r store && test y = "$(tail -1 copy/b/f)"'
+  [vim]='printf "one\ntwo\n" >f && vim.tiny -es -u NONE -c "set backup backupcopy=no" -c "%s/one/three/" -c wq f && test "three one" = "$(head -1 f) $(head -1 f~)" && vim.tiny -es -u NONE -c "set nobackup backupcopy=yes" -c "%s/two/four/" -c wq f && test four = "$(tail -1 f)"'
+  [rsync]='mkdir a && echo x >a/f && ln a/f a/hard && ln -s f a/soft && rsync -aH a/ b/ && echo y >a/f && rm a/soft && rsync -acH --delete a/ b/ && test "y y" = "$(cat b/f b/hard | paste -sd" ")" && test ! -e b/soft && rsync -a --link-dest=../b b/ c/ && test b/f -ef c/f'
   [save]='echo a >f && cp -p f .f.new && echo b >.f.new && ln f f~ && mv .f.new f && test "b a" = "$(cat f) $(cat f~)"'
 )
 task() { # task PROFILE TASK: its exit code
   find /workspace/ -mindepth 1 -delete
   cp -r "$source" /workspace/source
-  sbpf run -q --policy "$1" -- env HOME=/workspace GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b \
+  sbpf run -q --policy "$1" -- env GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b \
     sh -ec "cd /workspace; $2" </dev/null >"$tmp/said" 2>&1
   local code=$?
   [[ $code == 0 ]] || sed "s/^/# /" "$tmp/said" | tail -5 >&2
@@ -53,6 +55,8 @@ all() { # all NAME TASK…
   shift
   for profile in code-interpreter untrusted benchmark-task; do
     for task in "$@"; do is "$name/$profile/$task" 0 "$(task $profile "${tasks[$task]}")"; done
+    is "$name/$profile/git-commits" 0 "$(task $profile 'git init -q new && cd new && echo x >f && git add f && git commit -qm all')"
+    is "$name/$profile/git-warns-of-nothing" 0 "$(grep -c warning "$tmp/said")"
     is "$name/$profile/outside" 1 "$(task $profile 'touch /srv/outside' 2>/dev/null)"
     is "$name/$profile/outside-is-not-there" no "$([[ -e /srv/outside ]] && echo yes || echo no)"
   done
