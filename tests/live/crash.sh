@@ -199,7 +199,8 @@ for at in $(share "$total"); do
   is "run/$at" keeper "$(sbpf list | paste -sd' ')"
   [[ -e $cgroots/sbpf/ran ]] && not_ok "run/$at/cgroup" "it is left"
 done
-within 30 test "$(entries)" = "$before"
+all_gone() { [[ $(entries) == "$before" ]]; }
+within 30 all_gone
 is run/maps-are-gone "$before" "$(entries)"
 
 # ---- unload: it can be loaded again ----

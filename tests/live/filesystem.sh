@@ -160,6 +160,9 @@ mount_late() {
   kill -CONT "$pid_host"
   newer() { (($(generation host) > before)); }
   within 30 newer; is "$1/published-again" 0 $?
+  open_reads() { [[ $(ask open r "$there") == 0 ]]; }
+  there=$2/f
+  within 30 open_reads; is "$1/allowed-elsewhere" 0 $?
 }
 mount_late mount/in-writable $h/rw/mnt
 allowed mount/in-writable/read host r $h/rw/mnt/f
@@ -196,7 +199,8 @@ is mount/after-swap/read-there 0 "$(ask host r $h/rw/later/f)"
 umount $h/rw/later
 is mount/after-swap/swapped-back 0 "$(sbpf swap host --policy "$p" >/dev/null 2>&1; echo $?)"
 umount $h/open $h/shut $h/shut/mnt $h/rw/mnt
-within 30 test "$(ask host r $h/openfile)" = 0; is mount/unmounted-rules-hold 0 $?
+host_reads() { [[ $(ask host r $h/openfile) == 0 ]]; }
+within 30 host_reads; is mount/unmounted-rules-hold 0 $?
 denied mount/unmounted-denied host r $h/shut/f
 end host
 

@@ -88,6 +88,11 @@ for fs in disk tmpfs; do
   within 20 again; is $fs/mount/looked-up-anew 0 $?
   denied $fs/mount/other-name-of-no-place box r $w/out/plain2
   umount $w/out/mounted
+  # What only the first policy of three let be written.
+  third=$(rules "third-$fs" "{write: [$w/out], read: [$w/tests]}")
+  sbpf swap box --policy "$third" >/dev/null 2>&1; is $fs/third/swapped 0 $?
+  denied $fs/third/other-name-of-no-place box r $w/out/plain2
+  allowed $fs/third/new-ones box rw $w/out/new
   sbpf swap box --policy "$wide" >/dev/null 2>&1; is $fs/swap/back 0 $?
   allowed $fs/swap/back box rw $w/out/plain2
 

@@ -79,6 +79,7 @@ TEST(OtherNames, are_looked_for_in_what_is_taken_out_of_a_writable_place) {
   EXPECT_EQ(own_places("  write: [/w]\n  protect: [/w/tests, /p]\n  deny: [/w/a/b, /d, /wx]\n  read: [/w/r]\n"), (Paths{"/w/a/b", "/w/r", "/w/tests"}));
   EXPECT_EQ(own_places("  write: [/w]\n  read: [/w/r]\n  deny: [/w/r/no]\n"), (Paths{"/w/r", "/w/r/no"}));
   EXPECT_EQ(own_places("  write: [/]\n  deny: [/d]\n"), Paths{"/d"});
+  EXPECT_EQ(own_places("  read: [/w]\n  deny: [/w/a]\n  protect: [/w/b]\n"), Paths{}) << "no link was made there";
   EXPECT_EQ(own_places("  default: write\n  deny: [/d]\n"), Paths{});
   EXPECT_EQ(own_places("  dangerously_allow_all: true\n"), Paths{});
   const auto led = [](const std::string& path) { return path == "/link" ? "/w/tests" : path; };

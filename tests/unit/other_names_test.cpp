@@ -31,7 +31,7 @@ class OtherNames : public InTempDir {
   }
   // What is found below `below`, whose place is called "/top".
   std::set<std::string> found(const std::string& below) const {
-    const Fd fd(::open((top_ / below).c_str(), O_PATH | O_CLOEXEC));
+    const Fd fd(::open((top_ / below).c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     std::set<std::string> all;
     const auto done = each_file_with_other_names(fd, {"top"}, [](const std::string&) {}, [&](const std::vector<std::string>& names) { all.insert(join(names, names.size())); });
     EXPECT_TRUE(done) << done.error().message;
@@ -61,6 +61,7 @@ TEST_F(OtherNames, links_are_not_followed_and_pipes_not_opened) {
   ASSERT_EQ(::mkfifo((top_ / "a/pipe").c_str(), 0600), 0);
   link("a/pipe", "a/pipe2");
   EXPECT_EQ(found("a"), (std::set<std::string>{"/top/pipe", "/top/pipe2"}));
+  EXPECT_EQ(found("a/file"), std::set<std::string>{});
 }
 
 TEST_F(OtherNames, as_deep_as_the_hooks_walk) {
