@@ -56,7 +56,7 @@ void copy(char (&to)[kPathRoom], const std::string& from) {
 const char* to_string(Kind kind) {
   constexpr const char* kTexts[kKinds] = {"open-read", "open-write", "open-read-write", "open-append", "open-trunc",
                                           "create",    "list",       "mkdir",           "rmdir",       "unlink",
-                                          "symlink",   "link",       "rename",          "truncate",    "chmod",
+                                          "symlink",   "link",       "rename",          "exchange",    "truncate",    "chmod",
                                           "utimes",    "readlink",   "setxattr",        "getxattr",    "run",
                                           "stat"};
   return kTexts[static_cast<std::size_t>(kind)];
@@ -71,6 +71,7 @@ bool changes(Kind kind) {
     case Kind::symlink:
     case Kind::link:
     case Kind::rename:
+    case Kind::exchange:
       return true;
     default:
       return false;
@@ -102,11 +103,13 @@ int attempt(const Op& op) {
     case Kind::unlink:
       return result(::unlink(op.a));
     case Kind::symlink:
-      return result(::symlink("nowhere", op.a));
+      return result(::symlink(op.b[0] != 0 ? op.b : "nowhere", op.a));
     case Kind::link:
       return result(::link(op.a, op.b));
     case Kind::rename:
       return result(::rename(op.a, op.b));
+    case Kind::exchange:
+      return result(::renameat2(AT_FDCWD, op.a, AT_FDCWD, op.b, RENAME_EXCHANGE));
     case Kind::truncate:
       return result(::truncate(op.a, 0));
     case Kind::chmod:
@@ -291,6 +294,9 @@ bool World::denies(const policy::Policy& policy, const Op& op) const {
       return !here.write || fs_model::is_on_a_path(policy, op.a);
     case Kind::link:
       return !here.write || !fs_model::judge(rules, op.b).movable || (is_link && fs_model::is_on_a_path(policy, op.b));
+    case Kind::exchange:
+      if (type_of(op.b) == 'l' && fs_model::is_on_a_path(policy, op.a)) return true;
+      [[fallthrough]];
     case Kind::rename:
       return !here.movable || !fs_model::judge(rules, fs_model::parent(op.a)).write ||
              !fs_model::judge(rules, op.b).movable || (is_link && fs_model::is_on_a_path(policy, op.b));
@@ -330,6 +336,10 @@ Op World::random_op(const policy::Policy& policy) {
         a = pick("dfl");
         b = roll(2) == 0 ? pick_missing() : pick("dfl");
         break;
+      case Kind::exchange:
+        a = pick("dfl");
+        b = pick("dfl");
+        break;
       case Kind::stat:
         a = pick("dfl");
         break;
@@ -367,6 +377,8 @@ void World::undo(const Op& op) {
       must(::rename(op.b, op.a) == 0, "rename back", op.b);
       if (entries_.count(op.b) != 0) put_back(op.b);
       return;
+    case Kind::exchange:
+      return must(attempt(op) == 0, "exchange back", op.a);
     default:
       return;
   }

@@ -27,6 +27,7 @@ enum class Kind {
   symlink,
   link,
   rename,
+  exchange,
   truncate,
   chmod,
   utimes,

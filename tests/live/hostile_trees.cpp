@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of filesystem rules (tests/live/tree_model.h) against the kernel, in trees that do not stand still: a worker inside the sandbox
+// and the host move, exchange, link, remove, make anew and mount, at random, while policies are swapped and dentries are dropped. Some
+// changes of the host's and some swaps come while the worker's call is under way: then either state may decide.
+//   hostile_trees STEPS SEED NAME:BASE[:LOWER:UPPER]…
+// BASE: a directory that the tree is made in; with LOWER and UPPER an overlay of the two is mounted there, and the tree begins in LOWER. A
+// NAME that ends in "@" may number its directories anew.
+// Speaks the contract of tests/vm/README.
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include "tests/live/box.h"
+#include "tests/live/hostile_world.h"
+
+namespace {
+
+using namespace sbpf;
+using namespace sbpf::live;
+
+constexpr int kStepsPerPolicy = 50;  // in the mean
+
+// What the worker shares: one call at a time.
+struct Shared {
+  Op op;
+};
+
+[[noreturn]] void work(Shared& shared, int orders, int reports) {
+  char byte = 0;
+  while (::read(orders, &byte, 1) == 1) {
+    shared.op.error = attempt(shared.op);
+    if (::write(reports, &byte, 1) != 1) break;
+  }
+  ::_exit(0);
+}
+
+class Worker {
+ public:
+  explicit Worker(Box& box) {
+    void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    int down[2], up[2];
+    if (memory == MAP_FAILED || ::pipe2(down, O_CLOEXEC) != 0 || ::pipe2(up, O_CLOEXEC) != 0) return;
+    shared_ = static_cast<Shared*>(memory);
+    auto pid = box.clone(pidfd_);
+    if (pid && *pid == 0) {
+      ::close(down[1]);  // or it would not see that we are gone
+      work(*shared_, down[0], up[1]);
+    }
+    ::close(down[0]);
+    ::close(up[1]);
+    orders_ = Fd(down[1]);
+    reports_ = Fd(up[0]);
+    alive = pid.has_value();
+  }
+
+  void begin(const Op& op) {
+    shared_->op = op;
+    alive = alive && ::write(orders_.get(), "g", 1) == 1;
+  }
+  // The errno that it got.
+  int end() {
+    char byte = 0;
+    alive = alive && ::read(reports_.get(), &byte, 1) == 1;
+    return shared_->op.error;
+  }
+
+  bool alive = false;
+
+ private:
+  Shared* shared_ = nullptr;
+  Fd orders_, reports_, pidfd_;
+};
+
+// Moves files elsewhere in the filesystem, so that what is remembered is void again and again, and has dentries dropped.
+class Noise {
+ public:
+  explicit Noise(const std::string& base) : pid_(::fork()) {
+    if (pid_ != 0) return;
+    const std::string a = base + "/noise-a", b = base + "/noise-b";
+    Fd(::open(a.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    for (int i = 0;; i++) {
+      if (::getppid() == 1 || ::rename((i % 2 == 0 ? a : b).c_str(), (i % 2 == 0 ? b : a).c_str()) != 0) ::_exit(1);
+      if (i % 200 == 0) drop_dentries();
+      ::usleep(2000);
+    }
+  }
+  // False: it had ended by itself.
+  bool stop() const { return ::waitpid(pid_, nullptr, WNOHANG) == 0 && ::kill(pid_, SIGKILL) == 0 && ::waitpid(pid_, nullptr, 0) == pid_; }
+
+ private:
+  pid_t pid_;
+};
+
+struct Tally {
+  long steps = 0, wrong = 0, untold = 0, changes = 0, meanwhile = 0, swaps = 0;
+  std::array<long, kKinds> denied{}, allowed{};
+  std::string first;  // the first disagreement, or what went wrong
+};
+
+class Run {
+ public:
+  Run(Box& box, Worker& worker, HostileWorld& world, Random& random) : box_(box), worker_(worker), world_(world), random_(random) {}
+
+  Tally all(long steps) {
+    swap(nullptr);
+    while (tally_.first.empty() && tally_.steps < steps) {
+      if (roll(kStepsPerPolicy) == 0)
+        swap(nullptr);
+      else if (roll(4) == 0)
+        tally_.changes += world_.change();
+      else
+        step();
+      if (!worker_.alive) tally_.first = "the worker died";
+    }
+    return tally_;
+  }
+
+ private:
+  std::size_t roll(std::size_t n) { return random_() % n; }
+
+  // A call from inside; while it is under way perhaps a swap, or a directory is moved.
+  void step() {
+    const Op op = world_.random_call();
+    const bool one_verdict = !changes(op.kind) && op.kind != Kind::run;  // to be run takes three: open, mapped, and mapped as code
+    const std::size_t dice = one_verdict ? roll(12) : 3;
+    Outcomes may = world_.outcomes(op);
+    if (dice == 0) {
+      swap(&op);
+      may = either(may, world_.outcomes(op));
+    } else if (dice == 1) {
+      worker_.begin(op);
+      const Outcomes after = world_.move_while(op);
+      tally_.meanwhile++;
+      may = either(may, after);
+    } else {
+      worker_.begin(op);
+    }
+    const int error = worker_.end();
+    tally_.steps++;
+    judge(op, may, error, dice < 2);
+    if (error == 0) world_.apply(op);
+  }
+
+  static Outcomes either(const Outcomes& a, const Outcomes& b) { return {a.denied || b.denied, a.allowed || b.allowed}; }
+
+  void judge(const Op& op, const Outcomes& may, int error, bool moving) {
+    const bool denied = error == EACCES;
+    const bool nowhere = moving && (error == ENOENT || error == ENOTDIR || error == EISDIR || error == ELOOP);
+    (denied ? tally_.denied : tally_.allowed)[static_cast<std::size_t>(op.kind)]++;
+    if (may.denied && may.allowed) tally_.untold++;
+    if (nowhere || (denied ? may.denied : may.allowed)) return;
+    if (tally_.wrong++ == 0)
+      tally_.first = "step " + std::to_string(tally_.steps) + (moving ? " with a change meanwhile" : "") + ": " + to_string(op.kind) + " " + op.a + " " +
+                     op.b + ": the model " + (denied ? "allows" : "denies") + ", the kernel gave errno " + std::to_string(error) + ", and outside " +
+                     std::to_string(attempt(op)) + "; " + world_.text();
+  }
+
+  // `meanwhile`: a call that begins right before.
+  void swap(const Op* meanwhile) {
+    const Rules rules = world_.random_rules();
+    auto image = box_.compile(rules.policy());
+    if (!image) {
+      tally_.first = "compile: " + image.error().message + "; " + world_.text();
+    } else {
+      if (meanwhile) worker_.begin(*meanwhile);
+      if (auto published = box_.publish(*image); !published) tally_.first = "publish: " + published.error().message;
+    }
+    world_.use(rules);
+    tally_.swaps++;
+  }
+
+  Box& box_;
+  Worker& worker_;
+  HostileWorld& world_;
+  Random& random_;
+  Tally tally_;
+};
+
+bool check(const std::string& name, bool good, const std::string& why) {
+  std::printf(good ? "ok %s\n" : "not ok %s: %s\n", name.c_str(), why.c_str());
+  std::fflush(stdout);
+  return good;
+}
+
+// The number of cases that failed.
+int tell(const Tally& tally, const std::string& name, long steps, std::uint64_t seed) {
+  std::printf("%s: %ld calls, %ld swaps, %ld changes of the host's, %ld during a call, %ld calls of which both could come\n", name.c_str(), tally.steps,
+              tally.swaps, tally.changes, tally.meanwhile, tally.untold);
+  std::string missing;
+  for (std::size_t kind = 0; kind < kKinds; kind++) {
+    const std::string text = to_string(static_cast<Kind>(kind));
+    std::printf("%s: %ld denied, %ld not\n", text.c_str(), tally.denied[kind], tally.allowed[kind]);
+    if (static_cast<Kind>(kind) != Kind::stat && tally.denied[kind] == 0) missing += " " + text + " denied";
+    if (tally.allowed[kind] == 0) missing += " " + text + " allowed";
+  }
+  const bool agrees = check("hostile/" + name + "/agrees", tally.first.empty() && tally.steps == steps, "seed " + std::to_string(seed) + ", " + tally.first);
+  const bool both = check("hostile/" + name + "/both-verdicts-of-all-kinds", missing.empty(), "never" + missing);
+  const bool told = check("hostile/" + name + "/most-can-be-told", tally.untold * 5 < tally.steps, std::to_string(tally.untold) + " of " + std::to_string(tally.steps));
+  return 3 - agrees - both - told;
+}
+
+std::vector<std::string> split(const std::string& text) {
+  std::vector<std::string> parts(1);
+  for (const char c : text)
+    if (c == ':')
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+
+int run(Box& box, const std::string& what, long steps, std::uint64_t seed) {
+  std::vector<std::string> parts = split(what);
+  std::string& name = parts[0];
+  Ground ground{parts.at(1), "", "", {}};
+  if (name.ends_with('@')) {
+    name.pop_back();
+    ground.identity.lasting = false;
+  }
+  if (parts.size() == 4) {
+    ground.lower = parts[2];
+    ground.upper = parts[3];
+    ground.identity.files = false;
+  }
+  Random random(seed);
+  Worker worker(box);
+  HostileWorld world(ground, random);
+  const Noise noise(ground.base);
+  Tally tally = Run(box, worker, world, random).all(steps);
+  if (!noise.stop() && tally.first.empty()) tally.first = "the noise ended";
+  return tell(tally, name, steps, seed);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 4) return 2;
+  const long steps = std::strtol(argv[1], nullptr, 10);
+  const std::uint64_t seed = std::strtoull(argv[2], nullptr, 10);
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  std::fflush(stdout);  // the worker must not print it again
+  policy::Policy closed;
+  closed.name = "closed";
+  closed.filesystem.requested = true;
+  auto box = Box::make("hostile", closed);
+  if (!box) {
+    std::printf("not ok hostile/sandbox: %s\ndone 1\n", box.error().message.c_str());
+    return 1;
+  }
+  int failed = 0;
+  for (int i = 3; i < argc; i++) failed += run(*box, argv[i], steps, seed);
+  box->remove();
+  std::printf("done %d\n", 3 * (argc - 3));
+  return failed == 0 ? 0 : 1;
+}
