@@ -172,8 +172,9 @@ attach_waiting() { # attach_waiting NAME OPTION…: whose canary has not its tur
 attach_waiting swapped --keep; is swapped/lock-is-free 0 $?
 is swapped/control text "$(reads swapped)"
 sbpf swap swapped --policy "$other" >"$tmp/swap" 2>&1 & swapper=$!
-denies() { [[ -z $(reads swapped) ]]; }
-within 20 denies; is swapped/denied 0 $?
+in_force() { [[ $(sbpf status swapped --json | jq -r .policy.name) == other ]]; } # who reads meanwhile has the file open, and a swap is refused
+within 20 in_force; is swapped/in-force 0 $?
+is swapped/denied "" "$(reads swapped)"
 end_turn
 wait $swapper; is swapped/swap 0 $?
 wait $maker; is swapped/attach 0 $?

@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -122,11 +123,12 @@ std::string swap_under_load(Box& box, const Kind& kind, const policy::Policy& a,
   auto pid = box.clone(pidfd);
   if (!pid) return pid.error().message;
   if (*pid == 0) attempt_all(counts, kind);
-  for (; swaps < wanted; swaps++)
-    if (auto published = box.publish(swaps % 2 == 0 ? *image_b : *image_a); !published)
-      return published.error().message;
+  std::string error;
+  for (; swaps < wanted && error.empty(); swaps++)
+    if (auto published = box.publish(swaps % 2 == 0 ? *image_b : *image_a); !published) error = published.error().message;
   counts.stop = true;
-  return "";
+  (void)::waitpid(*pid, nullptr, __WALL);  // the next one counts anew, and no policy is compiled for one that is ending
+  return error;
 }
 
 // Of files a policy may say nothing: then they are all open.
