@@ -96,7 +96,7 @@ static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struc
 	struct sbpf_rule_key key;
 
 	home->inode = (__u64)inode;
-	sbpf_fs_inode_key(&key, inode->i_ino, inode_dev(home), inode_generation(home, inode), is_directory);
+	sbpf_fs_inode_key(&key, inode->i_ino, inode_dev(home), inode_generation(home->magic, inode), is_directory);
 	return sbpf_policy_lookup(policy, &key);
 }
 

@@ -43,16 +43,6 @@ static __always_inline struct sbpf_fs_verdict *fs_slot(__u64 cgroup_id, const st
 }
 SBPF_ASSERT(SBPF_FS_VERDICTS == 1 << (64 - 52));
 
-/* The generation of a directory by itself (inode_generation). */
-static __always_inline __u64 fs_generation(const struct inode *directory)
-{
-	struct inode_home home;
-
-	inode_home(&home, directory->i_sb);
-	home.inode = (__u64)directory;
-	return inode_generation(&home, directory);
-}
-
 /* Rights of the sandbox that are known without a walk; 0: none are, or it is a block device, which is judged by more. */
 static __noinline __u32 fs_recall(__u64 cgroup_id, struct dentry *dentry)
 {
@@ -72,7 +62,7 @@ static __noinline __u32 fs_recall(__u64 cgroup_id, struct dentry *dentry)
 	known = fs_slot(cgroup_id, directory);
 	if (!known)
 		return 0;
-	generation = fs_generation(directory);
+	generation = inode_generation(directory->i_sb->s_magic, directory);
 	lock = known->lock;
 	rights = known->rights;
 	if (!generation || lock & 1 || known->dentry != (__u64)dentry || known->cgroup_id != cgroup_id ||
@@ -131,7 +121,7 @@ static __noinline int fs_memorize(const struct sbpf_sandbox *box, struct dentry 
 	directory = inode_of(dentry);
 	if (!directory || !inode_keeps_numbers(directory->i_sb->s_magic))
 		return 0;
-	generation = fs_generation(directory);
+	generation = inode_generation(directory->i_sb->s_magic, directory);
 	if (!generation)
 		return 0;
 	slot = fs_slot(box->cgroup_id, directory);

@@ -103,15 +103,15 @@ __weak __noinline int inode_keeps_numbers(__u64 magic)
 
 /* overlayfs numbers a directory as its upper layer does, which gives a number again, and leaves the generation at 0: so it
  * is that of the directory in the upper layer. What is in a lower layer, too, has the number from there, and keeps both when
- * it is copied up. Global, as inode_dev(). */
-__weak __noinline __u64 inode_overlay_generation(const struct inode_home *home)
+ * it is copied up. `address`: of the inode. Global, as inode_dev(). */
+__weak __noinline __u64 inode_overlay_generation(const __u64 *address)
 {
 	const struct dentry *upper = NULL;
 	const struct inode *overlay, *inode;
 
-	if (!home || !sbpf_overlay_upper)
+	if (!address || !sbpf_overlay_upper)
 		return 0;
-	overlay = (const void *)home->inode;
+	overlay = (const void *)*address;
 	bpf_probe_read_kernel(&upper, sizeof(upper), (const void *)overlay + sbpf_overlay_upper);
 	if (!upper)
 		return INODE_GENERATION_KNOWN;
@@ -124,11 +124,14 @@ __weak __noinline __u64 inode_overlay_generation(const struct inode_home *home)
 }
 
 /* The inode's generation and INODE_GENERATION_KNOWN; 0: it does not tell the inode from others that had its number. (Files of
- * an overlay are not told by their numbers at all.) `home`: of the inode. */
-static __always_inline __u64 inode_generation(const struct inode_home *home, const struct inode *inode)
+ * an overlay are not told by their numbers at all.) `magic`: of its filesystem. */
+static __always_inline __u64 inode_generation(__u64 magic, const struct inode *inode)
 {
-	if (home->magic == OVERLAYFS_MAGIC && is_directory(inode))
-		return inode_overlay_generation(home);
+	if (magic == OVERLAYFS_MAGIC && is_directory(inode)) {
+		__u64 address = (__u64)inode;
+
+		return inode_overlay_generation(&address);
+	}
 	return INODE_GENERATION_KNOWN | inode->i_generation;
 }
 

@@ -34,7 +34,7 @@ int sbpf_inodes(struct bpf_iter__task_file *ctx)
 	inode_home(&home, inode->i_sb);
 	home.inode = (__u64)inode;
 	out.inode.dev = inode_dev(&home);
-	out.inode.generation = inode_generation(&home, inode);
+	out.inode.generation = inode_generation(home.magic, inode);
 	bpf_seq_write(ctx->meta->seq, &out, sizeof(out));
 	return 0;
 }
