@@ -3,8 +3,6 @@
 // operations; a worker inside the sandbox tries each, and must get EACCES exactly where the model denies.
 //   fs_differential [SEED]
 // Speaks the contract of tests/vm/README.
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,6 +15,7 @@
 
 #include "tests/live/box.h"
 #include "tests/live/fs_world.h"
+#include "tests/live/worker.h"
 
 namespace {
 
@@ -46,44 +45,17 @@ struct Shared {
   ::_exit(0);
 }
 
-class Worker {
- public:
-  explicit Worker(Box& box) {
-    void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) return;
-    shared = static_cast<Shared*>(memory);
-    int down[2], up[2];
-    if (::pipe(down) != 0 || ::pipe(up) != 0) return;
-    auto pid = box.clone(pidfd_);
-    if (pid && *pid == 0) {
-      ::close(down[1]);  // or it would not see that we are gone
-      work(*shared, down[0], up[1]);
-    }
-    ::close(down[0]);
-    ::close(up[1]);
-    orders_ = Fd(down[1]);
-    reports_ = Fd(up[0]);
-    alive = pid.has_value();
+// All operations, each success undone. False if the worker is gone.
+bool run(Worker<Shared>& worker, World& world) {
+  int i = 0;
+  if (!worker.order()) return false;
+  while (worker.report(i)) {
+    if (i < 0) return true;
+    world.undo(worker.shared->ops[i]);
+    if (!worker.order()) return false;
   }
-
-  // All operations, each success undone. False if the worker is gone.
-  bool run(World& world) {
-    int i = 0;
-    if (::write(orders_.get(), "g", 1) != 1) return false;
-    while (::read(reports_.get(), &i, sizeof i) == sizeof i) {
-      if (i < 0) return true;
-      world.undo(shared->ops[i]);
-      if (::write(orders_.get(), "u", 1) != 1) return false;
-    }
-    return false;
-  }
-
-  Shared* shared = nullptr;
-  bool alive = false;
-
- private:
-  Fd orders_, reports_, pidfd_;
-};
+  return false;
+}
 
 struct Outcome {
   long triples = 0, wrong = 0;
@@ -91,28 +63,17 @@ struct Outcome {
   std::string first;  // the first disagreement, or what went wrong
 };
 
-std::string text_of(const policy::Policy& policy) {
-  const policy::Filesystem& filesystem = policy.filesystem;
-  std::string text = "default: " + std::string(policy::to_string(filesystem.fallback));
-  for (const policy::FsRule& rule : filesystem.rules)
-    text += ", " + std::string(policy::to_string(rule.access)) + " " + rule.path;
-  if (policy.exec.allow_listed) text += ", exec default: deny";
-  if (policy.exec.deny_writable) text += ", deny_writable";
-  for (const policy::ExecRule& rule : policy.exec.rules) text += (rule.allow ? ", exec " : ", no exec ") + rule.path;
-  return text;
-}
-
 void judge(Outcome& outcome, const Op& op, const policy::Policy& policy, int number) {
   outcome.triples++;
   const bool denied = op.error == EACCES;
   (denied ? outcome.denied : outcome.allowed)[static_cast<std::size_t>(op.kind)]++;
   if (denied == op.denied || outcome.wrong++ != 0) return;
-  outcome.first = "policy " + std::to_string(number) + " {" + text_of(policy) + "}; " + to_string(op.kind) +
+  outcome.first = "policy " + std::to_string(number) + " " + text_of(policy) + "; " + to_string(op.kind) +
                   " " + op.a + (op.b[0] != 0 ? std::string(" ") + op.b : "") + ": the model " +
                   (op.denied ? "denies" : "allows") + ", the kernel gave errno " + std::to_string(op.error);
 }
 
-Outcome compare(Box& box, Worker& worker, const std::string& base, Random& random) {
+Outcome compare(Box& box, Worker<Shared>& worker, const std::string& base, Random& random) {
   Outcome outcome;
   std::unique_ptr<World> world;
   for (int number = 0; number < kPolicies; number++) {
@@ -122,15 +83,15 @@ Outcome compare(Box& box, Worker& worker, const std::string& base, Random& rando
     Result<void> published;
     if (image) published = box.publish(*image);
     if (!image || !published) {
-      outcome.first = "policy " + std::to_string(number) + " {" + text_of(policy) +
-                      "}: " + (!image ? image.error() : published.error()).message;
+      outcome.first = "policy " + std::to_string(number) + " " + text_of(policy) +
+                      ": " + (!image ? image.error() : published.error()).message;
       outcome.wrong++;
       return outcome;
     }
     world->meddle(policy);
     worker.shared->count = kOps;
     for (Op& op : worker.shared->ops) op = world->random_op(policy);
-    if (!worker.run(*world)) {
+    if (!run(worker, *world)) {
       outcome.first = "the worker died";
       outcome.wrong++;
       return outcome;
@@ -186,7 +147,7 @@ int main(int argc, char** argv) {
   }
   int cases = 0, failed = 0;
   {
-    Worker worker(*box);
+    Worker<Shared> worker(*box, work);
     Random random(seed);
     const std::pair<const char*, const char*> places[] = {{"ext4", "/srv/differential"},
                                                           {"tmpfs", "/run/differential"}};

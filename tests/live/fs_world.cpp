@@ -23,13 +23,6 @@ namespace {
 constexpr std::size_t kEntries = 28, kDepth = 5;
 constexpr const char* kNames[] = {"a", "b", "c", "d", "e", "a-name-of-more-than-thirty-two-bytes-in-all"};
 
-void must(bool done, const char* what, const std::string& path) {
-  if (done) return;
-  std::printf("not ok world: %s %s: %s\n", what, path.c_str(), std::strerror(errno));
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
 int opened(const char* path, int flags) {
   const Fd fd(::open(path, flags | O_CLOEXEC, 0600));
   return fd ? 0 : errno;
@@ -52,6 +45,21 @@ void copy(char (&to)[kPathRoom], const std::string& from) {
 }
 
 }  // namespace
+
+void must(bool done, const char* what, const std::string& path) {
+  if (done) return;
+  std::printf("not ok world: %s %s: %s\n", what, path.c_str(), std::strerror(errno));
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
+Op op_of(Kind kind, const std::string& a, const std::string& b) {
+  Op op{};
+  op.kind = kind;
+  copy(op.a, a);
+  copy(op.b, b);
+  return op;
+}
 
 const char* to_string(Kind kind) {
   constexpr const char* kTexts[kKinds] = {"open-read", "open-write", "open-read-write", "open-append", "open-trunc",
@@ -201,32 +209,7 @@ std::string World::pick_rule_path() {
 }
 
 policy::Policy World::random_policy() {
-  constexpr policy::FsDefault kDefaults[] = {policy::FsDefault::deny, policy::FsDefault::read,
-                                             policy::FsDefault::write};
-  constexpr policy::FsAccess kAccess[] = {policy::FsAccess::read, policy::FsAccess::write, policy::FsAccess::write,
-                                          policy::FsAccess::deny, policy::FsAccess::protect};
-  policy::Policy policy;
-  policy.name = "random";
-  policy.filesystem.requested = true;
-  policy.filesystem.fallback = kDefaults[roll(3)];
-  std::map<std::string, policy::FsAccess> rules;
-  const std::size_t n = 1 + roll(8);
-  if (roll(2) == 0) rules[top_] = kAccess[roll(std::size(kAccess))];
-  while (rules.size() < n) rules[pick_rule_path()] = kAccess[roll(std::size(kAccess))];
-  for (const auto& [path, access] : rules) policy.filesystem.rules.push_back({path, access, {}});
-  random_exec(policy);
-  return policy;
-}
-
-// Half of the policies judge programs too.
-void World::random_exec(policy::Policy& policy) {
-  if (roll(2) == 0) return;
-  policy.exec.allow_listed = roll(2) == 0;
-  policy.exec.deny_writable = roll(3) == 0;
-  std::map<std::string, bool> rules;
-  const std::size_t n = 1 + roll(4);
-  while (rules.size() < n) rules[pick_rule_path()] = roll(2) == 0;
-  for (const auto& [path, allow] : rules) policy.exec.rules.push_back({path, allow, {}});
+  return live::random_policy(random_, top_, [this] { return pick_rule_path(); });
 }
 
 void World::meddle(const policy::Policy& policy) {
@@ -355,8 +338,7 @@ Op World::random_op(const policy::Policy& policy) {
     if (top_only || to_directory || a == b || b == top_ ||
         (!b.empty() && (fs_model::below(a, b) || fs_model::below(b, a))))
       continue;
-    copy(op.a, a);
-    copy(op.b, b);
+    op = op_of(op.kind, a, b);
     op.denied = denies(policy, op);
     return op;
   }

@@ -3,15 +3,13 @@
 #pragma once
 
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "policy/policy.h"
+#include "tests/live/random_policy.h"
 
 namespace sbpf::live {
-
-using Random = std::mt19937_64;
 
 enum class Kind {
   read,
@@ -51,6 +49,11 @@ struct Op {
   char a[kPathRoom], b[kPathRoom];
 };
 
+// Ends the test if a step of its own failed.
+void must(bool done, const char* what, const std::string& path);
+
+Op op_of(Kind kind, const std::string& a, const std::string& b = "");
+
 // Carries the operation out; 0 or errno.
 int attempt(const Op& op);
 // Does a success change the tree?
@@ -76,7 +79,6 @@ class World {
   std::string pick(const char* types);
   std::string pick_missing();
   std::string pick_rule_path();
-  void random_exec(policy::Policy& policy);
   void add(const std::string& path, char type);
   void put_back(const std::string& path);
   void back_up(const std::string& path);

@@ -7,7 +7,6 @@
 // NAME that ends in "@" may number its directories anew.
 // Speaks the contract of tests/vm/README.
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 
 #include "tests/live/box.h"
 #include "tests/live/hostile_world.h"
+#include "tests/live/worker.h"
 
 namespace {
 
@@ -28,56 +28,15 @@ using namespace sbpf::live;
 
 constexpr int kStepsPerPolicy = 50;  // in the mean
 
-// What the worker shares: one call at a time.
-struct Shared {
-  Op op;
-};
-
-[[noreturn]] void work(Shared& shared, int orders, int reports) {
+// One call at a time.
+[[noreturn]] void work(Op& op, int orders, int reports) {
   char byte = 0;
   while (::read(orders, &byte, 1) == 1) {
-    shared.op.error = attempt(shared.op);
+    op.error = attempt(op);
     if (::write(reports, &byte, 1) != 1) break;
   }
   ::_exit(0);
 }
-
-class Worker {
- public:
-  explicit Worker(Box& box) {
-    void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    int down[2], up[2];
-    if (memory == MAP_FAILED || ::pipe2(down, O_CLOEXEC) != 0 || ::pipe2(up, O_CLOEXEC) != 0) return;
-    shared_ = static_cast<Shared*>(memory);
-    auto pid = box.clone(pidfd_);
-    if (pid && *pid == 0) {
-      ::close(down[1]);  // or it would not see that we are gone
-      work(*shared_, down[0], up[1]);
-    }
-    ::close(down[0]);
-    ::close(up[1]);
-    orders_ = Fd(down[1]);
-    reports_ = Fd(up[0]);
-    alive = pid.has_value();
-  }
-
-  void begin(const Op& op) {
-    shared_->op = op;
-    alive = alive && ::write(orders_.get(), "g", 1) == 1;
-  }
-  // The errno that it got.
-  int end() {
-    char byte = 0;
-    alive = alive && ::read(reports_.get(), &byte, 1) == 1;
-    return shared_->op.error;
-  }
-
-  bool alive = false;
-
- private:
-  Shared* shared_ = nullptr;
-  Fd orders_, reports_, pidfd_;
-};
 
 // Moves files elsewhere in the filesystem, so that what is remembered is void again and again, and has dentries dropped.
 class Noise {
@@ -100,14 +59,14 @@ class Noise {
 };
 
 struct Tally {
-  long steps = 0, wrong = 0, untold = 0, changes = 0, meanwhile = 0, swaps = 0;
+  long steps = 0, untold = 0, changes = 0, meanwhile = 0, swaps = 0;
   std::array<long, kKinds> denied{}, allowed{};
   std::string first;  // the first disagreement, or what went wrong
 };
 
 class Run {
  public:
-  Run(Box& box, Worker& worker, HostileWorld& world, Random& random) : box_(box), worker_(worker), world_(world), random_(random) {}
+  Run(Box& box, Worker<Op>& worker, HostileWorld& world, Random& random) : box_(box), worker_(worker), world_(world), random_(random) {}
 
   Tally all(long steps) {
     swap(nullptr);
@@ -136,20 +95,29 @@ class Run {
       swap(&op);
       may = either(may, world_.outcomes(op));
     } else if (dice == 1) {
-      worker_.begin(op);
+      begin(op);
       const Outcomes after = world_.move_while(op);
       tally_.meanwhile++;
       may = either(may, after);
     } else {
-      worker_.begin(op);
+      begin(op);
     }
-    const int error = worker_.end();
+    const int error = end();
     tally_.steps++;
     judge(op, may, error, dice < 2);
     if (error == 0) world_.apply(op);
   }
 
-  static Outcomes either(const Outcomes& a, const Outcomes& b) { return {a.denied || b.denied, a.allowed || b.allowed}; }
+  void begin(const Op& op) {
+    *worker_.shared = op;
+    worker_.order();
+  }
+  // The errno that it got.
+  int end() {
+    char byte = 0;
+    worker_.report(byte);
+    return worker_.shared->error;
+  }
 
   void judge(const Op& op, const Outcomes& may, int error, bool moving) {
     const bool denied = error == EACCES;
@@ -157,10 +125,9 @@ class Run {
     (denied ? tally_.denied : tally_.allowed)[static_cast<std::size_t>(op.kind)]++;
     if (may.denied && may.allowed) tally_.untold++;
     if (nowhere || (denied ? may.denied : may.allowed)) return;
-    if (tally_.wrong++ == 0)
-      tally_.first = "step " + std::to_string(tally_.steps) + (moving ? " with a change meanwhile" : "") + ": " + to_string(op.kind) + " " + op.a + " " +
-                     op.b + ": the model " + (denied ? "allows" : "denies") + ", the kernel gave errno " + std::to_string(error) + ", and outside " +
-                     std::to_string(attempt(op)) + "; " + world_.text();
+    tally_.first = "step " + std::to_string(tally_.steps) + (moving ? " with a change meanwhile" : "") + ": " + to_string(op.kind) + " " + op.a + " " +
+                   op.b + ": the model " + (denied ? "allows" : "denies") + ", the kernel gave errno " + std::to_string(error) + ", and outside " +
+                   std::to_string(attempt(op)) + "; " + world_.text();
   }
 
   // `meanwhile`: a call that begins right before.
@@ -170,7 +137,7 @@ class Run {
     if (!image) {
       tally_.first = "compile: " + image.error().message + "; " + world_.text();
     } else {
-      if (meanwhile) worker_.begin(*meanwhile);
+      if (meanwhile) begin(*meanwhile);
       if (auto published = box_.publish(*image); !published) tally_.first = "publish: " + published.error().message;
     }
     world_.use(rules);
@@ -178,7 +145,7 @@ class Run {
   }
 
   Box& box_;
-  Worker& worker_;
+  Worker<Op>& worker_;
   HostileWorld& world_;
   Random& random_;
   Tally tally_;
@@ -231,7 +198,7 @@ int run(Box& box, const std::string& what, long steps, std::uint64_t seed) {
     ground.identity.files = false;
   }
   Random random(seed);
-  Worker worker(box);
+  Worker<Op> worker(box, work);
   HostileWorld world(ground, random);
   const Noise noise(ground.base);
   Tally tally = Run(box, worker, world, random).all(steps);

@@ -7,9 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -21,26 +18,6 @@ namespace {
 constexpr std::size_t kFewest = 14, kMost = 50;
 constexpr std::ptrdiff_t kDepth = 6;  // names below the top
 constexpr const char* kNames[] = {"a", "b", "c", "d", "a-name-of-more-than-thirty-two-bytes"};
-
-void must(bool done, const char* what, const std::string& path) {
-  if (done) return;
-  std::printf("not ok hostile/world: %s %s: %s\n", what, path.c_str(), std::strerror(errno));
-  std::fflush(stdout);
-  std::_Exit(1);
-}
-
-Op op_of(Kind kind, const std::string& a, const std::string& b = "") {
-  Op op{};
-  op.kind = kind;
-  must(a.size() < kPathRoom && b.size() < kPathRoom, "too long", a);
-  std::memcpy(op.a, a.c_str(), a.size() + 1);
-  std::memcpy(op.b, b.c_str(), b.size() + 1);
-  return op;
-}
-
-bool is_mounted(const std::pair<std::string, Object*>& named, const Tree& tree) {
-  return named.second->type == 'd' && named.second->directory == nullptr && named.first != tree.top();
-}
 
 bool is_above(const Object* object, const Object* directory) {
   for (; directory != nullptr; directory = directory->directory)
@@ -73,9 +50,8 @@ HostileWorld::HostileWorld(Ground ground, Random& random) : ground_(std::move(gr
 }
 
 HostileWorld::~HostileWorld() {
-  const std::vector<Named> paths = tree_->paths();
-  for (auto named = paths.rbegin(); named != paths.rend(); ++named)
-    if (is_mounted(*named, *tree_)) (void)::umount2(named->first.c_str(), MNT_DETACH);
+  const std::vector<Named> mounts = tree_->mounts();
+  for (auto named = mounts.rbegin(); named != mounts.rend(); ++named) (void)::umount2(named->first.c_str(), MNT_DETACH);
   if (!ground_.lower.empty()) (void)::umount2(ground_.base.c_str(), MNT_DETACH);
 }
 
@@ -109,28 +85,9 @@ std::string HostileWorld::pick_rule_path() {
 }
 
 Rules HostileWorld::random_rules() {
-  constexpr policy::FsDefault kDefaults[] = {policy::FsDefault::deny, policy::FsDefault::read, policy::FsDefault::write};
-  constexpr policy::FsAccess kAccess[] = {policy::FsAccess::read, policy::FsAccess::write, policy::FsAccess::write, policy::FsAccess::deny,
-                                          policy::FsAccess::protect};
   while (true) {
-    policy::Policy policy;
-    policy.name = "hostile";
-    policy.filesystem.requested = true;
-    policy.filesystem.fallback = kDefaults[roll(3)];
-    std::map<std::string, policy::FsAccess> rules;
-    if (roll(2) == 0) rules[tree_->top()] = policy::FsAccess::write;
-    const std::size_t n = rules.size() + 1 + roll(7);
-    while (rules.size() < n) rules[pick_rule_path()] = kAccess[roll(std::size(kAccess))];
-    for (const auto& [path, access] : rules) policy.filesystem.rules.push_back({path, access, {}});
-    if (roll(2) == 0) {
-      policy.exec.allow_listed = roll(2) == 0;
-      policy.exec.deny_writable = roll(3) == 0;
-      std::map<std::string, bool> programs;
-      for (std::size_t i = 1 + roll(3); i > 0; i--) programs[pick_rule_path()] = roll(2) == 0;
-      for (const auto& [path, allow] : programs) policy.exec.rules.push_back({path, allow, {}});
-    }
-    Rules looked_up(policy, *tree_, ground_.identity);
-    if (looked_up.plain()) return looked_up;
+    Rules rules(random_policy(random_, tree_->top(), [this] { return pick_rule_path(); }), *tree_, ground_.identity);
+    if (rules.plain()) return rules;
   }
 }
 
@@ -264,13 +221,10 @@ bool HostileWorld::random_change() {
 // Removes a directory with all that is in it, and perhaps makes the same names anew.
 bool HostileWorld::remove_tree() {
   const std::string top = pick("d");
-  std::vector<Named> gone;
-  for (const Named& named : tree_->paths()) {
-    if (named.first != top && !fs_model::below(named.first, top)) continue;
-    if (is_mounted(named, *tree_)) return false;
-    gone.push_back(named);
-  }
-  if (top == tree_->top()) return false;
+  const auto keeps = [&top](const Named& named) { return named.first != top && !fs_model::below(named.first, top); };
+  if (top == tree_->top() || !std::ranges::all_of(tree_->mounts(), keeps)) return false;
+  std::vector<Named> gone = tree_->paths();
+  std::erase_if(gone, keeps);
   for (auto named = gone.rbegin(); named != gone.rend(); ++named)
     must(carry_out(op_of(named->second->type == 'd' ? Kind::rmdir : Kind::unlink, named->first)), "remove", named->first);
   if (roll(2) == 0) return true;
@@ -294,8 +248,7 @@ bool HostileWorld::make_what_rules_name() {
 }
 
 bool HostileWorld::mount_or_unmount() {
-  std::vector<Named> mounted = tree_->paths();
-  std::erase_if(mounted, [&](const Named& named) { return !is_mounted(named, *tree_); });
+  const std::vector<Named> mounted = tree_->mounts();
   if (mounted.size() > roll(3)) {
     const std::string path = mounted[roll(mounted.size())].first;
     must(::umount2(path.c_str(), MNT_DETACH) == 0, "umount", path);
@@ -316,22 +269,12 @@ Outcomes HostileWorld::move_while(const Op& op) {
   last_move_ = op_of(kind, pick("d"), kind == Kind::rename ? pick_missing() : pick("d"));
   (void)carry_out(last_move_);
   Outcomes outcomes = rules_->outcomes(*tree_, op);
-  if (!before) return outcomes;
-  const Outcomes found_before = rules_->outcomes_at(op, *before);
-  return {outcomes.denied || found_before.denied, outcomes.allowed || found_before.allowed};
+  return before ? either(outcomes, rules_->outcomes_at(op, *before)) : outcomes;
 }
 
 std::string HostileWorld::text() const {
   std::string text = std::string("last moved: ") + to_string(last_move_.kind) + " " + last_move_.a + " " + last_move_.b + "; ";
-  if (rules_) {
-    const policy::Policy& policy = rules_->policy();
-    text = "{default: " + std::string(policy::to_string(policy.filesystem.fallback));
-    for (const policy::FsRule& rule : policy.filesystem.rules) text += ", " + std::string(policy::to_string(rule.access)) + " " + rule.path;
-    if (policy.exec.allow_listed) text += ", exec default: deny";
-    if (policy.exec.deny_writable) text += ", deny_writable";
-    for (const policy::ExecRule& rule : policy.exec.rules) text += (rule.allow ? ", exec " : ", no exec ") + rule.path;
-    text += "}";
-  }
+  if (rules_) text += text_of(rules_->policy());
   for (const auto& [path, object] : tree_->paths()) text += std::string(" ") + object->type + path.substr(tree_->top().size()) + (object->type == 'l' ? ">" + object->target : "");
   return text;
 }

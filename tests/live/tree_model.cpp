@@ -62,6 +62,12 @@ std::vector<std::pair<std::string, Object*>> Tree::paths() const {
   return all;
 }
 
+std::vector<std::pair<std::string, Object*>> Tree::mounts() const {
+  auto roots = paths();
+  std::erase_if(roots, [this](const auto& named) { return named.second->type != 'd' || named.second->directory != nullptr || named.first == top_path_; });
+  return roots;
+}
+
 void Tree::put(const Place& place, Object* object) {
   place.directory->entries[place.name] = object;
   if (object->type != 'd') return;
@@ -136,8 +142,8 @@ void Rules::look_up(const std::string& path, const Tree& tree) {
 
 // What is mounted has the rights of its place.
 void Rules::look_up_mounts(const Tree& tree) {
-  for (const auto& [path, object] : tree.paths()) {
-    if (object->type != 'd' || object->directory != nullptr || path == tree.top() || known_.contains(object)) continue;
+  for (const auto& [path, object] : tree.mounts()) {
+    if (known_.contains(object)) continue;
     std::string at = path;
     while (!named_.contains(at)) at = fs_model::parent(at);
     known_.emplace(object, Known{at, at == path});

@@ -44,6 +44,8 @@ class Tree {
   std::optional<Place> find(const std::string& path, bool follow) const { return find(path, follow, 0); }
   // Every path that a walk from the top sees, in order, and what it leads to.
   std::vector<std::pair<std::string, Object*>> paths() const;
+  // Those of them at which something is mounted, and its root.
+  std::vector<std::pair<std::string, Object*>> mounts() const;
 
   // What a success of the operation does.
   void apply(const Op& op);
@@ -74,6 +76,7 @@ struct Identity {
 struct Outcomes {
   bool denied = false, allowed = false;
 };
+inline Outcomes either(const Outcomes& a, const Outcomes& b) { return {a.denied || b.denied, a.allowed || b.allowed}; }
 
 // A policy's rules, for what their paths led to when they were looked up.
 class Rules {

@@ -67,17 +67,17 @@ is_recorded() { ! sbpf status "preflight-$preflight" 2>&1 | grep -q "no sandbox 
 its_hooks() { bpftool cgroup show "$cgroots/sbpf/preflight-$preflight" 2>/dev/null | grep -c hook_; }
 crash=$tests/../bin/crash_shim.so
 SBPF_KILL_COUNT=$tmp/points LD_PRELOAD=$crash sbpf preflight >/dev/null 2>&1
-looked() { (($(watching) > passes + 1)); }
+looked() { (($(watching) > passes + 3)); }
 # From the end: last it takes the record and the hooks away, which is a change by itself, and before that it tries what they do.
 stops=0 ended=0
 for ((at = $(cat "$tmp/points"); at > 0; at--)); do
   (SBPF_STOP_AT=$at LD_PRELOAD=$crash exec sbpf preflight >/dev/null 2>&1) & preflight=$!
   within 60 halted
-  if (($(its_hooks) == 12)) && is_recorded; then
+  there=$(its_hooks)
+  if ((there == 12)) && is_recorded; then
     passes=$(watching)
     within 20 looked && stops=$((stops + 1))
   fi
-  there=$(its_hooks)
   kill -CONT $preflight
   wait $preflight || ended=$?
   ((stops > 0 && there < 12)) && break # before they were all attached
