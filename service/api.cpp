@@ -177,8 +177,9 @@ asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {
   if (attaches)
     arguments = {"attach", "--json", "--cgroup=" + change->cgroup, "--policy=" + reference, "--name=" + name};
   if (attaches && change->keep) arguments.emplace_back("--keep");
-  if (!attaches)
-    arguments = {"swap", "--json", "--policy=" + reference, name};
+  if (!attaches) arguments = {"swap", "--json", "--policy=" + reference, name};
+  if (change->open == Change::Open::evict) arguments.emplace_back("--evict");
+  if (change->open == Change::Open::keep) arguments.emplace_back(attaches ? "--keep-open-sockets" : "--keep-open-files");
   // It goes on if this service dies meanwhile: a sandbox is as it was, or as it was to become.
   Result<Json> status = co_await sbpf(std::move(arguments), file.get(), false);
   if (!status) co_return reply_of(for_caller(status.error()));
@@ -190,7 +191,8 @@ asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {
   if (!kept) log::error("sandbox " + name, kept.error(), {{"SANDBOX", name}});
   log::info((attaches ? "attached " : "swapped ") + name,
             {{"SANDBOX", name}, {"POLICY", change->policy.empty() ? "(text)" : change->policy}});
-  if (!less_than_asked(*status))
+  const bool accepted = change->open == Change::Open::keep && status->value("isolation", "") == "degraded";
+  if (accepted || !less_than_asked(*status))
     co_return Reply{attaches ? 201u : 200u, "application/json", text(with_policy_error(std::move(*status), name))};
   Json less = {
       {"error", error_json({"less_isolation", "sandbox " + name + " has less isolation than its policy asks for",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <vector>
 
@@ -47,6 +48,66 @@ bool fits(std::string_view path, std::string_view pattern, std::string_view& nam
 
 Error bad_body(std::string message, std::string hint) {
   return Error{"bad_body", std::move(message), std::move(hint), 0, "", false};
+}
+
+Result<Change::Open> parse_open(const Json& value) {
+  static const std::map<std::string, Change::Open> kWords = {
+      {"refuse", Change::Open::refuse}, {"evict", Change::Open::evict}, {"keep", Change::Open::keep}};
+  const auto word = value.is_string() ? kWords.find(value.get<std::string>()) : kWords.end();
+  if (word != kWords.end()) return word->second;
+  return tl::unexpected<Error>(bad_body("\"already_open\" must be \"refuse\", \"evict\" or \"keep\"", "it is \"refuse\" if it is left out"));
+}
+
+Result<Json> parse_object(std::string_view body) {
+  std::set<std::string> keys;
+  std::string twice;
+  Json said = Json::parse(
+      body,
+      [&](int depth, Json::parse_event_t event, Json& parsed) {
+        if (event == Json::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second)
+          twice = parsed.get<std::string>();
+        return true;
+      },
+      false);
+  if (!said.is_object()) return tl::unexpected<Error>(bad_body("the body is not a JSON object", "see docs/openapi.yaml"));
+  if (!twice.empty()) return tl::unexpected<Error>(bad_body("\"" + shown(twice) + "\" is given twice", "give it once"));
+  return said;
+}
+
+// One key of a body.
+Result<void> take(Change& change, const std::string& key, const Json& value, Asks asks) {
+  const bool attaches = asks == Asks::attach, runs = asks == Asks::run;
+  if (runs && key == "pid") {
+    if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0 || value.get<std::uint64_t>() > 1 << 22)
+      return tl::unexpected<Error>(bad_body("\"pid\" must be the number of a process", "as fork(2) gave it to the caller"));
+    change.pid = value.get<int>();
+    return {};
+  }
+  if (attaches && key == "keep") {
+    if (!value.is_boolean())
+      return tl::unexpected<Error>(bad_body("\"keep\" must be true or false", "it is true if it is left out"));
+    change.keep = value.get<bool>();
+    return {};
+  }
+  if (!runs && key == "already_open") {
+    const auto open = parse_open(value);
+    if (!open) return tl::unexpected<Error>(open.error());
+    change.open = *open;
+    return {};
+  }
+  std::string* to = key == "policy"                       ? &change.policy
+                    : key == "policy_text"                ? &change.policy_text
+                    : attaches && key == "cgroup"         ? &change.cgroup
+                    : (attaches || runs) && key == "name" ? &change.name
+                                                          : nullptr;
+  const char* known = attaches ? "known here: cgroup, name, keep, already_open, policy or policy_text"
+                      : runs   ? "known here: pid, name, policy or policy_text"
+                               : "known here: already_open, policy or policy_text";
+  if (!to) return tl::unexpected<Error>(bad_body("unknown key \"" + shown(key) + "\"", known));
+  if (!value.is_string() || value.get_ref<const std::string&>().empty())
+    return tl::unexpected<Error>(bad_body("\"" + key + "\" must be a text that is not empty", "give a JSON string"));
+  *to = value.get<std::string>();
+  return {};
 }
 
 }  // namespace
@@ -104,49 +165,11 @@ Wants wants(Asks asks) {
 }
 
 Result<Change> parse_change(std::string_view body, Asks asks) {
-  std::set<std::string> keys;
-  std::string twice;
-  const Json said = Json::parse(
-      body,
-      [&](int depth, Json::parse_event_t event, Json& parsed) {
-        if (event == Json::parse_event_t::key && depth == 1 && !keys.insert(parsed.get<std::string>()).second)
-          twice = parsed.get<std::string>();
-        return true;
-      },
-      false);
-  if (!said.is_object())
-    return tl::unexpected<Error>(bad_body("the body is not a JSON object", "see docs/openapi.yaml"));
-  if (!twice.empty()) return tl::unexpected<Error>(bad_body("\"" + shown(twice) + "\" is given twice", "give it once"));
-
-  const bool attaches = asks == Asks::attach, runs = asks == Asks::run;
-  const std::string known = attaches ? "known here: cgroup, name, keep, policy or policy_text"
-                            : runs   ? "known here: pid, name, policy or policy_text"
-                                     : "known here: policy or policy_text";
+  const auto said = parse_object(body);
+  if (!said) return tl::unexpected<Error>(said.error());
   Change change;
-  for (const auto& [key, value] : said.items()) {
-    if (runs && key == "pid") {
-      if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0 || value.get<std::uint64_t>() > 1 << 22)
-        return tl::unexpected<Error>(
-            bad_body("\"pid\" must be the number of a process", "as fork(2) gave it to the caller"));
-      change.pid = value.get<int>();
-      continue;
-    }
-    if (attaches && key == "keep") {
-      if (!value.is_boolean())
-        return tl::unexpected<Error>(bad_body("\"keep\" must be true or false", "it is true if it is left out"));
-      change.keep = value.get<bool>();
-      continue;
-    }
-    std::string* to = key == "policy"                       ? &change.policy
-                      : key == "policy_text"                ? &change.policy_text
-                      : attaches && key == "cgroup"         ? &change.cgroup
-                      : (attaches || runs) && key == "name" ? &change.name
-                                                            : nullptr;
-    if (!to) return tl::unexpected<Error>(bad_body("unknown key \"" + shown(key) + "\"", known));
-    if (!value.is_string() || value.get_ref<const std::string&>().empty())
-      return tl::unexpected<Error>(bad_body("\"" + key + "\" must be a text that is not empty", "give a JSON string"));
-    *to = value.get<std::string>();
-  }
+  for (const auto& [key, value] : said->items())
+    if (auto taken = take(change, key, value, asks); !taken) return tl::unexpected<Error>(taken.error());
   if (change.policy.empty() == change.policy_text.empty())
     return tl::unexpected<Error>(
         bad_body("the policy must be given once", "give either policy (a name) or policy_text (YAML)"));
@@ -155,13 +178,14 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
     return tl::unexpected<Error>(
         bad_body("\"" + shown(change.policy) + "\" is not the name of a policy",
                  "a built-in profile, or NAME of an installed NAME.yaml; a text goes into policy_text"));
+  const bool runs = asks == Asks::run;
   if (runs && change.pid == 0)
     return tl::unexpected<Error>(bad_body("\"pid\" is missing", "give the process that waits to be confined"));
   constexpr std::size_t kLongestRun = 40;  // with the user's number before it, it is still a name
   if (runs && !change.name.empty() &&
       (!is_name(change.name) || change.name.size() > kLongestRun || change.name.find('.') != std::string::npos))
     return tl::unexpected<Error>(bad_body("\"name\" is not a name", "1 to 40 of a-z A-Z 0-9 _ -, or leave it out"));
-  if (!attaches) return change;
+  if (asks != Asks::attach) return change;
   if (!is_name(change.name))
     return tl::unexpected<Error>(bad_body("\"name\" is missing, or not a name", "1 to 63 of a-z A-Z 0-9 . _ -"));
   const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };

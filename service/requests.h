@@ -32,6 +32,8 @@ struct Change {
   std::string policy_text;  // …or as it is; exactly one of both is given
   int pid = 0;
   bool keep = true;  // of an attach: the policy is assigned to the path
+  // What becomes of sockets (attach) and files (swap) that are open already and that the policy forbids.
+  enum class Open { refuse, evict, keep } open = Open::refuse;
 };
 
 // Errors: "bad_body": not JSON, an unknown key, one that is missing or given twice, a value of another kind.

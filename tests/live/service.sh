@@ -89,6 +89,30 @@ has swap/place "policy_text:1:" "$(cat "$tmp/body")"
 is swap/invalid-after "no yes" "$(try 7001) $(try 7002)"
 is swap/back 200 "$(code -X PUT -d '{"policy": "web"}' $url/v1/sandboxes/box/policy)"
 
+# ---- what is open already, and forbidden by the policy to come ----
+sh -c "echo \$\$ >$box/cgroup.procs; exec sleep infinity" 3>>/srv/held & holder=$!
+narrow=$(printf 'version: 1\nname: narrow\nextends: [runtime-files]\nfilesystem: {default: read}\n')
+narrow() { code -X PUT -d "$(jq -n --arg text "$narrow" --argjson more "$1" '{policy_text: $text} + $more')" $url/v1/sandboxes/box/policy; }
+within 20 grep -q $holder "$box/cgroup.procs"; is open/start 0 $?
+is open/refused 409 "$(narrow '{}')"
+is open/refused-code open_files "$(field 'd["error"]["code"]')"
+is open/refused-so 409 "$(narrow '{"already_open": "refuse"}')"
+is open/unchanged "yes no" "$(try 7001) $(try 7002)"
+is open/unknown 400 "$(narrow '{"already_open": "close"}')"
+is open/kept "200 degraded" "$(narrow '{"already_open": "keep"}') $(field 'd["isolation"]')"
+is open/kept-process 0 "$(kill -0 $holder; echo $?)"
+is open/back 200 "$(code -X PUT -d '{"policy": "web"}' $url/v1/sandboxes/box/policy)"
+is open/evicted "200 active" "$(narrow '{"already_open": "evict"}') $(field 'd["isolation"]')"
+wait $holder; is open/evicted-process 137 $?
+is open/back-again 200 "$(code -X PUT -d '{"policy": "web"}' $url/v1/sandboxes/box/policy)"
+mkdir -p $cgroots/connected
+sh -c "echo \$\$ >$cgroots/connected/cgroup.procs; exec python3 -IS -c 'import socket, time; s = socket.create_connection((\"127.0.0.1\", 7002)); print(1, flush=True); time.sleep(600)'" >"$tmp/connected" & servers+=($!)
+within 20 grep -q 1 "$tmp/connected"; is open/connected 0 $?
+attach() { code -d "$(jq -n --arg cgroup $cgroots/connected --argjson more "$1" '{cgroup: $cgroup, name: "connected", policy: "web", keep: false} + $more')" $url/v1/sandboxes; }
+is open/attach-refused "409 open_sockets" "$(attach '{}') $(field 'd["error"]["code"]')"
+is open/attach-evicts 201 "$(attach '{"already_open": "evict"}')"
+is open/attach-control 200 "$(code -X DELETE "$url/v1/sandboxes/connected?kill=true")"
+
 # ---- policies that change ----
 generation() { code $url/v1/sandboxes/box >/dev/null; field 'd["policy"]["generation"]'; }
 reaches() { [[ "$(try 7001) $(try 7002)" == "$1" ]]; }

@@ -97,6 +97,16 @@ TEST(Requests, BodiesAreStrict) {
   EXPECT_FALSE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p", "keep": false})", Asks::attach)->keep);
   EXPECT_EQ(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p", "keep": "no"})", Asks::attach).error().code, "bad_body");
   EXPECT_EQ(parse_change(R"({"policy": "p", "keep": false})", Asks::swap).error().code, "bad_body");
+  for (const Asks asks : {Asks::attach, Asks::swap}) {
+    const std::string rest = asks == Asks::attach ? R"("policy": "p", "cgroup": "/c", "name": "n"})" : R"("policy": "p"})";
+    const auto open = [&](const std::string& value) { return parse_change(R"({"already_open": )" + value + ", " + rest, asks); };
+    EXPECT_EQ(parse_change("{" + rest, asks)->open, Change::Open::refuse);
+    EXPECT_EQ(open(R"("refuse")")->open, Change::Open::refuse);
+    EXPECT_EQ(open(R"("evict")")->open, Change::Open::evict);
+    EXPECT_EQ(open(R"("keep")")->open, Change::Open::keep);
+    for (const char* value : {"true", "\"\"", "\"Evict\"", "null", "[\"evict\"]"}) EXPECT_FALSE(open(value)) << value;
+  }
+  EXPECT_FALSE(parse_change(R"({"already_open": "evict", "pid": 5, "policy": "p"})", Asks::run));
   for (const char* body : {"", "[]", "{", R"({"cgroup": "/c", "name": "n"})", R"({"cgroup": "c", "name": "n", "policy": "p"})",
                            R"({"cgroup": "/c", "name": "--all", "policy": "p"})", R"({"cgroup": "/c", "name": "n", "policy": "../p"})",
                            R"({"cgroup": "/c", "name": "a/b", "policy": "p"})", R"({"cgroup": "/c", "name": "a/", "policy": "p"})",
