@@ -7,9 +7,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "agent/fdinfo.h"
@@ -70,14 +72,21 @@ tl::unexpected<Error> no_namespace(const std::string& what) { return fail("no_na
 }  // namespace
 
 Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup, std::optional<std::uint64_t> mounts) {
-  const auto pids = cgroup.processes();
-  if (!pids) return tl::unexpected<Error>(pids.error());
+  // A process that is just ending is listed still, and has no namespace any more.
+  constexpr int kTries = 50;
+  constexpr std::chrono::milliseconds kBetween{10};
   const auto record = find_record(kernel, cgroup.id());
   const bool made_by_run = record && (record->flags & SBPF_SANDBOX_ATTACHED) == 0;
-  if (pids->empty() && !mounts) return made_by_run ? own_seat() : seat_of_manager();
-  Member at = find_member(*pids, [&](const Member& one) { return mounts ? one.mounts == *mounts : is_of_the_host(one.task); });
-  if (at.mounts == 0 && mounts) return no_namespace("no process is in the mount namespace in which the policy was looked up");
-  if (at.mounts == 0) at = find_member(*pids, [](const Member&) { return true; });
+  Member at;
+  for (int i = 0; at.mounts == 0 && i < kTries; i++) {
+    if (i > 0) std::this_thread::sleep_for(kBetween);
+    const auto pids = cgroup.processes();
+    if (!pids) return tl::unexpected<Error>(pids.error());
+    if (pids->empty() && !mounts) return made_by_run ? own_seat() : seat_of_manager();
+    at = find_member(*pids, [&](const Member& one) { return mounts ? one.mounts == *mounts : is_of_the_host(one.task); });
+    if (at.mounts == 0 && mounts) return no_namespace("no process is in the mount namespace in which the policy was looked up");
+    if (at.mounts == 0) at = find_member(*pids, [](const Member&) { return true; });
+  }
   if (at.mounts == 0) return no_namespace("it cannot be told in which mount namespace the processes of " + cgroup.path() + " are");
   auto seat = at.mounts == mounts_of("thread-self") ? own_seat() : seat_of_namespace(at.task);
   if (seat && seat->mounts != at.mounts) return no_namespace("the process in the sandbox's mount namespace ended");  // another has its number
