@@ -109,6 +109,8 @@ sbpf break-glass --close 2>/dev/null
 kill $watch; wait $watch 2>/dev/null
 echo 0 >"$by/cgroup.freeze"
 for pid in $(members "$by"); do kill -9 "$pid"; done
+# The next command removes what those left behind that did not wait for the lock.
+sbpf run -q --policy no-network -- true </dev/null 2>/dev/null; is runs/next-command 0 $?
 end_all
 rmdir "$by" "$cgroots/other.runtime" 2>/dev/null
 finish

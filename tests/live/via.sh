@@ -117,7 +117,8 @@ proxy 7000
 # ---- a cgroup that is attached to, where sends are judged as well ----
 mkdir "$cgroots/guest"
 hands_of guest bash -c "echo \$\$ >'$cgroots/guest/cgroup.procs'; exec \"\$@\"" bash
-sbpf attach --cgroup "$cgroots/guest" --policy "$through" --name guest 2>/dev/null; is attach/exit 0 $?
+sbpf attach --cgroup "$cgroots/guest" --policy "$through" --name guest >"$tmp/attach" 2>&1; is attach/exit 0 $?
+cat "$tmp/attach"
 is attach/led 0 "$(ask guest tcp a 7001)"
 is attach/echo 0 "$(ask guest echo a)"
 is attach/origin guest "$(led 7000 .sandbox | tail -1)"
