@@ -145,6 +145,23 @@ class LookUp {
     }
   }
 
+  // The other places of directories that are mounted where the paths of rules lead through.
+  void add_elsewhere(policy::FsView& view) const {
+    std::set<std::string> ways;
+    for (const auto& [rule, found] : rules_)
+      for (const Followed& one : found)
+        for (std::size_t i = 1; i <= one.existing; i++) ways.insert(join(one.names, i));
+    for (const Mount& m : mounts_) {
+      const std::vector<std::string> names = names_of(m.point);
+      const std::string path = join(names, names.size());
+      if (!ways.contains(path) || !inodes_.at(path)) continue;
+      for (const auto& other : aliases(names)) {
+        view.elsewhere.push_back(path_of(other, 0));
+        view.elsewhere.back().back().inode = inodes_.at(path);
+      }
+    }
+  }
+
   // Opens the paths a batch at a time and asks the kernel what they are. What vanished meanwhile stays without an inode.
   Result<void> resolve_inodes() {
     auto next = inodes_.begin();
@@ -209,6 +226,7 @@ class LookUp {
       for (const auto& other : seen.aliases) link.aliases.push_back(path_of(other, other.size()));
       view.links.push_back(std::move(link));
     }
+    add_elsewhere(view);
     // What is gone, or not to be told from others, stays denied.
     for (const auto& names : mount_points_)
       if (auto path = path_to(names)) view.mounts.push_back(std::move(*path));

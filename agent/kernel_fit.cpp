@@ -112,12 +112,12 @@ void find_btrfs(sbpf_bpf& skeleton, const Btf& vmlinux) {
   skeleton.rodata->sbpf_btrfs_dev = *dev;
 }
 
-// Leaves the programs without an answer if the module is not loaded.
-void find_overlay(sbpf_bpf& skeleton, const Btf& vmlinux) {
-  const Btf module(btf__load_module_btf("overlay", vmlinux.get()), btf__free);
+// From the inode in a filesystem's own structure to a member behind it. 0: its module is not loaded, or has it elsewhere.
+std::uint32_t behind_inode(const Btf& vmlinux, const char* module_name, const char* structure, const char* inode_member, const char* member) {
+  const Btf module(btf__load_module_btf(module_name, vmlinux.get()), btf__free);
   const Btf& types = module ? module : vmlinux;
-  const auto inode = offset_of(types, "ovl_inode", "vfs_inode"), upper = offset_of(types, "ovl_inode", "__upperdentry");
-  if (inode && upper && *upper > *inode) skeleton.rodata->sbpf_overlay_upper = *upper - *inode;
+  const auto inode = offset_of(types, structure, inode_member), at = offset_of(types, structure, member);
+  return inode && at && *at > *inode ? *at - *inode : 0;
 }
 
 }  // namespace
@@ -145,7 +145,8 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
     skeleton.rodata->sbpf_setattr_dentry = btf_vlen(prototype) == 3 ? 1 : 0;
   }
   find_btrfs(skeleton, vmlinux);
-  find_overlay(skeleton, vmlinux);
+  skeleton.rodata->sbpf_overlay_upper = behind_inode(vmlinux, "overlay", "ovl_inode", "vfs_inode", "__upperdentry");
+  skeleton.rodata->sbpf_fuse_nodeid = behind_inode(vmlinux, "fuse", "fuse_inode", "inode", "nodeid");
   find_overruled(skeleton, vmlinux);
   return {};
 }

@@ -23,9 +23,9 @@ Result<void> check_pin(const Fd& file, const std::string& sha256) {
     return fail("pin", std::string("cannot look at the file: ") + std::strerror(errno), "", errno);
   if (!S_ISREG(info.stx_mode))
     return fail("unenforceable", "not a regular file", "pin the programs in a directory one by one");
-  // Its files are known by name only: inode numbers there are those of the layers (docs/DESIGN.md).
-  if (filesystem.f_type == OVERLAYFS_SUPER_MAGIC)
-    return fail("unenforceable", "on overlayfs a file cannot be told from one that replaces it",
+  // Their files are known by name only (docs/DESIGN.md); and what is in one of FUSE its server says anew at each read.
+  if (filesystem.f_type == OVERLAYFS_SUPER_MAGIC || filesystem.f_type == FUSE_SUPER_MAGIC)
+    return fail("unenforceable", "on overlayfs and FUSE a file cannot be told from one that replaces it",
                 "keep the program on ext4, btrfs or f2fs, mounted into the sandbox's root");
   if ((info.stx_attributes & STATX_ATTR_VERITY) == 0)
     return fail("unenforceable", "without fs-verity its contents may change at any time",

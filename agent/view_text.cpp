@@ -50,7 +50,11 @@ json pack(const policy::FsView& view) {
   for (const auto& [rule, found] : view.paths) paths.push_back({bytes_of(rule), pack_paths(found)});
   for (const policy::FsLink& link : view.links)
     links.push_back({bytes_of(link.rule), pack_path(link.path), pack_paths(link.aliases), bytes_of(link.target)});
-  return {{"paths", std::move(paths)}, {"mounts", pack_paths(view.mounts)}, {"links", std::move(links)}, {"linked", pack_paths(view.linked)}};
+  return {{"paths", std::move(paths)},
+          {"mounts", pack_paths(view.mounts)},
+          {"links", std::move(links)},
+          {"elsewhere", pack_paths(view.elsewhere)},
+          {"linked", pack_paths(view.linked)}};
 }
 
 policy::FsView unpack(const json& all) {
@@ -59,6 +63,7 @@ policy::FsView unpack(const json& all) {
   for (const json& link : all.at("links"))
     view.links.push_back({text_of(link.at(0)), unpack_path(link.at(1)), unpack_paths(link.at(2)), text_of(link.at(3))});
   view.mounts = unpack_paths(all.at("mounts"));
+  view.elsewhere = unpack_paths(all.at("elsewhere"));
   view.linked = unpack_paths(all.at("linked"));
   return view;
 }

@@ -96,7 +96,7 @@ static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struc
 	struct sbpf_rule_key key;
 
 	home->inode = (__u64)inode;
-	sbpf_fs_inode_key(&key, inode->i_ino, inode_dev(home), inode_generation(home->magic, inode), is_directory);
+	sbpf_fs_inode_key(&key, inode_number(home->magic, inode), inode_dev(home), inode_generation(home->magic, inode), is_directory);
 	return sbpf_policy_lookup(policy, &key);
 }
 
@@ -170,10 +170,9 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	place->covered = 0;
 	place->exact = 0;
 	place->shared = 0;
-	/* Files of an overlay carry the numbers of their layers, which can be equal; only its directories have their own. */
 	if (is_file) {
 		node = NULL;
-		if (inode && walk.home.magic != OVERLAYFS_MAGIC)
+		if (inode && !inode_borrows_numbers(walk.home.magic))
 			node = fs_node_of(policy, &walk.home, inode, 0);
 		if (node) {
 			place->covered = 1;

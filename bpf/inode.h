@@ -14,6 +14,9 @@ extern const volatile __u32 sbpf_btrfs_dev;
 /* From an overlay's inode to its dentry in the upper layer, by the loader, too. 0: the module came after the programs. */
 extern const volatile __u32 sbpf_overlay_upper;
 
+/* From a FUSE inode to the number by which its server knows it. 0, as above. */
+extern const volatile __u32 sbpf_fuse_nodeid;
+
 /* NULL: nothing of this name exists. The verifier of 6.2 and later takes the inode of a trusted dentry as never NULL, and
  * may remove a comparison with zero, though mkdir and its kin come with none: so with a little more than zero. The
  * compiler must not conclude anything from it, for later kernels want the other comparison too. */
@@ -101,6 +104,13 @@ __weak __noinline int inode_keeps_numbers(__u64 magic)
 
 #define INODE_GENERATION_KNOWN (1ull << 32)
 
+/* Are files of this filesystem not told by their numbers? overlayfs gives them those of the layers, which can be equal, and a
+ * server of FUSE whatever it likes, mostly those of what it serves. */
+static __always_inline int inode_borrows_numbers(__u64 magic)
+{
+	return magic == OVERLAYFS_MAGIC || magic == FUSE_MAGIC;
+}
+
 /* overlayfs numbers a directory as its upper layer does, which gives a number again, and leaves the generation at 0: so it
  * is that of the directory in the upper layer. What is in a lower layer, too, has the number from there, and keeps both when
  * it is copied up. `address`: of the inode. Global, as inode_dev(). */
@@ -123,8 +133,30 @@ __weak __noinline __u64 inode_overlay_generation(const __u64 *address)
 	return INODE_GENERATION_KNOWN | BPF_CORE_READ(inode, i_generation);
 }
 
-/* The inode's generation and INODE_GENERATION_KNOWN; 0: it does not tell the inode from others that had its number. (Files of
- * an overlay are not told by their numbers at all.) `magic`: of its filesystem. */
+/* `address`: of the inode. Global, as inode_dev(). */
+__weak __noinline __u64 inode_fuse_nodeid(const __u64 *address)
+{
+	__u64 nodeid = 0;
+
+	if (address)
+		bpf_probe_read_kernel(&nodeid, sizeof(nodeid), (const void *)(*address + sbpf_fuse_nodeid));
+	return nodeid;
+}
+
+/* A server of FUSE gives directories the numbers that it likes, mostly those of what it serves, and may change them. What the
+ * kernel asks it by is a directory's own: another one when it was removed and made anew, and also when the kernel forgot it. */
+static __always_inline __u64 inode_number(__u64 magic, const struct inode *inode)
+{
+	if (magic == FUSE_MAGIC && sbpf_fuse_nodeid) {
+		__u64 address = (__u64)inode;
+
+		return inode_fuse_nodeid(&address);
+	}
+	return inode->i_ino;
+}
+
+/* The inode's generation and INODE_GENERATION_KNOWN; 0: it does not tell the inode from others that had its number. `magic`: of
+ * its filesystem. */
 static __always_inline __u64 inode_generation(__u64 magic, const struct inode *inode)
 {
 	if (magic == OVERLAYFS_MAGIC && is_directory(inode)) {

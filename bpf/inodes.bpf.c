@@ -30,8 +30,8 @@ int sbpf_inodes(struct bpf_iter__task_file *ctx)
 		return 0;
 	out.fd = ctx->fd;
 	out.mode = inode->i_mode;
-	out.inode.ino = inode->i_ino;
 	inode_home(&home, inode->i_sb);
+	out.inode.ino = inode_number(home.magic, inode);
 	home.inode = (__u64)inode;
 	out.inode.dev = inode_dev(&home);
 	out.inode.generation = inode_generation(home.magic, inode);

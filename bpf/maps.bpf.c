@@ -17,6 +17,7 @@ const volatile __u32 sbpf_rdonly_cast = 0;
 const volatile __s32 sbpf_btrfs_root = 0;
 const volatile __u32 sbpf_btrfs_dev = 0;
 const volatile __u32 sbpf_overlay_upper = 0;
+const volatile __u32 sbpf_fuse_nodeid = 0;
 
 /* Every shared struct by name, so that the object's BTF has its layout: a test compares it with what C++ sees. No
  * program refers to it. */

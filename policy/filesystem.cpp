@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "policy/entry_text.h"
+#include "policy/fs_errors.h"
 
 namespace sbpf::policy {
 namespace {
@@ -40,31 +41,19 @@ constexpr __u32 kFileRights = SBPF_FS_READ | SBPF_FS_WRITE;
 
 bool same_effect(const ExecRule& a, const ExecRule& b) { return a.allow == b.allow && a.sha256 == b.sha256; }
 
-template <typename Rule>
-std::string describe(const Rule& rule) {
-  return internal::located(rule.where, internal::entry_text(rule));
-}
-
-std::string text_of(const FsPath& path) { return internal::path_text(to_path(path)); }
-
 // The root, and below it names.
 bool well_formed(const FsPath& path) {
   return !path.empty() && path[0].name.empty() && path[0].inode &&
          std::none_of(path.begin() + 1, path.end(), [](const FsComponent& c) { return c.name.empty(); });
 }
 
-// Names after the last component that exists.
-std::size_t missing_names(const FsPath& path) {
-  const auto last = std::find_if(path.rbegin(), path.rend(), [](const FsComponent& c) { return c.inode.has_value(); });
-  return static_cast<std::size_t>(last - path.rbegin());
-}
-
-enum class Kind { file, program, socket, link };
+using Kind = internal::FsKind;
 
 class Tree {
  public:
   Tree(const Policy& policy, std::uint32_t first_rule)
-      : filesystem_(policy.filesystem),
+      : policy_(policy),
+        filesystem_(policy.filesystem),
         exec_(policy.exec),
         peers_(policy.network.unix_peers),
         first_rule_(first_rule),
@@ -97,8 +86,8 @@ class Tree {
     return {};
   }
 
-  // Gives each node rights and flags, and finds out which nodes are one.
-  Result<void> settle() {
+  // Gives each node rights and flags, and finds out which nodes are one. `elsewhere`: as in FsView.
+  Result<void> settle(const std::vector<FsPath>& elsewhere) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       node.value.node = static_cast<__u32>(i + SBPF_FS_ROOT_NODE);
@@ -111,6 +100,7 @@ class Tree {
       if (node.peer_rule != kNoRule) node.value.rights |= SBPF_FS_TALK;
       if (auto joined = join(i); !joined) return joined;
     }
+    lower_mounted(elsewhere);
     for (std::size_t i = nodes_.size() - 1; i > 0; --i) {
       const sbpf_fs_node& node = nodes_[i].value;
       __u32& above = nodes_[nodes_[i].parent].value.flags;
@@ -217,45 +207,53 @@ class Tree {
       node.value.rights |= SBPF_FS_EXEC;
   }
 
+  // A directory that is mounted where rules' paths lead through has the least of its places, and so has what is in it, but where a rule
+  // names that: one of the others may be denied.
+  void lower_mounted(const std::vector<FsPath>& elsewhere) {
+    struct Lost {
+      __u32 rights = 0, rule = 0;  // the rule that took them
+    };
+    std::map<FsInode, Lost> lost_at;
+    for (const FsPath& path : elsewhere) {
+      std::size_t depth = 1;
+      const sbpf_fs_node& there = nodes_[descend(path, 0, depth, path.size())].value;
+      Lost& lost = lost_at[*path.back().inode];
+      if (~there.rights & ~lost.rights & kFileRights) lost.rule = there.rule;
+      lost.rights |= ~there.rights;
+    }
+    if (lost_at.empty()) return;
+    const std::pair<Kind, __u32> kinds[] = {{Kind::file, kFileRights}, {Kind::program, SBPF_FS_EXEC}, {Kind::socket, SBPF_FS_TALK}};
+    std::vector<Lost> lost(nodes_.size());
+    for (std::size_t i = 1; i < nodes_.size(); ++i) {
+      Node& node = nodes_[i];
+      lost[i] = lost[node.parent];
+      if (const auto here = node.inode ? lost_at.find(*node.inode) : lost_at.end(); here != lost_at.end())
+        lost[i] = {lost[i].rights | here->second.rights, here->second.rule};
+      for (const auto& [kind, rights] : kinds)
+        if (node.rule_of(kind) != nodes_[node.parent].rule_of(kind)) lost[i].rights &= ~rights;
+      if (node.value.rights & lost[i].rights & kFileRights) node.value.rule = lost[i].rule;
+      node.value.rights &= ~lost[i].rights;
+    }
+  }
+
   Result<void> find(const FsView& view, const std::string& rule, Named named, std::vector<Named>& all) const {
     const auto paths = view.paths.find(rule);
     if (paths == view.paths.end() || paths->second.empty()) return unresolved(named, "was not looked up");
     for (const FsPath& path : paths->second) {
       if (!well_formed(path)) return unresolved(named, "was looked up without the root, or with an empty name");
-      if (!view.assumed && missing_names(path) > SBPF_FS_NAME_DEPTH) return too_deep(rule_of(named), path);
+      if (!view.assumed && internal::missing_names(path) > SBPF_FS_NAME_DEPTH) return internal::too_deep(text_of(named), path);
       named.path = &path;
       all.push_back(named);
     }
     return {};
   }
 
-  std::string rule_of(const Named& named) const {
-    switch (named.kind) {
-      case Kind::file:
-        return describe(filesystem_.rules[named.rule]);
-      case Kind::program:
-        return describe(exec_.rules[named.rule]);
-      case Kind::socket:
-        return describe(peers_[named.rule]);
-      case Kind::link:
-        return "the symbolic link " + text_of(*named.path);
-    }
-    return "";
+  std::string text_of(const Named& named) const {
+    return named.kind == Kind::link ? "the symbolic link " + internal::path_text(to_path(*named.path)) : internal::rule_text(policy_, named.kind, named.rule);
   }
 
   Result<void> unresolved(const Named& named, const char* what) const {
-    return fail("fs_unresolved", rule_of(named) + ": the path " + what, kChanged);
-  }
-
-  static Result<void> too_deep(const std::string& rule, const FsPath& path) {
-    const std::size_t missing = missing_names(path);
-    const auto prefix = [&path](std::size_t length) {
-      return text_of(FsPath(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(length)));
-    };
-    return fail("fs_too_deep",
-                rule + ": only " + prefix(path.size() - missing) + " exists, and " + std::to_string(missing) +
-                    " names below it are more than the " + std::to_string(SBPF_FS_NAME_DEPTH) + " that can be watched",
-                "create " + prefix(path.size() - SBPF_FS_NAME_DEPTH) + ", or put the rule higher up");
+    return fail("fs_unresolved", text_of(named) + ": the path " + what, kChanged);
   }
 
   Result<void> add(const Named& named) {
@@ -266,7 +264,7 @@ class Tree {
       const auto [child, fresh] = children_.try_emplace({at, path[i].name}, nodes_.size());
       if (fresh && nodes_.size() >= SBPF_MAX_RULES)
         return fail("too_many_rules",
-                    rule_of(named) + ": the paths have more than " + std::to_string(SBPF_MAX_RULES) + " names",
+                    text_of(named) + ": the paths have more than " + std::to_string(SBPF_MAX_RULES) + " names",
                     "name directories instead of what is in them");
       if (fresh) nodes_.push_back(Node(at, path[i].name, path[i].inode));
       at = child->second;
@@ -278,8 +276,8 @@ class Tree {
     if (rule != kNoRule && !agree(named.kind, rule, named.rule)) {
       const auto [first, second] = std::minmax(rule, named.rule);
       return fail("fs_conflict",
-                  rule_of({nullptr, first, named.kind}) + "; " + rule_of({nullptr, second, named.kind}) +
-                      ": both lead to " + text_of(path),
+                  internal::rule_text(policy_, named.kind, first) + "; " + internal::rule_text(policy_, named.kind, second) +
+                      ": both lead to " + internal::path_text(to_path(path)),
                   "give both the same access, or remove one");
     }
     rule = std::min(rule, named.rule);
@@ -325,12 +323,9 @@ class Tree {
   std::string effect_of(std::size_t i, Kind kind) const {
     const std::uint32_t rule = nodes_[i].rule_of(kind);
     const bool writable = kind == Kind::program && nodes_[i].value.flags & SBPF_FS_DENY_WRITABLE;
-    std::string by = writable                  ? "process.exec.deny_writable: true"
-                     : rule != kNoRule         ? rule_of({nullptr, rule, kind})
-                     : kind == Kind::file      ? "filesystem.default: " + std::string(to_string(filesystem_.fallback))
-                     : kind == Kind::socket    ? "network.unix: not in the list"
-                     : exec_.allow_listed  ? "process.exec: not in allow"
-                                           : "process.exec: not in deny";
+    const std::string by = writable          ? "process.exec.deny_writable: true"
+                           : rule != kNoRule ? internal::rule_text(policy_, kind, rule)
+                                             : internal::default_text(policy_, kind);
     return path_of(i) + " (by " + by + ")";
   }
 
@@ -373,6 +368,7 @@ class Tree {
     return found;
   }
 
+  const Policy& policy_;
   const Filesystem& filesystem_;
   const Exec& exec_;
   const std::vector<UnixRule>& peers_;
@@ -388,7 +384,7 @@ class Tree {
 Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule) {
   Tree tree(policy, first_rule);
   if (auto grown = tree.grow(view); !grown) return tl::unexpected<Error>(grown.error());
-  if (auto settled = tree.settle(); !settled) return tl::unexpected<Error>(settled.error());
+  if (auto settled = tree.settle(view.elsewhere); !settled) return tl::unexpected<Error>(settled.error());
   for (const FsLink& link : view.links)
     if (tree.may_plant(link)) return planted_link(policy, link, "lies where the sandbox may write");
   tree.lower(view.linked);

@@ -56,6 +56,9 @@ struct FsView {
   // mounted root; "/" itself among them. One whose inode a rule already has is left out by compile().
   std::vector<FsPath> mounts;
   std::vector<FsLink> links;
+  // Other places of directories that are mounted where rules' paths lead through, each with the directory's inode. Where no rule names
+  // such a directory, it has what all its places allow.
+  std::vector<FsPath> elsewhere;
   // Names of files that have several, each with the file's inode: the file has what all of those allow, by whatever name it is used,
   // also by one that a rule has.
   std::vector<FsPath> linked;

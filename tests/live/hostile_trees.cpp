@@ -4,9 +4,11 @@
 // changes of the host's and some swaps come while the worker's call is under way: then either state may decide.
 //   hostile_trees STEPS SEED NAME:BASE[:LOWER:UPPER]…
 // BASE: a directory that the tree is made in; with LOWER and UPPER an overlay of the two is mounted there, and the tree begins in LOWER. A
-// NAME that ends in "@" may number its directories anew.
+// NAME that ends in "@" may number its directories anew, as FUSE does.
 // Speaks the contract of tests/vm/README.
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,6 +29,8 @@ using namespace sbpf;
 using namespace sbpf::live;
 
 constexpr int kStepsPerPolicy = 50;  // in the mean
+// Of so many calls one is under way while the policy is swapped (which takes as long as five calls), and so many while a directory moves.
+constexpr std::size_t kCallsPerSwap = 48, kMovesPerSwap = 4;
 
 // One call at a time.
 [[noreturn]] void work(Op& op, int orders, int reports) {
@@ -89,12 +93,12 @@ class Run {
   void step() {
     const Op op = world_.random_call();
     const bool one_verdict = !changes(op.kind) && op.kind != Kind::run;  // to be run takes three: open, mapped, and mapped as code
-    const std::size_t dice = one_verdict ? roll(12) : 3;
+    const std::size_t dice = one_verdict ? roll(kCallsPerSwap) : kCallsPerSwap;
     Outcomes may = world_.outcomes(op);
     if (dice == 0) {
       swap(&op);
       may = either(may, world_.outcomes(op));
-    } else if (dice == 1) {
+    } else if (dice <= kMovesPerSwap) {
       begin(op);
       const Outcomes after = world_.move_while(op);
       tally_.meanwhile++;
@@ -104,7 +108,7 @@ class Run {
     }
     const int error = end();
     tally_.steps++;
-    judge(op, may, error, dice < 2);
+    judge(op, may, error, dice <= kMovesPerSwap);
     if (error == 0) world_.apply(op);
   }
 
@@ -192,6 +196,9 @@ int run(Box& box, const std::string& what, long steps, std::uint64_t seed) {
     name.pop_back();
     ground.identity.lasting = false;
   }
+  struct statfs base {};
+  must(::statfs(ground.base.c_str(), &base) == 0, "statfs", ground.base);
+  if (base.f_type == FUSE_SUPER_MAGIC) ground.identity = {false, false};
   if (parts.size() == 4) {
     ground.lower = parts[2];
     ground.upper = parts[3];

@@ -15,6 +15,10 @@ on() {
   case $1 in
     ext4) ;;
     tmpfs) mount -t tmpfs hostile $root/tmpfs ;;
+    fuse) # everything is handed on to another directory
+      mkdir -p $root/behind-fuse
+      bindfs $root/behind-fuse $root/fuse
+      ;;
     *)
       modprobe "$1"
       truncate -s 400M $root/"$1".image

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # A file that a rule denies or protects has a hard link elsewhere, which an earlier run made, or the sandbox itself before a swap: by
-# that name it is denied and protected, too.
+# that name it is denied and protected, too. So is a directory by another mount.
 . "$(dirname "$0")/lib.sh"
 . "$here/hands.sh"
 keep_loaded
@@ -127,7 +127,34 @@ done
 end disk
 box named "$(rules named "{write: [$w, $w/device]}")"
 allowed disk/named named r $w/device
-end named open
+end named
 umount $w/mounted
+
+# A directory that is mounted on the way to a rule, and lies below what another rule denies or protects, is denied and protected.
+w=/srv/names-way
+mkdir -p $w/hidden/shut/{way/rule,other} $w/safe/kept/rule $w/open/{denied,kept,other}
+for directory in hidden/shut/way hidden/shut/way/rule hidden/shut/other safe/kept; do echo text >$w/$directory/f; done
+mount --bind $w/hidden/shut/way $w/open/denied
+mount --bind $w/safe/kept $w/open/kept
+mount --bind $w/hidden/shut/other $w/open/other
+ways="$w/open, $w/open/denied/rule, $w/open/kept/rule, $w/open/other/none"
+box way "$(rules way "{write: [$ways], deny: [$w/hidden/shut], protect: [$w/safe]}")"
+denied way/read way r $w/open/denied/f
+denied way/missing-below way r $w/open/other/f
+denied way/written way w $w/open/kept/f
+denied way/made way create $w/open/kept/new
+allowed way/protected-is-read way r $w/open/kept/f
+allowed way/what-a-rule-names way rw $w/open/denied/rule/f
+is way/by-its-own-place 13 "$(ask way r $w/hidden/shut/way/f)"
+end way
+mount -t tmpfs covers $w/hidden # where it lies cannot be opened
+box covered "$(rules covered "{write: [$ways], deny: [$w/hidden/shut]}")"
+denied way/covered covered r $w/open/denied/f
+end covered
+box without "$(rules without "{write: [$ways, $w/hidden/shut, $w/safe]}")"
+allowed way/without-the-rules without rw $w/open/denied/f
+allowed way/without-the-rules-kept without w $w/open/kept/f
+end without open
+umount $w/hidden $w/open/*
 end_all
 finish

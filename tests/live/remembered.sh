@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # What the programs know of a directory holds for that one alone: what they remember, until the policy changes, and for no
-# canary; and what rules say. On overlayfs a new directory gets the number, and often the memory, of one that was removed.
+# canary; and what rules say. On overlayfs and FUSE a new directory gets the number, and often the memory, of one that was removed.
 . "$(dirname "$0")/lib.sh"
 . "$here/hands.sh"
-modprobe overlay # before sbpf's programs: of one that comes later nothing is remembered
+modprobe -a overlay fuse # before sbpf's programs: of one that comes later nothing is remembered
 layers=/var/overlay
 mkdir -p "$layers"/{low/1/2/3/4/5/6/7/8/9/10/deep,up,work} "$layers/all"
 mount -t overlay overlay -o "lowerdir=$layers/low,upperdir=$layers/up,workdir=$layers/work" "$layers/all"; is mounted 0 $?
 mkdir "$layers"/all/{rw,ro}
+mkdir -p /var/fuse/{behind,all}
+bindfs /var/fuse/behind /var/fuse/all; is fuse/mounted 0 $?
 p=$(policy carved <<P
 version: 1
 name: carved
@@ -57,57 +59,75 @@ is own/written "own 0 240" "$(grep own <<<"$out")"
 has number/given-again "again True 2" "$out"
 is other/denied "other 13 240" "$(grep other <<<"$out")"
 
-# ---- a rule's directory, which the host removes: the next one gets its number, and not its rights ----
-deep=$layers/all/1/2/3/4/5/6/7/8/9/10/deep # more names than hold by themselves
-p=$(policy named <<P
-version: 1
-name: named
-filesystem: {default: read, write: [$layers/all/named, $deep], deny: [$layers/all/secret]}
-$powers
-P
-)
-mkdir "$layers"/all/{named,secret}
+# ---- what a rule names, which the host removes: the next one gets its number, and not its rights ----
 hands_of free env
 box open "$open_policy"
-box named "$p"
-# with_number NUMBER: makes directories until one has it
+deep=1/2/3/4/5/6/7/8/9/10/deep # more names than hold by themselves
+# with_number NUMBER COMMAND…: makes with it until one has the number
 with_number() {
-  for i in {1..40}; do
-    next=$layers/all/ro/next.$i
-    mkdir "$next"
+  for i in {1..100}; do
+    next=$all/ro/next.$i
+    "${@:2}" "$next"
     [[ $(stat -c %i "$next") == "$1" ]] && return
   done
 }
-for rule in named secret; do
-  given=0
+# replaced RULE WRITTEN MAKE…: what RULE names, which has WRITTEN in it or is it, is removed and made anew with MAKE, four times
+replaced() {
+  local rule=$1 path=$all/$1 given=0 number
   for round in 1 2 3 4; do
-    number=$(stat -c %i "$layers/all/$rule")
-    echo text >"$layers/all/$rule/file"
-    if [[ $rule == named ]]; then allowed named/control-$round named w "$layers/all/named/file"; fi
-    if [[ $rule == secret ]]; then denied secret/control-$round named r "$layers/all/secret/file"; fi
-    rm -r "${layers:?}/all/$rule"
+    number=$(stat -c %i "$path")
+    echo text >"$path$2"
+    if [[ $rule == secret ]]; then denied $fs/secret/control-$round named r "$path$2"; else allowed $fs/$rule/control-$round named w "$path$2"; fi
+    rm -r "${path:?}"
     sleep 0.1 # until the kernel has freed what it was
-    with_number "$number"
+    with_number "$number" "${@:3}"
     if [[ $(stat -c %i "$next") == "$number" ]]; then given=$((given + 1)); fi # another file of the disk may have taken it
-    echo text >"$next/file"
-    denied $rule/not-written-$round named w "$next/file"
-    allowed $rule/is-read-$round named r "$next/file"
-    rm -r "$layers"/all/ro/next.*
-    mkdir "$layers/all/$rule"
-    sbpf swap named --policy "$p" >/dev/null; is $rule/known-anew-$round 0 $?
+    echo text >"$next$2"
+    denied $fs/$rule/not-written-$round named w "$next$2"
+    allowed $fs/$rule/is-read-$round named r "$next$2"
+    rm -r "$all"/ro/next.*
+    "${@:3}" "$path"
+    sbpf swap named --policy "$p" >/dev/null; is $fs/$rule/known-anew-$round 0 $?
   done
-  is $rule/numbers-given-again yes "$( ((given >= 2)) && echo yes || echo "$given of 4")"
-done
+  is $fs/$rule/numbers-given-again yes "$( ((given >= 1)) && echo yes || echo "$given of 4")"
+}
 # What is in the lower layer keeps its number when it is copied up, and when its memory is given back.
-allowed deep/control-written named create "$deep/one"
-is deep/copied-up yes "$([[ -d $layers/up/${deep#"$layers/all/"} ]] && echo yes || echo no)"
-allowed deep/copied-up-is-written named create "$deep/two"
-denied deep/beside named create "${deep%/*}/beside"
-echo 2 >/proc/sys/vm/drop_caches
-allowed deep/after-dropped-caches named create "$deep/three"
-end named
+deep_ones() {
+  local place=$all/$deep
+  allowed deep/control-written named create "$place/one"
+  is deep/copied-up yes "$([[ -d $layers/up/$deep ]] && echo yes || echo no)"
+  allowed deep/copied-up-is-written named create "$place/two"
+  denied deep/beside named create "${place%/*}/beside"
+  echo 2 >/proc/sys/vm/drop_caches
+  allowed deep/after-dropped-caches named create "$place/three"
+}
+for fs in overlay fuse; do
+  all=/var/$fs/all
+  p=$(policy named <<P
+version: 1
+name: named
+filesystem: {default: read, write: [$all/named, $all/file, $all/$deep], deny: [$all/secret]}
+$powers
+P
+)
+  mkdir -p "$all"/{named,secret,ro,$deep}
+  touch "$all/file"
+  box named "$p"
+  replaced named /file mkdir
+  replaced secret /file mkdir
+  replaced file "" touch
+  # The kernel has forgotten what they were: names lead to them.
+  echo text >"$all/secret/file"
+  echo text >"$all/named/file"
+  echo 2 >/proc/sys/vm/drop_caches
+  denied $fs/dropped/secret named r "$all/secret/file"
+  allowed $fs/dropped/named named w "$all/named/file"
+  allowed $fs/dropped/file named w "$all/file"
+  if [[ $fs == overlay ]]; then deep_ones; fi
+  end named
+done
 end open
-umount "$layers/all"
+umount "$layers/all" /var/fuse/all
 
 # ---- a canary, and a policy that is swapped ----
 # Remembered is what rules say of directories: not what nobody judges, nor a file that a rule names.

@@ -68,7 +68,7 @@ const Object* root_of(const Object* directory);
 
 // How the tree's own filesystem knows what it has. (What is mounted in it is tmpfs.)
 struct Identity {
-  bool files = true;     // files by their inodes, too; overlayfs only directories
+  bool files = true;     // files by their inodes, too; overlayfs and FUSE only directories
   bool lasting = true;   // a directory is known as long as it exists; where layers lie on two filesystems perhaps only by its name
 };
 

@@ -81,5 +81,48 @@ TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights_in_eithe
   EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/a/m").substr(1, 3), " - ");
 }
 
+// A bind mount on the way to a rule: else the way would open what another rule denies.
+TEST(FilesystemImage, a_mount_on_the_way_to_a_rule_has_the_least_of_its_places) {
+  const Policy policy = policy_of("  default: read\n  write: [/m/a/below/w, /m/b/w]\n  deny: [/srv/secret]\n  protect: [/m/b/w/new/no]\n");
+  Host host;
+  for (const char* path : {"/m/a/below/w", "/m/b/w", "/srv/secret/a", "/srv/b"}) host.make(path);
+  host.elsewhere = {{"/srv/secret/a", "/m/a"}, {"/srv/b", "/m/b"}};
+  const Image image = compiled(policy, host.view(policy));
+  EXPECT_EQ(inode(image, host, "/m"), "2 r named holds default");
+  EXPECT_EQ(inode(image, host, "/m/a"), "3 - named holds by 3");
+  EXPECT_EQ(inode(image, host, "/m/a/below"), "4 - named by 3") << "what is in it, too";
+  EXPECT_EQ(inode(image, host, "/m/a/below/w"), "5 rw ruled by 0") << "but where a rule names it";
+  EXPECT_EQ(inode(image, host, "/m/b"), "6 r named holds default");
+}
+
+TEST(FilesystemImage, a_mount_that_a_rule_names_has_the_rights_of_that_rule) {
+  const Policy policy = policy_of("  write: [/m]\n  deny: [/srv/secret]\n");
+  Host host;
+  for (const char* path : {"/m", "/srv/secret/a"}) host.make(path);
+  host.elsewhere = {{"/srv/secret/a", "/m"}};
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/m"), "2 rw ruled by 0");
+}
+
+// Of programs and of sockets alike; a place that denies files may still run what it has.
+TEST(FilesystemImage, a_mount_on_the_way_loses_of_each_kind_what_a_place_lacks) {
+  const auto policy = parse("version: 1\nname: p\nnetwork: {unix: [/m]}\nfilesystem: {default: read, read: [/m/a/x]}\n"
+                            "process: {exec: {allow: [/m]}}\n", "p.yaml", nullptr);
+  ASSERT_TRUE(policy) << format(policy.error());
+  Host host;
+  for (const char* path : {"/m/a/x", "/srv"}) host.make(path);
+  const auto rights = [&](const char* path) {
+    sbpf_fs_node node{};
+    const Image image = compiled(*policy, host.view(*policy));
+    std::memcpy(&node, &image.entries.at(fs_inode_key(host.inodes.at(path))), sizeof node);
+    return node.rights;
+  };
+  constexpr __u32 kAll = SBPF_FS_READ | SBPF_FS_EXEC | SBPF_FS_TALK;
+  EXPECT_EQ(rights("/m/a"), kAll);
+  host.elsewhere = {{"/srv", "/m/a"}};
+  EXPECT_EQ(rights("/m/a"), kRead) << "/srv is neither run nor talked to";
+  EXPECT_EQ(rights("/m/a/x"), kRead) << "the rule for files says nothing of that";
+  EXPECT_EQ(rights("/m"), kAll);
+}
+
 }  // namespace
 }  // namespace sbpf::policy

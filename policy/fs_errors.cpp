@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/fs_errors.h"
+
+#include <algorithm>
+
+#include "policy/entry_text.h"
+
+namespace sbpf::policy::internal {
+namespace {
+
+template <typename Rule>
+std::string text_of(const Rule& rule) {
+  return located(rule.where, entry_text(rule));
+}
+
+}  // namespace
+
+std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule) {
+  switch (kind) {
+    case FsKind::file:
+      return text_of(policy.filesystem.rules[rule]);
+    case FsKind::program:
+      return text_of(policy.exec.rules[rule]);
+    case FsKind::socket:
+      return text_of(policy.network.unix_peers[rule]);
+    case FsKind::link:
+      break;
+  }
+  return "";
+}
+
+std::string default_text(const Policy& policy, FsKind kind) {
+  switch (kind) {
+    case FsKind::file:
+      return "filesystem.default: " + std::string(to_string(policy.filesystem.fallback));
+    case FsKind::program:
+      return policy.exec.allow_listed ? "process.exec: not in allow" : "process.exec: not in deny";
+    case FsKind::socket:
+      return "network.unix: not in the list";
+    case FsKind::link:
+      break;
+  }
+  return "";
+}
+
+std::size_t missing_names(const FsPath& path) {
+  const auto last = std::find_if(path.rbegin(), path.rend(), [](const FsComponent& component) { return component.inode.has_value(); });
+  return static_cast<std::size_t>(last - path.rbegin());
+}
+
+tl::unexpected<Error> too_deep(const std::string& rule, const FsPath& path) {
+  const std::size_t missing = missing_names(path);
+  const auto prefix = [&path](std::size_t length) {
+    return path_text(to_path(FsPath(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(length))));
+  };
+  return fail("fs_too_deep",
+              rule + ": only " + prefix(path.size() - missing) + " exists, and " + std::to_string(missing) +
+                  " names below it are more than the " + std::to_string(SBPF_FS_NAME_DEPTH) + " that can be watched",
+              "create " + prefix(path.size() - SBPF_FS_NAME_DEPTH) + ", or put the rule higher up");
+}
+
+}  // namespace sbpf::policy::internal

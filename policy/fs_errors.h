@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is said of rules for files, programs and sockets whose paths do not fit together. Internal to policy/.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "policy/filesystem.h"
+#include "policy/policy.h"
+
+namespace sbpf::policy::internal {
+
+enum class FsKind { file, program, socket, link };
+
+// A rule, and where it is written; `rule`: its index among those of its kind, which is not that of links.
+std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule);
+
+// What decides of a kind where no rule does: "filesystem.default: deny".
+std::string default_text(const Policy& policy, FsKind kind);
+
+// The names after the last component that exists.
+std::size_t missing_names(const FsPath& path);
+
+// "fs_too_deep", of a rule's path that has too many such names. `rule`: its text.
+tl::unexpected<Error> too_deep(const std::string& rule, const FsPath& path);
+
+}  // namespace sbpf::policy::internal
