@@ -240,7 +240,8 @@ kill -HUP $hup
 wait $hup; is nohup/goes-on 124 $?
 
 # ---- over while it could not look, and taken down by another command: that is no loss ----
-lets_others_on() { populated "$1" && flock -n /run/sbpf.lock true; }
+# It lets go of the lock while the canary runs, too.
+lets_others_on() { grep -q 'isolation active' "$tmp/$1.err" && flock -n /run/sbpf.lock true; }
 while_stopped() { # while_stopped NAME COMMAND...: run by NAME's program, while its supervisor is stopped
   nice -n 5 sbpf run -q --name "$1" --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>"$tmp/$1.err" & stopped=$!
   within 20 lets_others_on "$1"
