@@ -12,6 +12,7 @@
 #include "agent/follow.h"
 #include "agent/in_child.h"
 #include "agent/inodes.h"
+#include "agent/mount_places.h"
 #include "agent/mounts.h"
 #include "agent/other_names.h"
 #include "agent/pins.h"
@@ -109,55 +110,59 @@ class LookUp {
     for (std::size_t i = 0; i <= found.existing; i++) inodes_[join(found.names, i)] = std::nullopt;
   }
 
-  // The other paths of what lies there: its filesystem may be mounted, as a whole or in part, elsewhere too.
+  // The other paths of what lies there.
   std::vector<std::vector<std::string>> aliases(const std::vector<std::string>& names) const {
     const std::string path = join(names, names.size());
-    const auto below = [](const std::string& all, const std::string& top) -> std::optional<std::string> {
-      if (top == "/") return all == "/" ? "" : all;
-      if (all != top && !all.starts_with(top + "/")) return std::nullopt;
-      return all.substr(top.size());
-    };
-    const Mount* on = nullptr;
-    for (const Mount& m : mounts_)
-      if (below(path, m.point) && (!on || m.point.size() >= on->point.size())) on = &m;
     std::vector<std::vector<std::string>> others;
-    if (!on) return others;
-    const std::string in_filesystem = (on->root == "/" ? "" : on->root) + *below(path, on->point);
-    for (const Mount& m : mounts_) {
-      const auto rest = below(in_filesystem, m.root);
-      if (&m != on && m.device == on->device && rest) others.push_back(names_of(m.point + *rest));
-    }
+    if (const Mount* on = mount_of(mounts_, path))
+      for (const OtherPlace& other : other_places(mounts_, *on, path)) others.push_back(names_of(other.path));
     return others;
   }
 
   // Mounted roots, so that rules reach into what is mounted below them. The root of a bind mount is part of a larger
   // filesystem; where that is mounted as a whole, its own place decides.
   void add_mounts() {
+    for (const Mount& m : mounts_)
+      if (!is_part_of_another(mounts_, m)) inodes_[at_point(m)] = std::nullopt;
+  }
+
+  static std::string at_point(const Mount& mount) {
+    const std::vector<std::string> names = names_of(mount.point);
+    return join(names, names.size());
+  }
+
+  // Is it what its mount point leads to, and not hidden by another one?
+  bool is_seen(const Mount& mount) const {
+    const auto id = mount_ids_.find(at_point(mount));
+    return id != mount_ids_.end() && id->second == mount.id;
+  }
+
+  // One that is hidden is a place of its root as well, where the root is seen elsewhere.
+  void place_mounts(policy::FsView& view) const {
     for (const Mount& m : mounts_) {
-      bool part_of_another = false;
-      for (const Mount& other : mounts_)
-        part_of_another = part_of_another || (other.device == m.device && other.root != m.root &&
-                                              (other.root == "/" || m.root.rfind(other.root + "/", 0) == 0));
-      if (part_of_another) continue;
-      const std::vector<std::string> names = names_of(m.point);
-      mount_points_.push_back(names);
-      inodes_[join(names, names.size())] = std::nullopt;
+      if (is_part_of_another(mounts_, m)) continue;
+      const auto seen = std::ranges::find_if(mounts_, [&](const Mount& one) { return one.device == m.device && one.root == m.root && is_seen(one); });
+      const auto inode = seen == mounts_.end() ? std::nullopt : inodes_.at(at_point(*seen));
+      if (!inode || inode->dev == 0) continue;
+      view.mounts.push_back(path_of(names_of(m.point), 0));
+      view.mounts.back().back().inode = inode;
     }
   }
 
-  // The other places of directories that are mounted where the paths of rules lead through.
+  // The other places of directories that are mounted where the paths of rules, and those of links, lead through.
   void add_elsewhere(policy::FsView& view) const {
     std::set<std::string> ways;
     for (const auto& [rule, found] : rules_)
       for (const Followed& one : found)
         for (std::size_t i = 1; i <= one.existing; i++) ways.insert(join(one.names, i));
+    for (const Seen& seen : links_)
+      for (std::size_t i = 1; i <= seen.link.names.size(); i++) ways.insert(join(seen.link.names, i));
     for (const Mount& m : mounts_) {
-      const std::vector<std::string> names = names_of(m.point);
-      const std::string path = join(names, names.size());
-      if (!ways.contains(path) || !inodes_.at(path)) continue;
-      for (const auto& other : aliases(names)) {
-        view.elsewhere.push_back(path_of(other, 0));
-        view.elsewhere.back().back().inode = inodes_.at(path);
+      const std::string path = at_point(m);
+      if (!ways.contains(path) || !is_seen(m) || !inodes_.at(path)) continue;
+      for (const OtherPlace& other : other_places(mounts_, m, path)) {
+        view.elsewhere.push_back({path_of(names_of(other.path), 0), names_of(other.point).size()});
+        view.elsewhere.back().path.back().inode = inodes_.at(path);
       }
     }
   }
@@ -169,7 +174,10 @@ class LookUp {
       std::vector<std::pair<Fd, decltype(next)>> batch;
       for (; next != inodes_.end() && batch.size() < kOpenAtOnce; ++next) {
         Fd fd = paths_.open(next->first);
-        if (fd) batch.emplace_back(std::move(fd), next);
+        if (!fd) continue;
+        struct statx info {};
+        if (::statx(fd.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &info) == 0) mount_ids_[next->first] = info.stx_mnt_id;
+        batch.emplace_back(std::move(fd), next);
       }
       auto known = open_inodes(kernel_);
       if (!known) return tl::unexpected<Error>(known.error());
@@ -228,8 +236,7 @@ class LookUp {
     }
     add_elsewhere(view);
     // What is gone, or not to be told from others, stays denied.
-    for (const auto& names : mount_points_)
-      if (auto path = path_to(names)) view.mounts.push_back(std::move(*path));
+    place_mounts(view);
     for (const auto& names : linked_)
       if (auto path = path_to(names); path && !path->back().inode->directory) view.linked.push_back(std::move(*path));
     return view;
@@ -257,7 +264,8 @@ class LookUp {
   Follower paths_;
   std::map<std::string, std::vector<Followed>> rules_;                // by the rule's path
   std::vector<Seen> links_;
-  std::vector<std::vector<std::string>> mount_points_, linked_;
+  std::vector<std::vector<std::string>> linked_;
+  std::map<std::string, std::uint64_t> mount_ids_;                    // of what was opened, by path without links
   std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links
 };
 

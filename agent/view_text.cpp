@@ -46,14 +46,15 @@ std::vector<policy::FsPath> unpack_paths(const json& all) {
 }
 
 json pack(const policy::FsView& view) {
-  json paths = json::array(), links = json::array();
+  json paths = json::array(), links = json::array(), elsewhere = json::array();
   for (const auto& [rule, found] : view.paths) paths.push_back({bytes_of(rule), pack_paths(found)});
   for (const policy::FsLink& link : view.links)
     links.push_back({bytes_of(link.rule), pack_path(link.path), pack_paths(link.aliases), bytes_of(link.target)});
+  for (const auto& [path, mounted_at] : view.elsewhere) elsewhere.push_back({pack_path(path), mounted_at});
   return {{"paths", std::move(paths)},
           {"mounts", pack_paths(view.mounts)},
           {"links", std::move(links)},
-          {"elsewhere", pack_paths(view.elsewhere)},
+          {"elsewhere", std::move(elsewhere)},
           {"linked", pack_paths(view.linked)}};
 }
 
@@ -63,7 +64,7 @@ policy::FsView unpack(const json& all) {
   for (const json& link : all.at("links"))
     view.links.push_back({text_of(link.at(0)), unpack_path(link.at(1)), unpack_paths(link.at(2)), text_of(link.at(3))});
   view.mounts = unpack_paths(all.at("mounts"));
-  view.elsewhere = unpack_paths(all.at("elsewhere"));
+  for (const json& place : all.at("elsewhere")) view.elsewhere.push_back({unpack_path(place.at(0)), place.at(1)});
   view.linked = unpack_paths(all.at("linked"));
   return view;
 }

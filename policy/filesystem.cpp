@@ -5,37 +5,12 @@
 #include <algorithm>
 
 #include "policy/entry_text.h"
-#include "policy/fs_errors.h"
+#include "policy/fs_rules.h"
 
 namespace sbpf::policy {
 namespace {
 
 constexpr const char* kChanged = "try again: files may have moved meanwhile; if not, this is a mistake in sbpf";
-
-__u32 rights_of(FsAccess access) {
-  switch (access) {
-    case FsAccess::read:
-    case FsAccess::protect:
-      return SBPF_FS_READ;
-    case FsAccess::write:
-      return SBPF_FS_READ | SBPF_FS_WRITE;
-    case FsAccess::deny:
-      return 0;
-  }
-  return 0;
-}
-
-__u32 rights_of(FsDefault fallback) {
-  switch (fallback) {
-    case FsDefault::deny:
-      return 0;
-    case FsDefault::read:
-      return SBPF_FS_READ;
-    case FsDefault::write:
-      return SBPF_FS_READ | SBPF_FS_WRITE;
-  }
-  return 0;
-}
 
 constexpr __u32 kFileRights = SBPF_FS_READ | SBPF_FS_WRITE;
 
@@ -47,6 +22,7 @@ bool well_formed(const FsPath& path) {
          std::none_of(path.begin() + 1, path.end(), [](const FsComponent& c) { return c.name.empty(); });
 }
 
+using internal::rights_of;
 using Kind = internal::FsKind;
 
 class Tree {
@@ -87,7 +63,7 @@ class Tree {
   }
 
   // Gives each node rights and flags, and finds out which nodes are one. `elsewhere`: as in FsView.
-  Result<void> settle(const std::vector<FsPath>& elsewhere) {
+  Result<void> settle(const std::vector<FsPlace>& elsewhere) {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       node.value.node = static_cast<__u32>(i + SBPF_FS_ROOT_NODE);
@@ -207,30 +183,47 @@ class Tree {
       node.value.rights |= SBPF_FS_EXEC;
   }
 
-  // A directory that is mounted where rules' paths lead through has the least of its places, and so has what is in it, but where a rule
-  // names that: one of the others may be denied.
-  void lower_mounted(const std::vector<FsPath>& elsewhere) {
-    struct Lost {
-      __u32 rights = 0, rule = 0;  // the rule that took them
-    };
-    std::map<FsInode, Lost> lost_at;
-    for (const FsPath& path : elsewhere) {
+  struct Lost {
+    std::size_t distance = SIZE_MAX;  // of the node that took them from the directory
+    __u32 rights = 0, rule = 0;       // the rule that took them
+  };
+
+  // What a directory loses for the sake of its other places. A walk from it goes up to the nearest node of its own filesystem.
+  std::map<FsInode, Lost> lost_elsewhere(const std::vector<FsPlace>& elsewhere) const {
+    std::map<FsInode, Lost> all;
+    for (const auto& [path, mounted_at] : elsewhere) {
       std::size_t depth = 1;
       const sbpf_fs_node& there = nodes_[descend(path, 0, depth, path.size())].value;
-      Lost& lost = lost_at[*path.back().inode];
+      const std::size_t distance = depth > mounted_at ? path.size() - depth : path.size();
+      Lost& lost = all[*path.back().inode];
+      if (distance > lost.distance) continue;
+      if (distance < lost.distance) lost = {distance, 0, kNoRule};
       if (~there.rights & ~lost.rights & kFileRights) lost.rule = there.rule;
       lost.rights |= ~there.rights;
     }
+    return all;
+  }
+
+  // A directory that is mounted where rules' paths lead through has no more than its other places, and so has what is in it, but where a
+  // rule names that: one of the others may be denied.
+  void lower_mounted(const std::vector<FsPlace>& elsewhere) {
+    const std::map<FsInode, Lost> lost_at = lost_elsewhere(elsewhere);
     if (lost_at.empty()) return;
     const std::pair<Kind, __u32> kinds[] = {{Kind::file, kFileRights}, {Kind::program, SBPF_FS_EXEC}, {Kind::socket, SBPF_FS_TALK}};
+    std::vector<__u32> ruled(nodes_.size());
+    std::map<FsInode, __u32> ruled_at;  // by whatever path
+    for (std::size_t i = 1; i < nodes_.size(); ++i) {
+      for (const auto& [kind, rights] : kinds)
+        if (nodes_[i].rule_of(kind) != nodes_[nodes_[i].parent].rule_of(kind)) ruled[i] |= rights;
+      if (nodes_[i].inode) ruled_at[*nodes_[i].inode] |= ruled[i];
+    }
     std::vector<Lost> lost(nodes_.size());
     for (std::size_t i = 1; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       lost[i] = lost[node.parent];
       if (const auto here = node.inode ? lost_at.find(*node.inode) : lost_at.end(); here != lost_at.end())
-        lost[i] = {lost[i].rights | here->second.rights, here->second.rule};
-      for (const auto& [kind, rights] : kinds)
-        if (node.rule_of(kind) != nodes_[node.parent].rule_of(kind)) lost[i].rights &= ~rights;
+        lost[i] = {0, lost[i].rights | here->second.rights, here->second.rule};
+      lost[i].rights &= ~(node.inode ? ruled_at.at(*node.inode) : ruled[i]);
       if (node.value.rights & lost[i].rights & kFileRights) node.value.rule = lost[i].rule;
       node.value.rights &= ~lost[i].rights;
     }

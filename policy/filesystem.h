@@ -47,6 +47,12 @@ struct FsLink {
   std::string target;            // as it is written there
 };
 
+// Where a directory is seen, too.
+struct FsPlace {
+  FsPath path;             // with the directory's inode as the last
+  std::size_t mounted_at;  // how many of its names are those of the mount point by which it is seen there
+};
+
 // What the rules' paths and the mounts are on one host at one time.
 struct FsView {
   // By a rule's path: where it leads, with all symbolic links followed; and, where its last component is a link, also the
@@ -56,9 +62,9 @@ struct FsView {
   // mounted root; "/" itself among them. One whose inode a rule already has is left out by compile().
   std::vector<FsPath> mounts;
   std::vector<FsLink> links;
-  // Other places of directories that are mounted where rules' paths lead through, each with the directory's inode. Where no rule names
-  // such a directory, it has what all its places allow.
-  std::vector<FsPath> elsewhere;
+  // Other places of directories that are mounted where rules' paths lead through. Where no rule names such a directory, it has no more
+  // than what rules say of the nearest directory above it in its filesystem; where that is not told apart, than all its places have.
+  std::vector<FsPlace> elsewhere;
   // Names of files that have several, each with the file's inode: the file has what all of those allow, by whatever name it is used,
   // also by one that a rule has.
   std::vector<FsPath> linked;

@@ -154,7 +154,32 @@ end covered
 box without "$(rules without "{write: [$ways, $w/hidden/shut, $w/safe]}")"
 allowed way/without-the-rules without rw $w/open/denied/f
 allowed way/without-the-rules-kept without w $w/open/kept/f
-end without open
+end without
 umount $w/hidden $w/open/*
+
+# What a mount hides is not what hides it: a bind over another mount opens nothing. Nor does a mount over a denied mount point.
+mkdir -p $w/hidden/shut/disk $w/open/{over,disk}
+mount -t tmpfs under $w/open/over
+mount --bind $w/hidden/shut/other $w/open/over
+mount -t tmpfs disk $w/hidden/shut/disk
+echo text >$w/hidden/shut/disk/f
+mount --bind $w/hidden/shut/disk $w/open/disk
+ln -s $w/kept $w/hidden/shut/way/link
+mkdir -p $w/kept $w/open/link
+echo text >$w/kept/f
+mount --bind $w/hidden/shut/way $w/open/link
+hides=$(rules hides "{read: [$w/open, $w/open/link/link/f], deny: [$w/hidden/shut]}")
+box hides "$hides"
+denied hides/own-name hides r $w/hidden/shut/other/f
+denied hides/by-the-bind hides r $w/open/over/f
+denied hides/two-places hides r $w/open/disk/f
+denied hides/link-own-name hides r $w/hidden/shut/way/f
+denied hides/link-by-the-bind hides r $w/open/link/f
+allowed hides/the-links-target hides r $w/open/link/link/f
+mount -t tmpfs cover $w/hidden
+sbpf swap hides --policy "$hides" >/dev/null; is hides/swap 0 $?
+denied hides/cover-two-places hides r $w/open/disk/f
+end hides open
+umount $w/hidden $w/open/* $w/open/over $w/hidden/shut/disk
 end_all
 finish

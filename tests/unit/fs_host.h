@@ -26,7 +26,8 @@ struct Host {
   std::map<std::string, policy::FsInode> inodes = {{"/", {2, 1, 0, true}}};
   std::map<std::string, std::string> links;  // a path that is a symbolic link -> where it leads, which has no links
   std::set<std::string> mounts = {"/"};
-  std::map<std::string, std::string> elsewhere;  // another place of a directory -> the one that rules' paths lead through
+  // Another place of a directory -> the one that rules' paths lead through, and the mount point by which it is seen there.
+  std::map<std::string, std::pair<std::string, std::string>> elsewhere;
   std::set<std::string> linked;  // names of files that have several
 
   // Makes the path exist, and what is above it.
@@ -58,9 +59,9 @@ struct Host {
       if (const auto link = links.find(rule.path); link != links.end()) paths.push_back(path(link->second));
     }
     for (const std::string& mount : mounts) view.mounts.push_back(path(mount));
-    for (const auto& [other, directory] : elsewhere) {
-      view.elsewhere.push_back(path(other));
-      view.elsewhere.back().back().inode = inodes.at(directory);
+    for (const auto& [other, seen] : elsewhere) {
+      view.elsewhere.push_back({path(other), names_of(seen.second).size()});
+      view.elsewhere.back().path.back().inode = inodes.at(seen.first);
     }
     for (const std::string& name : linked) view.linked.push_back(path(name));
     return view;

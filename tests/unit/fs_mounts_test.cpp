@@ -86,7 +86,7 @@ TEST(FilesystemImage, a_mount_on_the_way_to_a_rule_has_the_least_of_its_places) 
   const Policy policy = policy_of("  default: read\n  write: [/m/a/below/w, /m/b/w]\n  deny: [/srv/secret]\n  protect: [/m/b/w/new/no]\n");
   Host host;
   for (const char* path : {"/m/a/below/w", "/m/b/w", "/srv/secret/a", "/srv/b"}) host.make(path);
-  host.elsewhere = {{"/srv/secret/a", "/m/a"}, {"/srv/b", "/m/b"}};
+  host.elsewhere = {{"/srv/secret/a", {"/m/a", "/"}}, {"/srv/b", {"/m/b", "/"}}};
   const Image image = compiled(policy, host.view(policy));
   EXPECT_EQ(inode(image, host, "/m"), "2 r named holds default");
   EXPECT_EQ(inode(image, host, "/m/a"), "3 - named holds by 3");
@@ -99,8 +99,31 @@ TEST(FilesystemImage, a_mount_that_a_rule_names_has_the_rights_of_that_rule) {
   const Policy policy = policy_of("  write: [/m]\n  deny: [/srv/secret]\n");
   Host host;
   for (const char* path : {"/m", "/srv/secret/a"}) host.make(path);
-  host.elsewhere = {{"/srv/secret/a", "/m"}};
+  host.elsewhere = {{"/srv/secret/a", {"/m", "/"}}};
   EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/m"), "2 rw ruled by 0");
+}
+
+// The kernel's walk goes up in the directory's own filesystem: another bind mount of it is not on that way.
+TEST(FilesystemImage, a_mount_on_the_way_loses_nothing_for_a_third_place) {
+  const Policy policy = policy_of("  read: [/pub, /data]\n  write: [/pub/data/out]\n");
+  Host host;
+  for (const char* path : {"/pub/data/out", "/data/x", "/vol/v"}) host.make(path);
+  host.elsewhere = {{"/data/x", {"/pub/data", "/"}}, {"/vol/v", {"/pub/data", "/vol/v"}}};
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/pub/data").substr(1, 3), " r ");
+  host.elsewhere.erase("/data/x");
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/pub/data").substr(1, 3), " - ") << "nothing else says where it is";
+}
+
+// One directory at two places: it has the rule's rights, whichever name comes first.
+TEST(FilesystemImage, a_mount_that_is_on_the_way_and_named_has_the_rights_of_the_rule) {
+  for (const char* way : {"/a", "/z"}) {
+    const Policy policy = policy_of("  write: [/m, " + std::string(way) + "/w]\n  default: write\n  deny: [/srv]\n");
+    Host host;
+    for (const char* path : {"/m", "/srv/x", "/a/w", "/z/w"}) host.make(path);
+    host.inodes[way] = host.inodes.at("/m");
+    host.elsewhere = {{"/srv/x", {way, "/"}}};
+    EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/m").substr(1, 4), " rw ") << way;
+  }
 }
 
 // Of programs and of sockets alike; a place that denies files may still run what it has.
@@ -118,7 +141,7 @@ TEST(FilesystemImage, a_mount_on_the_way_loses_of_each_kind_what_a_place_lacks) 
   };
   constexpr __u32 kAll = SBPF_FS_READ | SBPF_FS_EXEC | SBPF_FS_TALK;
   EXPECT_EQ(rights("/m/a"), kAll);
-  host.elsewhere = {{"/srv", "/m/a"}};
+  host.elsewhere = {{"/srv", {"/m/a", "/"}}};
   EXPECT_EQ(rights("/m/a"), kRead) << "/srv is neither run nor talked to";
   EXPECT_EQ(rights("/m/a/x"), kRead) << "the rule for files says nothing of that";
   EXPECT_EQ(rights("/m"), kAll);

@@ -67,7 +67,7 @@ TEST(ViewText, IsWhatWasPacked) {
   view.paths["/none"] = {};
   view.mounts = {path({{"", root}})};
   view.links = {{"/none", path({{"", root}, {bytes, file}}), {path({{"", root}})}, "../" + bytes}};
-  view.elsewhere = {path({{"", root}, {"y", std::nullopt}, {"z", root}})};
+  view.elsewhere = {{path({{"", root}, {"y", std::nullopt}, {"z", root}}), 1}};
   view.linked = {path({{"", root}, {bytes, file}})};
   const auto got = unpacked(packed(view));
   ASSERT_TRUE(got);
@@ -83,7 +83,8 @@ TEST(ViewText, IsWhatWasPacked) {
   EXPECT_EQ(found[0][1].name, bytes);
   EXPECT_EQ(found[0][1].inode, file);
   EXPECT_EQ(found[1][1].inode, std::nullopt);
-  EXPECT_EQ(got->elsewhere.at(0).at(2).inode, root);
+  EXPECT_EQ(got->elsewhere.at(0).path.at(2).inode, root);
+  EXPECT_EQ(got->elsewhere.at(0).mounted_at, 1u);
   EXPECT_EQ(got->linked.at(0).at(1).inode, file);
   EXPECT_EQ(got->mounts.at(0).at(0).inode, root);
   EXPECT_TRUE(unpacked(packed(policy::FsView{})));

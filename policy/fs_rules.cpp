@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "policy/fs_errors.h"
+#include "policy/fs_rules.h"
 
 #include <algorithm>
 
@@ -14,6 +14,31 @@ std::string text_of(const Rule& rule) {
 }
 
 }  // namespace
+
+__u32 rights_of(FsAccess access) {
+  switch (access) {
+    case FsAccess::read:
+    case FsAccess::protect:
+      return SBPF_FS_READ;
+    case FsAccess::write:
+      return SBPF_FS_READ | SBPF_FS_WRITE;
+    case FsAccess::deny:
+      return 0;
+  }
+  return 0;
+}
+
+__u32 rights_of(FsDefault fallback) {
+  switch (fallback) {
+    case FsDefault::deny:
+      return 0;
+    case FsDefault::read:
+      return SBPF_FS_READ;
+    case FsDefault::write:
+      return SBPF_FS_READ | SBPF_FS_WRITE;
+  }
+  return 0;
+}
 
 std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule) {
   switch (kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of rules for files, programs and sockets whose paths do not fit together. Internal to policy/.
+// What rules for files, programs and sockets give, and how they are told. Internal to policy/.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +13,10 @@
 namespace sbpf::policy::internal {
 
 enum class FsKind { file, program, socket, link };
+
+// SBPF_FS_READ, SBPF_FS_WRITE.
+__u32 rights_of(FsAccess access);
+__u32 rights_of(FsDefault fallback);
 
 // A rule, and where it is written; `rule`: its index among those of its kind, which is not that of links.
 std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule);
