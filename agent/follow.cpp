@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,6 +24,16 @@ tl::unexpected<Error> cannot_look_up(const std::string& path, int error) {
                      : error == ELOOP ? "its symbolic links lead in a circle, or were changed meanwhile"
                                       : "";
   return fail("fs_view", path + " cannot be looked up: " + std::strerror(error), hint, error);
+}
+
+// May others than root and who asks put another file in the place of one in this directory? A group of that user's own number is that
+// user. Where there is a list of access rights, the group's bits are what anybody in it has at most.
+bool lets_others_rename(const Fd& fd, const struct stat& info, uid_t asker) {
+  if (!fd || !S_ISDIR(info.st_mode) || (info.st_mode & S_ISVTX) != 0) return false;
+  if ((info.st_mode & S_IWOTH) != 0) return true;
+  if ((info.st_mode & S_IWGRP) == 0) return false;
+  const std::string path = "/proc/self/fd/" + std::to_string(fd.get());
+  return (info.st_gid != 0 && info.st_gid != asker) || ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
 
 void push(std::vector<std::string>& left, const std::string& path) {
@@ -67,7 +78,7 @@ Result<Follower::Seen> Follower::look_at(const std::string& path) {
   seen.link = fd && S_ISLNK(info.st_mode);
   seen.owner = info.st_uid;
   seen.open = seen.owner != 0 && seen.owner != asker_;
-  seen.open |= (info.st_mode & (S_IWOTH | S_ISVTX)) == S_IWOTH;
+  seen.open |= lets_others_rename(fd, info, asker_);
   if (seen.link) {
     std::array<char, PATH_MAX + 1> target{};
     const ssize_t n = ::readlinkat(fd.get(), "", target.data(), PATH_MAX);

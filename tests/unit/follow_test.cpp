@@ -3,8 +3,11 @@
 #include "agent/follow.h"
 
 #include <fcntl.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
+#include <array>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -114,7 +117,33 @@ TEST_F(Follow, a_directory_in_which_others_rename_is_told) {
   EXPECT_EQ(below("/open/deep/l"), "/open");
   fs::permissions(top_ / "open", fs::perms::all | fs::perms::sticky_bit);
   EXPECT_EQ(below("/open/deep/l"), "");
+  const fs::perms group = fs::perms::owner_all | fs::perms::group_all;
+  fs::permissions(top_ / "open", group);
+  EXPECT_EQ(below("/open/deep/l"), "") << "root's own group";
+  ASSERT_EQ(::chown((top_ / "open").c_str(), 0, 1234), 0);
+  EXPECT_EQ(below("/open/deep/l"), "/open");
+  fs::permissions(top_ / "open", group | fs::perms::sticky_bit);
+  EXPECT_EQ(below("/open/deep/l"), "");
+  fs::permissions(top_ / "open", fs::perms::owner_all | fs::perms::group_read);
+  EXPECT_EQ(below("/open/deep/l"), "");
   EXPECT_EQ(below("/l"), "");
+}
+
+TEST_F(Follow, a_directory_that_a_list_lets_others_write_is_told) {
+  fs::create_directories(top_ / "listed");
+  link("/a", "listed/l");
+  struct Entry {
+    std::uint16_t tag, rights;
+    std::uint32_t id;
+  };
+  // Owner, user 1234, group, mask, others: linux/posix_acl_xattr.h.
+  const Entry entries[] = {{1, 7, ~0u}, {2, 7, 1234}, {4, 5, ~0u}, {16, 7, ~0u}, {32, 5, ~0u}};
+  std::array<char, 4 + sizeof entries> list{2};
+  std::memcpy(list.data() + 4, entries, sizeof entries);
+  const auto below = [&] { return Follower(root_, ::getuid(), [](const std::string&) {}).follow("/listed/l")->links.at(0).below; };
+  EXPECT_EQ(below(), "");
+  ASSERT_EQ(::setxattr((top_ / "listed").c_str(), "system.posix_acl_access", list.data(), list.size(), 0), 0);
+  EXPECT_EQ(below(), "/listed");
 }
 
 }  // namespace
