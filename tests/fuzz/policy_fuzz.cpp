@@ -41,6 +41,12 @@ void check_refusal(const std::vector<Diagnostic>& diagnostics) {
   }
 }
 
+// A network from 0.0.0.0 on in which loopback is not. The kernel leads connections to 0.0.0.0 to loopback, so it does not allow them.
+bool begins_with_the_wildcard(const Endpoint& entry) {
+  constexpr Address kWildcard = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+  return entry.address == kWildcard && entry.prefix > 97 && entry.prefix < 128;
+}
+
 // Both ends of every range are allowed, and explained by an entry.
 void check_entries(const Policy& policy, const Image& image, sbpf_rule_kind kind,
                    const std::vector<Endpoint>& entries) {
@@ -48,6 +54,7 @@ void check_entries(const Policy& policy, const Image& image, sbpf_rule_kind kind
     NetQuery query;
     query.kind = kind;
     query.address = entry.address;
+    if (kind == SBPF_RULE_CONNECT && begins_with_the_wildcard(entry)) query.address.back() = 1;
     query.proto = entry.protocol == Protocol::udp ? SBPF_PROTO_UDP : SBPF_PROTO_TCP;
     for (const PortRange& range : entry.ports) {
       for (const std::uint16_t port : {range.first, range.last}) {
