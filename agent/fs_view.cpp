@@ -122,8 +122,11 @@ class LookUp {
   // Mounted roots, so that rules reach into what is mounted below them. The root of a bind mount is part of a larger
   // filesystem; where that is mounted as a whole, its own place decides.
   void add_mounts() {
-    for (const Mount& m : mounts_)
-      if (!is_part_of_another(mounts_, m)) inodes_[at_point(m)] = std::nullopt;
+    for (const Mount& m : mounts_) {
+      if (is_part_of_another(mounts_, m)) continue;
+      whole_mounts_.push_back(&m);
+      inodes_[at_point(m)] = std::nullopt;
+    }
   }
 
   static std::string at_point(const Mount& mount) {
@@ -139,13 +142,14 @@ class LookUp {
 
   // One that is hidden is a place of its root as well, where the root is seen elsewhere.
   void place_mounts(policy::FsView& view) const {
-    for (const Mount& m : mounts_) {
-      if (is_part_of_another(mounts_, m)) continue;
-      const auto seen = std::ranges::find_if(mounts_, [&](const Mount& one) { return one.device == m.device && one.root == m.root && is_seen(one); });
-      const auto inode = seen == mounts_.end() ? std::nullopt : inodes_.at(at_point(*seen));
-      if (!inode || inode->dev == 0) continue;
-      view.mounts.push_back(path_of(names_of(m.point), 0));
-      view.mounts.back().back().inode = inode;
+    std::map<std::pair<std::string, std::string>, policy::FsInode> roots;  // by device and directory of it
+    for (const Mount* m : whole_mounts_)
+      if (const auto& inode = inodes_.at(at_point(*m)); inode && inode->dev != 0 && is_seen(*m)) roots.try_emplace({m->device, m->root}, *inode);
+    for (const Mount* m : whole_mounts_) {
+      const auto root = roots.find({m->device, m->root});
+      if (root == roots.end()) continue;
+      view.mounts.push_back(path_of(names_of(m->point), 0));
+      view.mounts.back().back().inode = root->second;
     }
   }
 
@@ -264,6 +268,7 @@ class LookUp {
   Follower paths_;
   std::map<std::string, std::vector<Followed>> rules_;                // by the rule's path
   std::vector<Seen> links_;
+  std::vector<const Mount*> whole_mounts_;                            // of mounts_
   std::vector<std::vector<std::string>> linked_;
   std::map<std::string, std::uint64_t> mount_ids_;                    // of what was opened, by path without links
   std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links

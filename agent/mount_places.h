@@ -9,7 +9,8 @@
 
 namespace sbpf::agent {
 
-// The mount that a path, which has no links, lies on, if none of those that `mounts` names later was moved over another one; nullptr: none.
+// The mount that a path without links lies on; nullptr: none. Of mounts at one point the one that `mounts` has last, which is not the top
+// one where an older mount was moved there.
 const Mount* mount_of(const std::vector<Mount>& mounts, const std::string& path);
 
 struct OtherPlace {
