@@ -116,6 +116,9 @@ P
   replaced named /file mkdir
   replaced secret /file mkdir
   replaced file "" touch
+  mv "$all/file" "$all/ro/moved" # files are known by their names
+  denied $fs/moved/file named w "$all/ro/moved"
+  mv "$all/ro/moved" "$all/file"
   # The kernel has forgotten what they were: names lead to them.
   echo text >"$all/secret/file"
   echo text >"$all/named/file"

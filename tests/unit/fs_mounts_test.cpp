@@ -105,7 +105,7 @@ TEST(FilesystemImage, a_mount_that_a_rule_names_has_the_rights_of_that_rule) {
 
 // The kernel's walk goes up in the directory's own filesystem: another bind mount of it is not on that way.
 TEST(FilesystemImage, a_mount_on_the_way_loses_nothing_for_a_third_place) {
-  const Policy policy = policy_of("  read: [/pub, /data]\n  write: [/pub/data/out]\n");
+  const Policy policy = policy_of("  read: [/pub, /data]\n  write: [/pub/data/out]\n  deny: [/vol]\n");
   Host host;
   for (const char* path : {"/pub/data/out", "/data/x", "/vol/v"}) host.make(path);
   host.elsewhere = {{"/data/x", {"/pub/data", "/"}}, {"/vol/v", {"/pub/data", "/vol/v"}}};
