@@ -8,7 +8,7 @@ steps=${1:-10000} seed=${2:-$RANDOM}
 shift $(($# < 2 ? $# : 2))
 root=/srv/hostile
 mkdir -p $root
-modprobe -a loop overlay
+modprobe -a loop overlay fuse
 # on NAME: a filesystem of that type
 on() {
   mkdir -p $root/"$1"
