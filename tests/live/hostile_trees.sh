@@ -16,8 +16,8 @@ on() {
     ext4) ;;
     tmpfs) mount -t tmpfs hostile $root/tmpfs ;;
     fuse) # everything is handed on to another directory
-      mkdir -p $root/behind-fuse
-      bindfs $root/behind-fuse $root/fuse
+      mkdir -p $root/behind-fuse $root/fuse/base # the mount's root is what the model takes for known
+      bindfs $root/behind-fuse $root/fuse/base
       ;;
     *)
       modprobe "$1"
