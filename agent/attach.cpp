@@ -38,11 +38,10 @@ Result<OpenBefore> scan(const Kernel& kernel, const Cgroup& cgroup, const policy
   OpenBefore before;
   const std::set<pid_t> inside(pids->begin(), pids->end());
   for (const pid_t pid : *pids)
-    for (const pid_t task : tasks_with_descriptors(pid)) {
-      find_open_sockets(task, image, inside, before);
-      const auto files = forbidden_files(task, image);
-      before.others.insert(before.others.end(), files.begin(), files.end());
-    }
+    for (const pid_t task : tasks_with_descriptors(pid)) find_open_sockets(task, image, inside, before);
+  auto held = forbidden_files(kernel, cgroup, image);
+  if (!held) return tl::unexpected<Error>(held.error());
+  std::ranges::move(held->files, std::back_inserter(before.others));
   std::ranges::move(traces_outside(inside), std::back_inserter(before.others));
   auto outside = flows_held_outside(kernel, cgroup, image, before.sockets);
   if (!outside) return tl::unexpected<Error>(outside.error());
@@ -123,7 +122,9 @@ Result<std::vector<std::string>> confine(BringUp& up, Looked& looked, const Cgro
   const Change change(kernel, Change::set_up, cgroup.id(), name);
   Freeze freeze(kernel, cgroup, name);
   if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
-  auto image = compile_for(kernel, cgroup, policy, 1, {.looked = &looked});
+  auto renamed = renamed_files(kernel, cgroup, policy);
+  if (!renamed) return tl::unexpected<Error>(renamed.error());
+  auto image = compile_for(kernel, cgroup, policy, 1, {.looked = &looked, .renamed = std::move(*renamed)});
   if (!image) return tl::unexpected<Error>(image.error());
   auto open_before = scan(kernel, cgroup, *image);
   if (!open_before) return tl::unexpected<Error>(open_before.error());

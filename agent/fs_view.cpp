@@ -45,13 +45,13 @@ class LookUp {
         note_([doing](const std::string& path) mutable { doing.note(path); }),
         paths_(seat.root, asker_, note_) {}
 
-  Result<policy::FsView> all(const policy::Policy& policy, const std::set<std::string>& places) {
+  Result<policy::FsView> all(const policy::Policy& policy, const OtherNames& others) {
     for (const policy::RulePath& rule : policy::rule_paths(policy))
       if (auto r = add_rule(rule); !r) return tl::unexpected<Error>(r.error());
     std::set<std::string> walked = own_places(policy);
-    walked.insert(places.begin(), places.end());
+    walked.insert(others.places.begin(), others.places.end());
     for (const std::string& place : walked)
-      if (auto r = add_other_names(place); !r) return tl::unexpected<Error>(r.error());
+      if (auto r = add_other_names(place, others.renamed); !r) return tl::unexpected<Error>(r.error());
     add_mounts();
     if (auto r = resolve_inodes(); !r) return tl::unexpected<Error>(r.error());
     for (const policy::ExecRule& rule : policy.exec.rules)
@@ -90,12 +90,12 @@ class LookUp {
     });
   }
 
-  Result<void> add_other_names(const std::string& place) {
+  Result<void> add_other_names(const std::string& place, const std::set<std::uint64_t>& renamed) {
     auto at = paths_.follow(place);
     if (!at) return tl::unexpected<Error>(at.error());
     const Fd top = at->existing == at->names.size() ? paths_.open(join(at->names, at->names.size())) : Fd();
     if (!top) return {};  // there is nothing
-    return each_file_with_other_names(top, at->names, note_, [this](const std::vector<std::string>& names) {
+    return each_file_with_other_names(top, at->names, renamed, note_, [this](const std::vector<std::string>& names) {
       linked_.push_back(names);
       inodes_[join(names, names.size())] = std::nullopt;
     });
@@ -313,8 +313,8 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
   if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
   auto seat = find_seat();
   if (!seat) return tl::unexpected<Error>(seat.error());
-  const std::set<std::string> walked = written_before(policy, options);
-  auto view = look_up(kernel, policy, *seat, walked, options.patience);
+  const OtherNames others{written_before(policy, options), options.renamed};
+  auto view = look_up(kernel, policy, *seat, others, options.patience);
   if (!view) return tl::unexpected<Error>(view.error());
   auto image = policy::compile(policy, generation, *view);
   if (!image) return image;
@@ -324,7 +324,7 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
     if (auto none = refuse_new(policy, *view, *options.again); !none) return tl::unexpected<Error>(none.error());
   if (options.looked) {
     options.looked->mounts = seat->mounts;
-    options.looked->walked = walked;
+    options.looked->walked = others.places;
     for (const policy::FsLink& link : view->links) options.looked->links.push_back(policy::to_path(link.path));
   }
   return image;
@@ -332,9 +332,9 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
 
 }  // namespace
 
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const std::set<std::string>& places,
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const OtherNames& others,
                                std::chrono::milliseconds patience) {
-  const auto work = [&](Doing doing) { return packed(LookUp(kernel, seat, doing).all(policy, places)); };
+  const auto work = [&](Doing doing) { return packed(LookUp(kernel, seat, doing).all(policy, others)); };
   const auto answer = in_child(patience, {seat.root.get(), kernel.asked(Asked::inodes)}, work);
   if (!answer) return tl::unexpected<Error>(answer.error());
   return unpacked(*answer);

@@ -20,10 +20,16 @@ namespace sbpf::agent {
 // A file system that hangs is given up after so long.
 inline constexpr std::chrono::milliseconds kLookUpPatience{10'000};
 
-// Looks up every path of the policy's filesystem and exec rules, every mount, and each file below `places` that has several names, from a
-// seat. A symbolic link is followed only where root made it, or who asks: "planted_link".
+// Where files with several names are looked for beside the policy's own places; and, by their numbers, files that are open by a name that
+// is gone: the one that is left is another one.
+struct OtherNames {
+  std::set<std::string> places;
+  std::set<std::uint64_t> renamed;
+};
+
+// Looks up every path of the policy's filesystem and exec rules, every mount, and each file that has several names, from a seat. A symbolic link is followed only where root made it, or who asks: "planted_link".
 // Errors: "fs_view" (a path cannot be looked up, with its location), "inodes" (the kernel gave no answer), those of in_child().
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const std::set<std::string>& places = {},
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const OtherNames& others = {},
                                std::chrono::milliseconds patience = kLookUpPatience);
 
 // Where the paths of a policy were looked up, the symbolic links that they led through, and where files were looked for that have several
@@ -46,6 +52,7 @@ struct CompileOptions {
   const KeptPolicy* kept = nullptr;       // the same, if its text was kept
   const Looked* again = nullptr;          // only there, and through these links: none of the sandbox's own making is followed unasked
   Looked* looked = nullptr;               // receives it
+  std::set<std::uint64_t> renamed = {};   // as OtherNames has it
 };
 
 // Compiles the policy for a cgroup: its paths by the root of the mount namespace of a process in it, as this thread has them where that

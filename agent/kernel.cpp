@@ -109,6 +109,7 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(object_, other.object_);
   std::swap(sandboxes_, other.sandboxes_);
   std::swap(policies_, other.policies_);
+  std::swap(compared_, other.compared_);
   std::swap(rings_, other.rings_);
   std::swap(told_, other.told_);
   std::swap(names_, other.names_);
@@ -155,6 +156,7 @@ Result<Kernel> Kernel::load(const Kernel* old) {
   const auto dup_fd = [](int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); };
   kernel.sandboxes_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_sandboxes));
   kernel.policies_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_policies));
+  kernel.compared_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_compared));
   kernel.rings_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_rings));
   kernel.told_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_told));
   kernel.names_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_names));
@@ -251,7 +253,7 @@ Result<void> Kernel::pin() const {
                   "mount bpffs at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf", errno);
   }
   const auto pin_all = [&]() -> Result<void> {
-    for (const auto& [fd, name] : {std::pair{sandboxes_.get(), "sandboxes"}, {policies_.get(), "policies"},
+    for (const auto& [fd, name] : {std::pair{sandboxes_.get(), "sandboxes"}, {policies_.get(), "policies"}, {compared_.get(), "compared"},
                                    {rings_.get(), "rings"}, {told_.get(), "told"}, {names_.get(), "names"}, {origins_.get(), "origins"},
                                    {cgroup_refs_.get(), "cgroup_refs"}, {bss_.get(), "globals"}})
       if (auto r = pin_fd(fd, kNew + "/maps/" + name); !r) return r;
@@ -297,7 +299,7 @@ Result<Kernel> Kernel::open() {
   Kernel kernel;
   kernel.loaded_ = number_in_force();  // before what it stands for: an upgrade in between makes this object an outdated one
   for (const auto& [fd, name] :
-       {std::pair{&kernel.sandboxes_, "/maps/sandboxes"}, {&kernel.policies_, "/maps/policies"}, {&kernel.rings_, "/maps/rings"},
+       {std::pair{&kernel.sandboxes_, "/maps/sandboxes"}, {&kernel.policies_, "/maps/policies"}, {&kernel.compared_, "/maps/compared"}, {&kernel.rings_, "/maps/rings"},
         {&kernel.told_, "/maps/told"}, {&kernel.names_, "/maps/names"}, {&kernel.origins_, "/maps/origins"}, {&kernel.cgroup_refs_, "/maps/cgroup_refs"},
         {&kernel.bss_, "/maps/globals"}, {&kernel.meta_map_, kMetaPin}}) {
     auto pin = open_pin(kRoot + name);

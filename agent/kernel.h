@@ -47,8 +47,8 @@ void end_claim(const Fd& lock, std::uint64_t cgroup_id);
 bool is_claimed(std::uint64_t cgroup_id);
 
 // Programs that are attached to nothing: the agent runs them, by the names sbpf_inodes and so on.
-enum class Asked { inodes, announce, strays, led, cgroup_links, modifiers };
-inline constexpr std::array kAsked{"inodes", "announce", "strays", "led", "cgroup_links", "modifiers"};
+enum class Asked { inodes, open_files, mapped_files, announce, strays, led, cgroup_links, modifiers };
+inline constexpr std::array kAsked{"inodes", "open_files", "mapped_files", "announce", "strays", "led", "cgroup_links", "modifiers"};
 
 // What opening the pin at `path` says with this errno, which is kept: nothing where another mount lies over the pins' (/sys/fs, /sys),
 // or where the pin is there and may not be opened.
@@ -92,6 +92,7 @@ class Kernel {
 
   int sandboxes() const { return sandboxes_.get(); }
   int policies() const { return policies_.get(); }
+  int compared() const { return compared_.get(); }
   int rings() const { return rings_.get(); }
   int told() const { return told_.get(); }
   int names() const { return names_.get(); }
@@ -140,7 +141,7 @@ class Kernel {
   Result<void> record_meta();
 
   std::unique_ptr<Object> object_;
-  Fd sandboxes_, policies_, rings_, told_, names_, cgroup_refs_, bss_, meta_map_, origins_;
+  Fd sandboxes_, policies_, compared_, rings_, told_, names_, cgroup_refs_, bss_, meta_map_, origins_;
   std::array<Fd, kAsked.size()> asked_;
   mutable std::array<Fd, kAsked.size()> iterators_;  // made when they are asked for
   std::array<Fd, SBPF_HOOK_COUNT> programs_;

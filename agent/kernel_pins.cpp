@@ -53,7 +53,7 @@ std::string why_broken(const std::string& path, int fd, char kind, bool& unclear
 }  // namespace
 
 std::vector<Kernel::Pin> Kernel::pins() const {
-  std::vector<Pin> all = {{"maps/sandboxes", sandboxes_.get()}, {"maps/policies", policies_.get()}, {"maps/rings", rings_.get()},
+  std::vector<Pin> all = {{"maps/sandboxes", sandboxes_.get()}, {"maps/policies", policies_.get()}, {"maps/compared", compared_.get()}, {"maps/rings", rings_.get()},
                           {"maps/told", told_.get()},           {"maps/names", names_.get()},         {"maps/origins", origins_.get()},   {"maps/cgroup_refs", cgroup_refs_.get()},
                           {"maps/globals", bss_.get()},         {"programs/meta", meta_map_.get()}};
   for (std::size_t i = 0; i < kAsked.size(); i++) all.push_back({std::string("programs/") + kAsked[i], asked_[i].get()});

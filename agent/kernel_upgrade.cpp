@@ -88,8 +88,8 @@ Result<void> Kernel::share_maps(sbpf_bpf& skeleton) const {
   }
   bpf_map* map = nullptr;
   bpf_object__for_each_map(map, skeleton.obj) {
-    int fd = bss_.get();
-    if (map != skeleton.maps.bss) {
+    int fd = map == skeleton.maps.sbpf_compared ? compared_.get() : bss_.get();  // no hook uses that one
+    if (map != skeleton.maps.bss && map != skeleton.maps.sbpf_compared) {
       if (bpf_map__is_internal(map)) continue;  // constants, which are the new ones' own
       const auto found = used.find(std::string(bpf_map__name(map)).substr(0, BPF_OBJ_NAME_LEN - 1));
       fd = found == used.end() ? -1 : found->second.get();

@@ -1,118 +1,139 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/open_files.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
+#include <bpf/bpf.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <set>
 #include <sstream>
 
+#include "agent/bpf_info.h"
 #include "agent/fdinfo.h"
 #include "agent/open_sockets.h"
+#include "agent/sandbox.h"
 #include "policy/filesystem.h"
 
 namespace sbpf::agent {
 namespace fs = std::filesystem;
 namespace {
 
-// Paths as the process's mount namespace has them; what has none (pipes, sockets, memfd) is empty.
-std::string real_path(std::string target) {
-  if (target.empty() || target.front() != '/' || target.rfind("/memfd:", 0) == 0 || target.rfind("/dev/zero", 0) == 0 ||
-      target.rfind("/SYSV", 0) == 0)
-    return "";
+// The policies that the iterators compare, in their map for as long as this lives.
+class Compared {
+ public:
+  explicit Compared(const Kernel& kernel) : map_(kernel.compared()) {}
+  ~Compared() {
+    for (const std::uint32_t place : {SBPF_COMPARED_BEFORE, SBPF_COMPARED_AFTER}) bpf_map_delete_elem(map_, &place);
+  }
+  Compared(const Compared&) = delete;
+  Compared& operator=(const Compared&) = delete;
+
+  // Without an image: what a killed agent left there goes. Errors: those of make_policy_map(); "open_files".
+  Result<void> put(std::uint32_t place, const policy::Image* image) {
+    if (!image) {
+      bpf_map_delete_elem(map_, &place);
+      return {};
+    }
+    const auto policy = make_policy_map(*image);
+    if (!policy) return tl::unexpected<Error>(policy.error());
+    const int fd = policy->get();
+    if (bpf_map_update_elem(map_, &place, &fd, BPF_ANY) == 0) return {};
+    return fail("open_files", std::string("cannot ask the kernel what the policy says of files that are open: ") + std::strerror(errno), "", errno);
+  }
+
+ private:
+  int map_;
+};
+
+std::string who(std::uint32_t task) { return "pid " + std::to_string(task) + ": "; }
+
+// As the process has it in its mount namespace; a name alone does not tell which file it is.
+std::string name_of(const sbpf_held_file& file) {
+  std::ostringstream link;
+  link << "/proc/" << file.task;
+  if (file.end == 0) link << "/fd/" << file.at;
+  else link << "/map_files/" << std::hex << file.at << '-' << file.end;
+  std::error_code ec;
+  std::string name = fs::read_symlink(link.str(), ec).string();
   constexpr std::string_view kDeleted = " (deleted)";
-  if (target.ends_with(kDeleted)) target.resize(target.size() - kDeleted.size());
-  return target;
+  if (name.ends_with(kDeleted)) name.resize(name.size() - kDeleted.size());
+  return ec ? "a file" : name;
 }
 
-const struct statx kNoFile {};  // of what has no place
-
-const char* forbidden_use(std::uint32_t wanted, std::uint32_t rights) {
-  if ((wanted & SBPF_FS_EXEC & ~rights) != 0) return " to be executed";
-  if ((wanted & SBPF_FS_WRITE & ~rights) != 0) return " for writing";
-  return (wanted & ~rights) != 0 ? " for reading" : nullptr;
+std::string text_of(const sbpf_held_file& file) {
+  const char* use = " for reading";
+  if ((file.forbidden & SBPF_FS_WRITE) != 0) use = " for writing";
+  if ((file.forbidden & SBPF_FS_EXEC) != 0) use = " to be executed";
+  return who(file.task) + name_of(file) + (file.end == 0 ? " open" : " mapped") + use +
+         ((file.flags & SBPF_HELD_LOST) != 0 ? ", whose name is gone while it has another" : "");
 }
 
-// What lies on a disk has no place there: only a rule that names its node opens it. The name is the process's, and may lead elsewhere
-// with it: here it must lead to that disk, too.
-bool is_unnamed_disk(const struct statx& file, const std::string& target, const policy::Image& image) {
-  if (!S_ISBLK(file.stx_mode)) return false;
-  struct stat named {};
-  return !policy::fs_names(image, target) || ::lstat(target.c_str(), &named) != 0 || !S_ISBLK(named.st_mode) ||
-         named.st_rdev != ::makedev(file.stx_rdev_major, file.stx_rdev_minor);
+// What an io_uring of the task's keeps, which no iterator passes. Without another policy before, descriptors are for find_open_sockets().
+void add_registered(pid_t task, bool with_descriptors, std::set<std::string>& held) {
+  const std::string proc = "/proc/" + std::to_string(task) + "/", whose = who(static_cast<std::uint32_t>(task));
+  for (const std::string& number : names_in(proc + "fd")) {
+    std::error_code ec;
+    if (fs::read_symlink(proc + "fd/" + number, ec) != "anon_inode:[io_uring]") continue;
+    const std::string fdinfo = read_fdinfo(proc + "fdinfo/" + number).value_or("");
+    // A kernel may leave the lines out while somebody uses the ring.
+    if (with_descriptors && fdinfo_number(fdinfo, "UserFiles:") != 0) held.insert(whose + "descriptors that are registered with an io_uring");
+    if (fdinfo_number(fdinfo, "UserBufs:") != 0) held.insert(whose + "memory that is registered with an io_uring");
+  }
 }
 
-// What it may do with this file by this name. `path`: "" of what has no place.
-std::uint32_t rights_of(const policy::Image& image, const std::string& path, const std::string& target, const struct statx& file) {
-  std::uint32_t rights = ~0u;
-  if (!path.empty())
-    rights = policy::fs_rights_at(image, path) & policy::fs_rights_of_file(image, file.stx_ino, file.stx_dev_major << 20 | file.stx_dev_minor);
-  if (image.header().exec_places_only && path != target && target.starts_with('/')) rights &= ~std::uint32_t{SBPF_FS_EXEC};
-  return rights;
+// What the kernel side says of a process's files.
+Result<std::vector<sbpf_held_file>> held_by(const Kernel& kernel, pid_t pid) {
+  std::vector<sbpf_held_file> all;
+  for (const Asked what : {Asked::open_files, Asked::mapped_files}) {
+    bpf_iter_link_info process{};
+    process.task.pid = static_cast<std::uint32_t>(pid);
+    auto files = read_records<sbpf_held_file>(kernel.asked(what), &process, "open_files", "the files of a process");
+    if (!files && files.error().sys_errno == ESRCH) continue;  // it has ended
+    if (!files) return tl::unexpected<Error>(files.error());
+    all.insert(all.end(), files->begin(), files->end());
+  }
+  return all;
 }
 
 }  // namespace
 
-std::vector<std::string> forbidden_files(pid_t pid, const policy::Image& image, const policy::Image* before) {
-  std::set<std::string> found;
-  const sbpf_policy_header header = image.header();
-  if ((header.flags & SBPF_POLICY_PATHS) == 0) return {};
-  const std::string proc = "/proc/" + std::to_string(pid), who = "pid " + std::to_string(pid) + ": ";
-  const auto judge = [&](const std::string& target, const struct statx& file, std::uint32_t wanted, const char* how) {
-    const std::string path = real_path(target);
-    if (before) wanted &= rights_of(*before, path, target, file);
-    if (const char* use = forbidden_use(wanted, rights_of(image, path, target, file))) found.insert(who + (path.empty() ? target : path) + how + use);
-  };
-  const auto judge_disk = [&](const std::string& target, const struct statx& file, const char* how) {
-    const auto forbids = [&](const policy::Image& one) { return (one.header().flags & SBPF_POLICY_FS) != 0 && is_unnamed_disk(file, target, one); };
-    if (forbids(image) && (!before || !forbids(*before)))
-      found.insert(who + target + how + ", a block device that no rule names");
-  };
-  for (const std::string& number : names_in(proc + "/fd")) {
-    // Where they cannot be read, what is open is open for all.
-    const long flags = fdinfo_number(read_fdinfo(proc + "/fdinfo/" + number).value_or(""), "flags:", 8).value_or(O_RDWR);
-    if ((flags & O_PATH) != 0) continue;
-    const std::string link = proc + "/fd/" + number;
-    std::error_code ec;
-    const long mode = flags & O_ACCMODE;
-    std::uint32_t wanted = 0;
-    if (mode != O_WRONLY) wanted |= SBPF_FS_READ;
-    if (mode != O_RDONLY) wanted |= SBPF_FS_WRITE;
-    const std::string target = fs::read_symlink(link, ec).string();
-    const struct statx file = stat_without_asking(link);
-    judge(target, file, wanted, " open");
-    judge_disk(target, file, " open");
-  }
-  std::ifstream maps(proc + "/maps");
-  for (std::string line; std::getline(maps, line);) {
-    std::istringstream fields(line);
-    std::string range, permissions, offset, device, inode, path;
-    fields >> range >> permissions >> offset >> device >> inode >> std::ws;
-    std::getline(fields, path);
-    std::uint32_t wanted = SBPF_FS_READ;
-    if (permissions.size() == 4 && permissions[1] == 'w' && permissions[3] == 's') wanted |= SBPF_FS_WRITE;
-    if (permissions.size() == 4 && permissions[2] == 'x') wanted |= SBPF_FS_EXEC;
-    const struct statx file = path.starts_with('/') ? stat_without_asking(proc + "/map_files/" + range) : kNoFile;
-    judge(path, file, wanted, " mapped");
-    judge_disk(path, file, " mapped");
-  }
-  return {found.begin(), found.end()};
-}
-
-Result<HeldFiles> files_taken_away(const Cgroup& cgroup, const policy::Image& before, const policy::Image& after) {
+Result<HeldFiles> forbidden_files(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& after, const policy::Image* before) {
+  HeldFiles all;
+  if ((after.header().flags & SBPF_POLICY_PATHS) == 0) return all;
   auto pids = cgroup.processes();
   if (!pids) return tl::unexpected<Error>(pids.error());
-  HeldFiles held;
-  for (const pid_t pid : *pids)
-    for (const pid_t task : tasks_with_descriptors(pid))
-      for (std::string& file : forbidden_files(task, after, &before)) {
-        held.files.push_back(std::move(file));
-        held.holders.insert(pid);
-      }
-  return held;
+  Compared compared(kernel);
+  if (auto put = compared.put(SBPF_COMPARED_BEFORE, before); !put) return tl::unexpected<Error>(put.error());
+  if (auto put = compared.put(SBPF_COMPARED_AFTER, &after); !put) return tl::unexpected<Error>(put.error());
+  const bool changes = !before || policy::image_sha256(before->entries) != policy::image_sha256(after.entries);
+  for (const pid_t pid : *pids) {
+    auto files = held_by(kernel, pid);
+    if (!files) return tl::unexpected<Error>(files.error());
+    std::set<std::string> texts;
+    for (const sbpf_held_file& file : *files) texts.insert(text_of(file));
+    if (changes)
+      for (const pid_t task : tasks_with_descriptors(pid)) add_registered(task, before != nullptr, texts);
+    if (!texts.empty()) all.holders.insert(pid);
+    all.files.insert(all.files.end(), texts.begin(), texts.end());
+  }
+  return all;
+}
+
+Result<std::set<std::uint64_t>> renamed_files(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy) {
+  std::set<std::uint64_t> numbers;
+  if (!policy::has_paths(policy)) return numbers;
+  auto pids = cgroup.processes();
+  if (!pids) return tl::unexpected<Error>(pids.error());
+  // Without a policy all are told.
+  Compared compared(kernel);
+  for (const std::uint32_t place : {SBPF_COMPARED_BEFORE, SBPF_COMPARED_AFTER}) (void)compared.put(place, nullptr);
+  for (const pid_t pid : *pids) {
+    auto files = held_by(kernel, pid);
+    if (!files) return tl::unexpected<Error>(files.error());
+    for (const sbpf_held_file& file : *files)
+      if ((file.flags & SBPF_HELD_LOST) != 0) numbers.insert(file.ino);
+  }
+  return numbers;
 }
 
 }  // namespace sbpf::agent

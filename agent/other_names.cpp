@@ -22,8 +22,8 @@ bool is_left_out(int error) { return error == ENOENT || error == ENOTDIR || erro
 
 class Walk {
  public:
-  Walk(std::size_t above, const std::function<void(const std::string&)>& note, const std::function<void(const std::vector<std::string>&)>& found)
-      : above_(above), note_(note), found_(found) {}
+  Walk(std::size_t above, const std::set<std::uint64_t>& renamed, const std::function<void(const std::string&)>& note, const std::function<void(const std::vector<std::string>&)>& found)
+      : above_(above), renamed_(renamed), note_(note), found_(found) {}
 
   Result<void> directory(Fd fd, std::vector<std::string>& names) {
     const std::string path = join(names, names.size());
@@ -47,7 +47,7 @@ class Walk {
     struct stat info {};
     if (::fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT) != 0)
       return is_left_out(errno) ? Result<void>() : cannot_read(join(names, names.size()));
-    if (!S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode) && info.st_nlink > 1) found_(names);
+    if (!S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode) && (info.st_nlink > 1 || renamed_.contains(info.st_ino))) found_(names);
     return {};
   }
 
@@ -67,15 +67,17 @@ class Walk {
   }
 
   const std::size_t above_;  // names of the top's own path: the hooks may count from there
+  const std::set<std::uint64_t>& renamed_;
   const std::function<void(const std::string&)>& note_;
   const std::function<void(const std::vector<std::string>&)>& found_;
 };
 
 }  // namespace
 
-Result<void> each_file_with_other_names(const Fd& top, std::vector<std::string> names, const std::function<void(const std::string&)>& note,
+Result<void> each_file_with_other_names(const Fd& top, std::vector<std::string> names, const std::set<std::uint64_t>& renamed,
+                                        const std::function<void(const std::string&)>& note,
                                         const std::function<void(const std::vector<std::string>&)>& found) {
-  Walk walk(names.size(), note, found);
+  Walk walk(names.size(), renamed, note, found);
   Fd directory(::openat(top.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (directory) return walk.directory(std::move(directory), names);
   return errno == ENOTDIR ? walk.file(top.get(), "", names) : Walk::cannot_read(join(names, names.size()));

@@ -222,21 +222,27 @@ std::uint64_t digest_of(const sbpf_policy_header& header) {
   return digest;
 }
 
-Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
+Result<Fd> make_policy_map(const policy::Image& image) {
   Fd map(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_policy", sizeof(sbpf_rule_key), sizeof(sbpf_rule),
                         static_cast<std::uint32_t>(image.entries.size()), nullptr));
   if (!map) return publish_error("map", errno);
-  if (auto written = write_entries(map.get(), image); !written) return written;
+  if (auto written = write_entries(map.get(), image); !written) return tl::unexpected<Error>(written.error());
   if (bpf_map_freeze(map.get()) != 0) return publish_error("freeze", errno);
   auto back = read_entries(map.get());
   if (!back || !same_entries(*back, image))
     return publish_error("the map read back differs from the image", EIO);
+  return map;
+}
+
+Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image) {
+  const auto map = make_policy_map(image);
+  if (!map) return tl::unexpected<Error>(map.error());
   if ((image.header().flags & SBPF_POLICY_PATHS) != 0)
     if (auto marked = mark_filesystem(kernel, cgroup_id); !marked) return marked;
   // Noted before the flip: whoever looks in between, or after a publisher that died there, finds what was meant to be in force.
   const sbpf_policy_header header = image.header();
   (void)change_ref(kernel, cgroup_id, [&](sbpf_cgroup_ref& ref) { ref.next = digest_of(header); });
-  const int fd = map.get();
+  const int fd = map->get();
   if (bpf_map_update_elem(kernel.policies(), &cgroup_id, &fd, BPF_ANY) != 0) return publish_error("flip", errno);
   // No program uses the old policy any more: the update waited for them. Noted after the flip: who dies between the two leaves
   // a newer one in force than noted, which is sound. A storage that was tampered with is for the watch to put back.

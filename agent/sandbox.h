@@ -41,8 +41,11 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
 // gone already is fine, and pins of another sandbox that has the name by now stay. The cgroup itself is left.
 void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name);
 
-// Fills a new policy map from the image, reads it back, freezes it, and flips the sandbox's entry to it (I2). The old
-// policy stands unless this returns success; on return every program sees the new one.
+// A policy map with what the image has, read back and frozen. Errors: "publish_failed" with errno.
+Result<Fd> make_policy_map(const policy::Image& image);
+
+// Makes a policy map of the image and flips the sandbox's entry to it (I2). The old policy stands unless this returns
+// success; on return every program sees the new one.
 // Errors: "publish_failed" with errno.
 Result<void> publish(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Image& image);
 

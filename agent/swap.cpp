@@ -56,11 +56,15 @@ Result<void> stand_still(Freeze& freeze, const policy::Policy& policy, const Swa
   return options.keep_open_files ? Result<void>() : frozen;
 }
 
+bool has_kept_files(const policy::Image* image) { return image && (image->header().flags & SBPF_POLICY_KEPT_FILES) != 0; }
+
 // Files that are open or mapped are judged no more: those that the old policy allowed and the new one forbids must go, or be accepted.
-// The sandbox stands still. Errors: "open_files", "cgroup_kill".
-Result<HeldFiles> take_away_files(const Cgroup& cgroup, const policy::Image& before, const policy::Image& after, const SwapOptions& options) {
-  if ((after.header().flags & SBPF_POLICY_PATHS) == 0) return HeldFiles{};
-  auto held = files_taken_away(cgroup, before, after);
+// What was accepted over the old one is forbidden by it, too, and goes with the others. The sandbox stands still. Errors: "open_files",
+// "cgroup_kill".
+Result<HeldFiles> take_away_files(const Kernel& kernel, const Cgroup& cgroup, const policy::Image* before, const policy::Image& after,
+                                  const SwapOptions& options) {
+  const bool accepted = has_kept_files(before);
+  auto held = forbidden_files(kernel, cgroup, after, accepted && options.evict ? nullptr : before);
   if (!held || held->files.empty() || options.keep_open_files) return held;
   if (options.evict) {
     if (auto ended = end_holders(cgroup, *held); !ended) return tl::unexpected<Error>(ended.error());
@@ -70,6 +74,17 @@ Result<HeldFiles> take_away_files(const Cgroup& cgroup, const policy::Image& bef
   for (const std::string& file : held->files) all += (all.empty() ? "" : "; ") + file;
   return fail("open_files", "the new policy forbids what the old one let be opened: " + all,
               "restart the workload, end these processes with --evict, or accept it with --keep-open-files (reported as degraded)");
+}
+
+// Does the sandbox go on using files that the new policy forbids, on the operator's word or on an earlier one?
+Result<bool> keeps_files(const Kernel& kernel, const Cgroup& cgroup, const policy::Image* before, const policy::Image& after, const HeldFiles& held,
+                         const SwapOptions& options) {
+  if (options.evict) return false;
+  if (!held.files.empty()) return true;
+  if (!has_kept_files(before)) return false;
+  auto still = forbidden_files(kernel, cgroup, after);
+  if (!still) return tl::unexpected<Error>(still.error());
+  return !still->files.empty();
 }
 
 // The rules by which the sandbox's resolver answers, and what its answers opened: they go with the policy.
@@ -93,6 +108,16 @@ std::uint32_t next_generation(const Kernel& kernel, std::uint64_t cgroup_id, con
   return std::max(old ? old->header().generation : 0, ref ? ref->generation : 0) + 1;
 }
 
+// By what the sandbox may have made of the paths under the policy before. It stands still.
+Result<policy::Image> compile_over(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, std::uint32_t generation,
+                                   const Result<policy::Image>& old, Looked& looked) {
+  const auto kept = read_policy_text(cgroup.id());
+  auto renamed = renamed_files(kernel, cgroup, policy);
+  if (!renamed) return tl::unexpected<Error>(renamed.error());
+  return compile_for(kernel, cgroup, policy, generation,
+                     {.before = old ? &*old : nullptr, .kept = kept ? &*kept : nullptr, .looked = &looked, .renamed = std::move(*renamed)});
+}
+
 // What goes with a policy, after it was published. Errors leave it to be taken back.
 Result<void> bring_along(const Kernel& kernel, const sbpf_sandbox& record, const Cgroup& cgroup, const policy::Policy& policy, const policy::Image& image,
                          const Names& names) {
@@ -113,8 +138,7 @@ Result<std::vector<std::string>> put_over(Kernel& kernel, Looked& looked, const 
   const std::string name = record.name;
   Freeze freeze(kernel, cgroup, name);
   if (auto still = stand_still(freeze, policy, options); !still) return tl::unexpected<Error>(still.error());
-  const auto kept = read_policy_text(record.cgroup_id);
-  auto image = compile_for(kernel, cgroup, policy, generation, {.before = old ? &*old : nullptr, .kept = kept ? &*kept : nullptr, .looked = &looked});
+  auto image = compile_over(kernel, cgroup, policy, generation, old, looked);
   if (!image) return tl::unexpected<Error>(image.error());
   const Names names = names_for(name, *image, old);
   if (auto can = check_begun_with(record, *image, names.rules); !can) return tl::unexpected<Error>(can.error());
@@ -122,9 +146,12 @@ Result<std::vector<std::string>> put_over(Kernel& kernel, Looked& looked, const 
     if (auto put = put_name_rules(names.rules.get(), policy, names.next); !put) return tl::unexpected<Error>(put.error());
   const Fd opened = names.next == 0 || names.next == names.before ? Fd() : open_names(kernel, record.cgroup_id);
   const CarriedNames carried(opened.get(), policy, names.before, names.next);
-  auto held = take_away_files(cgroup, old ? *old : policy::Image(), *image, options);
+  const policy::Image* before = old ? &*old : nullptr;
+  auto held = take_away_files(kernel, cgroup, before, *image, options);
   if (!held) return tl::unexpected<Error>(held.error());
-  if (!held->files.empty() && !options.evict) image = image->flagged(SBPF_POLICY_KEPT_FILES);
+  const auto keeps = keeps_files(kernel, cgroup, before, *image, *held, options);
+  if (!keeps) return tl::unexpected<Error>(keeps.error());
+  if (*keeps) image = image->flagged(SBPF_POLICY_KEPT_FILES);
   const Change change(kernel, Change::swap, record.cgroup_id, name);
   carried.before();
   if (auto published = publish(kernel, record.cgroup_id, *image); !published) return tl::unexpected<Error>(published.error());

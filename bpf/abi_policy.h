@@ -121,6 +121,30 @@ struct sbpf_open_inode {
 	__u32 mode; /* with its type */
 };
 
+/* Policies that are compared, by their places in the map sbpf_compared. */
+enum sbpf_compared {
+	SBPF_COMPARED_BEFORE, /* none: it allowed everything */
+	SBPF_COMPARED_AFTER,
+	SBPF_COMPARED /* so many */
+};
+
+enum sbpf_held_flags {
+	SBPF_HELD_LOST = 1u << 0 /* the name by which it was opened is gone, and it has another */
+};
+
+/* A record of the iterators sbpf_open_files and sbpf_mapped_files: what is used as the policy before allowed, and the one after
+ * does not. */
+struct sbpf_held_file {
+	__u64 at;        /* the descriptor; of a mapping its first address */
+	__u64 end;       /* of a mapping, the address behind it; else 0 */
+	__u64 ino;       /* of the file, as stat(2) has it but for overlayfs and FUSE */
+	__u32 task;      /* whose */
+	__u32 forbidden; /* enum sbpf_fs_rights */
+	__u32 flags;     /* enum sbpf_held_flags */
+	__u32 pad;
+};
+
+SBPF_ASSERT(sizeof(struct sbpf_held_file) == 40);
 SBPF_ASSERT(sizeof(struct sbpf_fs_inode) == 16);
 SBPF_ASSERT(sizeof(struct sbpf_open_inode) == 24);
 SBPF_ASSERT(sizeof(struct sbpf_fs_name) == 16);

@@ -7,7 +7,7 @@
 
 /* A file's place as user space knows it: a mapping of an overlay's file holds, since 6.6, the layer's file instead. That
  * one lies on an internal mount of an ordinary filesystem, which nothing else does. */
-static __noinline int find_exec_place(struct file *file, struct fs_ask *place)
+static __noinline int find_file_place(struct file *file, struct fs_ask *place)
 {
 	struct dentry *dentry = file->f_path.dentry;
 	struct vfsmount *mnt = file->f_path.mnt;
@@ -101,7 +101,7 @@ static __noinline int judge_exec_before_6_2(struct sbpf_sandbox *box, const stru
 	do { \
 		struct fs_ask exec_ask = {.hook = SBPF_HOOK_##name}; \
 \
-		find_exec_place(file, &exec_ask); \
+		find_file_place(file, &exec_ask); \
 		LSM_ASK_ONCE(EACCES, boxes, judge_exec, &exec_ask, (struct dentry *)exec_ask.dentry); \
 	} while (0)
 

@@ -229,14 +229,11 @@ struct fs_rules {
 	__u32 places_only; /* of struct sbpf_policy_header, exec_places_only */
 };
 
-/* Does the sandbox's policy judge paths, and which is it? The record's flag spares the others two lookups. */
-static __always_inline enum fs_applies fs_policy(const struct sbpf_sandbox *box, struct fs_rules *rules)
+static __always_inline enum fs_applies fs_rules_of(void *policy, struct fs_rules *rules)
 {
 	const struct sbpf_policy_header *header;
 
-	if (!(box->flags & SBPF_SANDBOX_FS))
-		return FS_FREE;
-	rules->policy = box_policy(box);
+	rules->policy = policy;
 	if (!rules->policy)
 		return FS_LOST;
 	header = sbpf_header_slot(rules->policy, SBPF_SLOT_HEADER);
@@ -249,6 +246,12 @@ static __always_inline enum fs_applies fs_policy(const struct sbpf_sandbox *box,
 		rules->unjudged |= SBPF_FS_EXEC;
 	rules->places_only = header->exec_places_only;
 	return header->flags & SBPF_POLICY_PATHS ? FS_JUDGED : FS_FREE;
+}
+
+/* Does the sandbox's policy judge paths, and which is it? The record's flag spares the others two lookups. */
+static __always_inline enum fs_applies fs_policy(const struct sbpf_sandbox *box, struct fs_rules *rules)
+{
+	return box->flags & SBPF_SANDBOX_FS ? fs_rules_of(box_policy(box), rules) : FS_FREE;
 }
 
 #endif

@@ -8,6 +8,7 @@ enum { SOCK_STREAM = 1, SOCK_DGRAM = 2 };
 
 #define PROT_EXEC 4
 #define VM_EXEC 4
+#define VM_SHARED 8 /* of a file whose descriptor can write: else the kernel takes it away */
 #define FMODE_READ 0x1
 #define FMODE_WRITE 0x2
 #define FMODE_PATH 0x4000

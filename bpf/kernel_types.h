@@ -150,7 +150,12 @@ struct qstr {
 	const unsigned char *name;
 };
 
+struct hlist_bl_node {
+	void *pprev; /* NULL: in no list */
+};
+
 struct dentry {
+	struct hlist_bl_node d_hash;
 	struct dentry *d_parent;
 	struct qstr d_name;
 	struct inode *d_inode;
@@ -227,6 +232,8 @@ struct linux_binprm {
 };
 
 struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
 	unsigned long vm_flags;
 	struct file *vm_file;
 };

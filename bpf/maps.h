@@ -54,6 +54,14 @@ SBPF_MAP struct {
 	__array(values, POLICY_MAP);
 } sbpf_policies SEC(".maps");
 
+/* The policies that the iterators of open_files.bpf.c compare, by enum sbpf_compared; the agent puts them here while it asks. */
+SBPF_MAP struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, SBPF_COMPARED);
+	__type(key, __u32);
+	__array(values, POLICY_MAP);
+} sbpf_compared SEC(".maps");
+
 /* cgroup id -> its ring of events. */
 SBPF_MAP struct {
 	__uint(type, BPF_MAP_TYPE_HASH_OF_MAPS);

@@ -10,6 +10,7 @@
 #include "inodes.bpf.c"
 #include "links.bpf.c"
 #include "moved.bpf.c"
+#include "open_files.bpf.c"
 #include "network_cgroup.bpf.c"
 #include "flows.bpf.c"
 #include "network_lsm.bpf.c"

@@ -133,13 +133,8 @@ Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, s
 // The rights that an image gives to a path without symbolic links, going by names alone; of a kind that the image does not
 // judge, all of them.
 std::uint32_t fs_rights_at(const Image& image, std::string_view path);
-// The rights of the file with this number on this device (as the hooks have it: major << 20 | minor), whatever its name; all of them
-// where the image does not know it by its number.
-std::uint32_t fs_rights_of_file(const Image& image, std::uint64_t ino, std::uint32_t dev);
 // Does a rule, and not the default, let this path be written?
 bool fs_rule_writes(const Image& image, std::string_view path);
-// Does a rule name this very path?
-bool fs_names(const Image& image, std::string_view path);
 
 enum class FsOperation {
   read,    // open for reading, list

@@ -106,8 +106,8 @@ __u32 unjudged(const Image& image) {
   return (flags & SBPF_POLICY_FS ? 0 : files) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);
 }
 
-// The last node on the way along a path's names, and what of the path is below it. Without a node the image judges no path.
-std::pair<std::optional<sbpf_fs_node>, std::string_view> walk(const Image& image, std::string_view path) {
+// The last node on the way along a path's names. Without one the image judges no path.
+std::optional<sbpf_fs_node> walk(const Image& image, std::string_view path) {
   const auto& entries = image.entries;
   // Roots of filesystems that are mounted where no rule has a name have the root's node, too, but none of its names.
   std::optional<sbpf_fs_node> here;
@@ -122,35 +122,19 @@ std::pair<std::optional<sbpf_fs_node>, std::string_view> walk(const Image& image
     here = child;
     path.remove_prefix(name.size());
   }
-  return {here, path};
+  return here;
 }
 
 }  // namespace
 
 std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
-  const auto node = walk(image, path).first;
+  const auto node = walk(image, path);
   return (node ? node->rights : 0) | unjudged(image);
 }
 
-std::uint32_t fs_rights_of_file(const Image& image, std::uint64_t ino, std::uint32_t dev) {
-  std::uint32_t rights = ~0u;
-  for (const auto& [key, value] : image.entries) {
-    if (key.kind != SBPF_RULE_FS_INODE || key.match != 0) continue;
-    sbpf_fs_inode inode;
-    std::memcpy(&inode, key.addr, sizeof inode);
-    if (inode.ino == ino && inode.dev == dev) rights &= node_of(value).rights | unjudged(image);
-  }
-  return rights;
-}
-
 bool fs_rule_writes(const Image& image, std::string_view path) {
-  const auto node = walk(image, path).first;
+  const auto node = walk(image, path);
   return (image.header().flags & SBPF_POLICY_FS) != 0 && node && (node->rights & SBPF_FS_WRITE) != 0 && node->rule != kNoRule;
-}
-
-bool fs_names(const Image& image, std::string_view path) {
-  const auto [node, below] = walk(image, path);
-  return node && below.empty() && (node->flags & SBPF_FS_RULE) != 0;
 }
 
 }  // namespace sbpf::policy

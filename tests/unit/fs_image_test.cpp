@@ -89,7 +89,6 @@ TEST(FilesystemImage, a_name_with_the_hash_of_another_is_not_that) {
     EXPECT_TRUE(fs_rights_at(image, "/srv/" + name) & SBPF_FS_WRITE) << name << at;
     EXPECT_FALSE(fs_rights_at(image, "/srv/" + twin) & SBPF_FS_WRITE) << name << at;
     EXPECT_FALSE(fs_rights_at(image, "/srv/" + name + "n") & SBPF_FS_WRITE) << name << at;
-    EXPECT_FALSE(fs_names(image, "/srv/" + twin)) << name << at;
   }
 }
 

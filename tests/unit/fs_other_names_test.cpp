@@ -61,17 +61,6 @@ TEST(OtherNames, the_filter_of_files_knows_them) {
   EXPECT_EQ(without.fs_files[0] | without.fs_files[1], 0u);
 }
 
-TEST(OtherNames, an_open_file_is_known_by_its_number) {
-  const Policy policy = policy_of("  write: [/w]\n  protect: [/w/tests]\n");
-  const Image image = compiled(policy, host_of_names({"/w/tests/a"}).view(policy));
-  const auto files = [&](std::uint64_t ino, std::uint32_t device) { return fs_rights_of_file(image, ino, device) & (SBPF_FS_READ | SBPF_FS_WRITE); };
-  EXPECT_EQ(files(9000, 3), static_cast<__u32>(SBPF_FS_READ));
-  EXPECT_EQ(files(9001, 3), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE)) << "another file";
-  EXPECT_EQ(files(9000, 4), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE)) << "on another device";
-  EXPECT_EQ(files(2, 1), static_cast<__u32>(SBPF_FS_READ | SBPF_FS_WRITE)) << "a directory: the root";
-  EXPECT_NE(fs_rights_of_file(image, 9000, 3) & SBPF_FS_EXEC, 0u) << "the policy has no rules for programs";
-}
-
 std::string as_written(const std::string& path) { return path; }
 Paths own_places(const std::string& rules) { return places_of_other_names(policy_of(rules), as_written); }
 

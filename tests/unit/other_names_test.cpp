@@ -30,10 +30,10 @@ class OtherNames : public InTempDir {
     fs::create_hard_link(top_ / file, top_ / name);
   }
   // What is found below `below`, whose place is called "/top".
-  std::set<std::string> found(const std::string& below) const {
+  std::set<std::string> found(const std::string& below, const std::set<std::uint64_t>& renamed = {}) const {
     const Fd fd(::open((top_ / below).c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     std::set<std::string> all;
-    const auto done = each_file_with_other_names(fd, {"top"}, [](const std::string&) {}, [&](const std::vector<std::string>& names) { all.insert(join(names, names.size())); });
+    const auto done = each_file_with_other_names(fd, {"top"}, renamed, [](const std::string&) {}, [&](const std::vector<std::string>& names) { all.insert(join(names, names.size())); });
     EXPECT_TRUE(done) << done.error().message;
     return all;
   }
@@ -49,6 +49,16 @@ TEST_F(OtherNames, those_with_several_alone) {
   EXPECT_EQ(found("a/b"), std::set<std::string>{"/top/three"});
   EXPECT_EQ(found("a/two"), std::set<std::string>{"/top"}) << "a file";
   EXPECT_EQ(found("a/one"), std::set<std::string>{});
+}
+
+TEST_F(OtherNames, those_that_are_open_by_one_that_is_gone) {
+  file("a/one");
+  file("a/two");
+  struct stat info {};
+  ASSERT_EQ(::stat((top_ / "a/one").c_str(), &info), 0);
+  EXPECT_EQ(found("a", {info.st_ino}), std::set<std::string>{"/top/one"});
+  ASSERT_EQ(::stat((top_ / "a").c_str(), &info), 0);
+  EXPECT_EQ(found("a", {info.st_ino}), std::set<std::string>{}) << "a directory";
 }
 
 TEST_F(OtherNames, links_are_not_followed_and_pipes_not_opened) {
@@ -79,7 +89,7 @@ TEST_F(OtherNames, as_deep_as_the_hooks_walk) {
 }
 
 TEST_F(OtherNames, what_is_no_file_is_an_error) {
-  const auto done = each_file_with_other_names(Fd(), {"top"}, [](const std::string&) {}, [](const std::vector<std::string>&) {});
+  const auto done = each_file_with_other_names(Fd(), {"top"}, {}, [](const std::string&) {}, [](const std::vector<std::string>&) {});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, "fs_view");
   EXPECT_EQ(done.error().sys_errno, EBADF);
