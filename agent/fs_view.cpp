@@ -86,7 +86,9 @@ class LookUp {
   std::set<std::string> own_places(const policy::Policy& policy) const {
     return policy::places_of_other_names(policy, [this](const std::string& path) {
       const Followed& found = rules_.at(path).front();
-      return join(found.names, found.names.size());
+      std::vector<std::string> all{join(found.names, found.names.size())};
+      for (const auto& names : aliases(found.names)) all.push_back(join(names, names.size()));
+      return all;
     });
   }
 

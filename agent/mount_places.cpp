@@ -19,12 +19,26 @@ std::string joined(const std::string& top, const std::string& rest) {
   return (top == "/" ? "" : top) + rest;
 }
 
+// Is it mounted on none of the others? (The root of all is mounted on itself.)
+bool is_bottom(const std::vector<Mount>& mounts, const Mount& mount) {
+  return mount.parent == mount.id || std::ranges::none_of(mounts, [&](const Mount& other) { return other.id == mount.parent; });
+}
+
+// The first mount that the kernel enters on its way to `path` from the mount `on`, or at all.
+const Mount* next_on_the_way(const std::vector<Mount>& mounts, const std::string& path, const Mount* on) {
+  const Mount* first = nullptr;
+  for (const Mount& mount : mounts) {
+    const bool on_it = on ? mount.parent == on->id && mount.id != on->id : is_bottom(mounts, mount);
+    if (on_it && below(path, mount.point) && (!first || mount.point.size() < first->point.size())) first = &mount;
+  }
+  return first;
+}
+
 }  // namespace
 
 const Mount* mount_of(const std::vector<Mount>& mounts, const std::string& path) {
   const Mount* on = nullptr;
-  for (const Mount& mount : mounts)
-    if (below(path, mount.point) && (!on || mount.point.size() >= on->point.size())) on = &mount;
+  while (const Mount* next = next_on_the_way(mounts, path, on)) on = next;
   return on;
 }
 

@@ -9,8 +9,8 @@
 
 namespace sbpf::agent {
 
-// The mount that a path without links lies on; nullptr: none. Of mounts at one point the one that `mounts` has last, which is not the top
-// one where an older mount was moved there.
+// The mount that a path without links lies on; nullptr: none. By which mount lies on which: the order in `mounts` is that in which they
+// were made, and an older one can be moved over a newer one.
 const Mount* mount_of(const std::vector<Mount>& mounts, const std::string& path);
 
 struct OtherPlace {

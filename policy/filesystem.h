@@ -80,8 +80,8 @@ std::vector<RulePath> rule_paths(const Policy& policy);
 
 // Where files may have got other names (hard links) by which they would escape: what the policy takes out of a place that a rule of its
 // own opens for writing; and, after the policy `before`, the places that this one let be written. Where that was everywhere, what the
-// policy denies or protects. Paths of rules; `resolve` says where one leads.
-using Resolve = std::function<std::string(const std::string& path)>;
+// policy denies or protects. Paths of rules; `resolve` says where one leads, first, and where else what lies there is mounted.
+using Resolve = std::function<std::vector<std::string>(const std::string& path)>;
 std::set<std::string> places_of_other_names(const Policy& policy, const Resolve& resolve);
 std::set<std::string> places_of_other_names(const Policy& policy, const Policy& before);
 

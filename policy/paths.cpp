@@ -30,7 +30,7 @@ std::set<std::string> places_of_other_names(const Policy& policy, const Resolve&
   std::set<std::string> places, written;
   if (!policy.filesystem.judged()) return places;
   for (const FsRule& rule : policy.filesystem.rules)
-    if (rule.access == FsAccess::write) written.insert(resolve(rule.path));
+    if (rule.access == FsAccess::write) written.insert(resolve(rule.path).front());
   const auto below_written = [&written](std::string path) {
     while (path.size() > 1) {
       path.resize(std::max<std::size_t>(path.rfind('/'), 1));  // the directory above
@@ -39,7 +39,7 @@ std::set<std::string> places_of_other_names(const Policy& policy, const Resolve&
     return false;
   };
   for (const FsRule& rule : policy.filesystem.rules)
-    if (rule.access != FsAccess::write && below_written(resolve(rule.path))) places.insert(rule.path);
+    if (rule.access != FsAccess::write && std::ranges::any_of(resolve(rule.path), below_written)) places.insert(rule.path);
   return places;
 }
 

@@ -42,6 +42,22 @@ for fs in disk tmpfs; do
   end wider
   rm -r $w/*
 
+  # ---- where a mount of the place is named, and not the place ----
+  fresh $w/deep
+  mkdir -p /srv/names-view
+  mount --bind $w/deep /srv/names-view
+  ln $w/deep/tests/t $w/t2
+  ln $w/deep/secret/s $w/s2
+  echo text >$w/plain
+  box bound "$(rules "bound-$fs" "{write: [$w], protect: [/srv/names-view/tests], deny: [/srv/names-view/secret]}")"
+  is $fs/bound/control-protected 13 "$(ask bound w $w/deep/tests/t)"
+  denied $fs/bound/other-name-of-protected bound w $w/t2
+  denied $fs/bound/other-name-of-denied bound r $w/s2
+  allowed $fs/bound/others bound rw $w/plain
+  end bound
+  umount /srv/names-view
+  rm -r $w/*
+
   # ---- by a name that a rule has ----
   fresh $w
   ln $w/tests/t $w/log

@@ -61,7 +61,7 @@ TEST(OtherNames, the_filter_of_files_knows_them) {
   EXPECT_EQ(without.fs_files[0] | without.fs_files[1], 0u);
 }
 
-std::string as_written(const std::string& path) { return path; }
+std::vector<std::string> as_written(const std::string& path) { return {path}; }
 Paths own_places(const std::string& rules) { return places_of_other_names(policy_of(rules), as_written); }
 
 TEST(OtherNames, are_looked_for_in_what_is_taken_out_of_a_writable_place) {
@@ -71,8 +71,10 @@ TEST(OtherNames, are_looked_for_in_what_is_taken_out_of_a_writable_place) {
   EXPECT_EQ(own_places("  read: [/w]\n  deny: [/w/a]\n  protect: [/w/b]\n"), Paths{}) << "no link was made there";
   EXPECT_EQ(own_places("  default: write\n  deny: [/d]\n"), Paths{});
   EXPECT_EQ(own_places("  dangerously_allow_all: true\n"), Paths{});
-  const auto led = [](const std::string& path) { return path == "/link" ? "/w/tests" : path; };
+  const auto led = [](const std::string& path) { return std::vector<std::string>{path == "/link" ? "/w/tests" : path}; };
   EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  protect: [/link]\n"), led), Paths{"/link"}) << "where it leads counts";
+  const auto mounted = [](const std::string& path) { return path == "/m/tests" ? std::vector<std::string>{path, "/w/tests"} : std::vector<std::string>{path}; };
+  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  protect: [/m/tests]\n"), mounted), Paths{"/m/tests"}) << "where it lies, too";
 }
 
 TEST(OtherNames, are_looked_for_where_the_policy_before_let_them_be_made) {
