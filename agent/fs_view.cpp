@@ -54,6 +54,8 @@ class LookUp {
       if (auto r = add_other_names(place, others.renamed); !r) return tl::unexpected<Error>(r.error());
     add_mounts();
     if (auto r = resolve_inodes(); !r) return tl::unexpected<Error>(r.error());
+    for (const policy::FsRule& rule : policy.filesystem.rules)
+      if (auto r = check_mounted_file(rule); !r) return fail(std::move(r.error()), place(rule.where) + rule.path);
     for (const policy::ExecRule& rule : policy.exec.rules)
       if (auto r = check_pinned(rule); !r) return fail(std::move(r.error()), place(rule.where) + rule.path);
     return view();
@@ -189,6 +191,21 @@ class LookUp {
       if (!known) return tl::unexpected<Error>(known.error());
       for (auto& [fd, path] : batch)
         if (const auto found = known->find(fd.get()); found != known->end()) path->second = found->second;
+    }
+    return {};
+  }
+
+  // A file of overlayfs or FUSE is known by its name alone (bpf/inode.h), which is that of its own place and not of where it is mounted.
+  Result<void> check_mounted_file(const policy::FsRule& rule) const {
+    if (rule.access != policy::FsAccess::deny && rule.access != policy::FsAccess::protect) return {};
+    for (const Followed& found : rules_.at(rule.path)) {
+      const std::string path = join(found.names, found.names.size());
+      const Mount* on = mount_of(mounts_, path);
+      if (!on || on->point != path || (on->type != "overlay" && !on->type.starts_with("fuse"))) continue;
+      const auto inode = inodes_.find(path);
+      if (inode != inodes_.end() && inode->second && !inode->second->directory)
+        return fail("unenforceable", "a file of " + on->type + " is mounted there, which is known only where it lies itself",
+                    "name the file where it lies, or mount the directory that it is in");
     }
     return {};
   }

@@ -130,6 +130,30 @@ P
   end named
 done
 end open
+
+# ---- a file of theirs that is mounted by itself has no name there ----
+# says FILE ACCESS: the exit code under a policy that says so of where FILE is mounted
+says() {
+  local code
+  mount --bind "$1" /srv/one
+  p=$(policy one <<<"version: 1"$'\n'"name: one"$'\n'"filesystem: {default: write, $2: [/srv/one]}")
+  sbpf run -q --policy "$p" -- sh -c "echo more >>/srv/one" </dev/null >/dev/null 2>"$tmp/said"; code=$?
+  umount /srv/one
+  echo $code
+}
+touch /srv/one /srv/plain
+for fs in overlay fuse; do
+  touch /var/$fs/all/one
+  for access in deny protect; do
+    is $fs/mounted-file/$access 125 "$(says /var/$fs/all/one $access)"
+    has $fs/mounted-file/$access-says "/srv/one: a file of $fs is mounted there" "$(cat "$tmp/said")"
+  done
+  has $fs/mounted-file/hint "name the file where it lies" "$(cat "$tmp/said")"
+  is $fs/mounted-file/none-was-run 0 "$(stat -c %s /var/$fs/all/one)"
+  is $fs/mounted-file/written 0 "$(says /var/$fs/all/one write)"
+done
+is mounted-file/control-denied 2 "$(says /srv/plain deny)" # by the shell
+has mounted-file/control-says "Permission denied" "$(cat "$tmp/said")"
 umount "$layers/all" /var/fuse/all
 
 # ---- a canary, and a policy that is swapped ----
