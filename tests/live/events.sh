@@ -41,6 +41,12 @@ is kinds/signal 1 "$(ask flooded signal $$)"
 is other/denied 0 "$(ask other ports 20000 100)"
 told=$(of flooded '[.hook, .reason]' | sort -u)
 for kind in socket_class fs_rule no_rule guard; do has "kinds/$kind" "\"$kind\"" "$told"; done
+is kinds/errnos-of-files '["denied",13]' "$(of flooded 'select(.reason == "fs_rule") | [.verdict, .errno]' | sort -u)"
+is kinds/errnos-of-networks '["denied",1]' "$(of flooded 'select(.port == 7001) | [.verdict, .errno]' | sort -u)"
+is kinds/who-is-signalled "[$$,23]" "$(of flooded 'select(.hook == "task_kill") | [.target_pid, .signal]' | sort -u)"
+is kinds/v6 1 "$(ask flooded port6 7011)"
+is kinds/v6-is-told '["connect6","::1"]' "$(of flooded 'select(.port == 7011) | [.hook, .address]')"
+is kinds/generation "$(sbpf status flooded --json | jq .policy.generation)" "$(of flooded 'select(.verdict == "denied") | .generation' | sort -u)"
 has kinds/path "$tmp/no" "$(of flooded 'select(.reason == "fs_rule") | .path')"
 is other/each-is-there 100 "$(of other 'select(.verdict == "denied") | .port' | sort -u | wc -l)"
 is other/none-lost '0 0' "$(counted other '| .lost_events | "\(.ring_full) \(.rate_limit)"' | tr -d '"')"
@@ -65,6 +71,7 @@ is again/each-new-one-is-there 20 "$(of recorded 'select(.port >= 23000) | .port
 sbpf detach recorded >/dev/null 2>&1
 
 # ---- reading takes nothing away, and its room is bounded ----
+is twice/there-are-some true "$( (($(of flooded . | wc -l) > 0)) && echo true)"
 is twice/the-same "$(of flooded '[.hook, .port, .pid, .times]' | sha256sum)" "$(of flooded '[.hook, .port, .pid, .times]' | sha256sum)"
 sbpf events flooded --follow --json >"$tmp/first" & servers+=($!)
 sbpf events flooded --follow --json >"$tmp/second" & servers+=($!)

@@ -2,6 +2,7 @@
 # Is denied what stdin orders; each order is answered by an errno, and those that repeat by 0 when each was EPERM.
 #   port PORT TIMES     connects of UDP to that port of 127.0.0.1
 #   ports FIRST NUMBER  the same to each of so many ports
+#   port6 PORT          a connect of UDP to that port of ::1
 #   raw                 a raw socket
 #   file PATH           an open for reading
 #   bind PORT           of UDP
@@ -24,6 +25,8 @@ def carry_out(what, *rest):
         connects([int(rest[0])] * int(rest[1]))
     elif what == "ports":
         connects(int(rest[0]) + i for i in range(int(rest[1])))
+    elif what == "port6":
+        socket.socket(socket.AF_INET6, socket.SOCK_DGRAM).connect(("::1", int(rest[0])))
     elif what == "raw":
         socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
     elif what == "file":

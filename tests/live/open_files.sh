@@ -109,6 +109,7 @@ leaves() {
   exec {to}>&- {from}>&-
   sbpf detach "$1" >/dev/null 2>&1
 }
+generation() { sbpf status box --json | jq .policy.generation; }
 isolation() { sbpf status box --json | jq -r .isolation; }
 
 # swapped NAME CODE POLICY: the swap ends with that code
@@ -164,6 +165,10 @@ for fs in disk tmpfs overlay; do
   judged bound $view/f $w/in/f "$view/f open for writing"
   judged unmounted $view/f $w/in/f "f open for writing" umount -l $view
   judged maps-to-read $w/in/f $w/in/f "$w/in/f mapped for writing"
+  name=$fs/maps-to-read-alone # and has not written yet
+  echo text >$w/in/f
+  starts maps-to-read $w/in/f -
+  refused "$w/in/f mapped for writing"
   if [[ $fs != overlay ]]; then
     judged renamed $w/in/f $w/in/f "$w/out/other open for writing, whose name is gone while it has another"
     judged named-late $w/in/f $w/in/f "open for writing, whose name is gone while it has another"
@@ -238,7 +243,8 @@ for how in registered registered-memory; do
   head -c 4096 /dev/zero >$w/in/f
   sbpf attach --cgroup $box --name box --policy "$open" >/dev/null 2>&1
   joins $how $w/in/f -
-  swapped $how/allowing-policy 0 "$open"
+  before=$(generation)
+  sbpf swap box --policy "$open" >/dev/null 2>&1; is $how/allowing-policy $((before + 1)) "$(generation)"
   swapped $how/refused 125 "$closed"
   has $how/named "${kept[$how]}" "$(cat "$tmp/said")"
   sbpf swap box --policy "$closed" --evict >/dev/null 2>&1

@@ -165,9 +165,13 @@ kill -STOP $started
 populated held; is stopped/control 0 $?
 within 20 over held; is stopped/time-is-kept 0 $?
 is stopped/still-stopped T "$(state $started)"
+children=$(pgrep -P $started | paste -sd' ')
+is left-over/control true "$( (($(wc -w <<<"$children") > 0)) && echo true)"
 kill -CONT $started
 wait $started; is stopped/code 124 $?
-none left-over/none pgrep -P $started
+left=""
+for p in $children; do [[ -e /proc/$p ]] && left+=" $p"; done
+is left-over/none "" "$left"
 started held -q --timeout 1000s --policy "$none" -- sleep 1000 </dev/null >/dev/null 2>&1
 # Its children are the program, who keeps the time, and who writes to the pipe.
 children=$(pgrep -P $started | paste -sd' ')
