@@ -69,3 +69,32 @@ ATTACK(premade_interfaces_that_differ_are_refused,
   ctx.join();
   send_text_to(fd, ctx.token, v4(kBeyond4, ctx.decoy));
 }
+
+ATTACK(premade_ipv6_packet_info_sendto_is_refused, {.victim = Victim::other_wire,
+                                                    .allow = kToBeyond6ByOther,
+                                                    .deny = kToBeyond6,
+                                                    .at = "sendto",
+                                                    .launch = Launch::attach,
+                                                    .root = true,
+                                                    .modules = "dummy"}) {
+  const Fd fd = open_socket(AF_INET6, SOCK_DGRAM);
+  in6_pktinfo by{};
+  by.ipi6_ifindex = static_cast<unsigned>(other_interface());
+  set_option(fd, IPPROTO_IPV6, IPV6_PKTINFO, &by, sizeof by);
+  ctx.join();
+  send_text_to(fd, ctx.token, v6(kBeyond6, ctx.decoy));
+}
+
+ATTACK(premade_ipv6_multicast_if_sendto_is_refused,
+       {.victim = Victim::other_wire,
+        .allow = "connect: [{address: \"ff15::5342\", ports: [{decoy}], protocol: udp}]\n  interfaces: [sbpfother]",
+        .deny = "connect: [{address: \"ff15::5342\", ports: [{decoy}], protocol: udp}]",
+        .at = "sendto",
+        .launch = Launch::attach,
+        .root = true,
+        .modules = "dummy"}) {
+  const Fd fd = open_socket(AF_INET6, SOCK_DGRAM);
+  set_option(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, other_interface());
+  ctx.join();
+  send_text_to(fd, ctx.token, v6(kMulticast6, ctx.decoy));
+}
