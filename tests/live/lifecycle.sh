@@ -101,7 +101,8 @@ declare -A watching
 answered() {
   case $1 in
     freeze) within 10 grep -q 'frozen 1' "$cgroots/sbpf/$2-freeze/cgroup.events" ;;
-    kill) within 10 sh -c "! kill -0 $supervisor 2>/dev/null" ;;
+    # All that ran in it, and then the supervisor.
+    kill) within 10 sh -c "! grep -qs 'populated 1' $cgroots/sbpf/$2-kill/cgroup.events && ! kill -0 $supervisor 2>/dev/null" ;;
     alert) within 10 grep -qE "$3" "$tmp/$2-alert.err" && grep -q 'frozen 0' "$cgroots/sbpf/$2-alert/cgroup.events" ;;
   esac
 }

@@ -292,12 +292,18 @@ TEST(World, CountsWhatWasAddedAndForgetsWhatIsGone) {
   World world(recorder);
   const auto now = Clock::now();
   const std::string pass = R"({"pass":{"active":1,"degraded":0,"inactive":0,"duration_us":100,"canary_age_s":7,"late_us":700000}})";
-  const auto box = [](int n) { return R"({"sandbox":{"name":"a","isolation":"active","denied":{"connect4":)" + std::to_string(n) + "}}}"; };
+  const auto box = [](int n) {
+    return R"({"sandbox":{"name":"a","isolation":"active","generation":)" + std::to_string(n + 10) + R"(,"lost_full":)" + std::to_string(n + 20) +
+           R"(,"lost_rate":)" + std::to_string(n + 30) + R"(,"denied":{"connect4":)" + std::to_string(n) + "}}}";
+  };
   EXPECT_FALSE(world.age(now));
   for (const std::string& line : {box(2), pass, box(5)}) ASSERT_TRUE(world.take(line, now)) << line;
   EXPECT_TRUE(world.current());
   std::string text = recorder.metrics.text(std::nullopt);
   EXPECT_NE(text.find("sbpf_denied_total{domain=\"network\",hook=\"connect4\"} 5"), std::string::npos) << text;
+  EXPECT_NE(text.find("sbpf_policy_generation{sandbox=\"a\"} 15"), std::string::npos) << text;
+  EXPECT_NE(text.find("sbpf_events_lost_total{why=\"ring_full\"} 25"), std::string::npos) << text;
+  EXPECT_NE(text.find("sbpf_events_lost_total{why=\"rate_limit\"} 35"), std::string::npos) << text;
   EXPECT_NE(text.find("sbpf_last_verified_age_seconds +Inf"), std::string::npos) << text;
   EXPECT_NE(text.find("sbpf_canary_age_seconds 7\n"), std::string::npos) << text;
   EXPECT_NE(text.find("sbpf_watch_late_seconds_bucket{le=\"0.5\"} 0"), std::string::npos) << text;
