@@ -27,7 +27,8 @@ struct OtherNames {
   std::set<std::uint64_t> renamed;
 };
 
-// Looks up every path of the policy's filesystem and exec rules, every mount, and each file that has several names, from a seat. A symbolic link is followed only where root made it, or who asks: "planted_link".
+// Looks up every path of the policy's filesystem and exec rules, every mount, and each file that has several names, from a seat. A
+// symbolic link is followed only where root made it, or who asks: "planted_link".
 // Errors: "fs_view" (a path cannot be looked up, with its location), "inodes" (the kernel gave no answer), those of in_child().
 Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const OtherNames& others = {},
                                std::chrono::milliseconds patience = kLookUpPatience);

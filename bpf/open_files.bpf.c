@@ -42,20 +42,21 @@ static __always_inline __u32 rights_of_held(const struct held_ask *ask, struct d
 	__u32 rights, lost;
 	int internal;
 
-	internal = fs_is_internal(dentry, mnt);
-	lost = !internal && lost_its_name(dentry, inode) ? LOST_ITS_NAME : 0;
-	if (!policy)
-		return (ask->compared == SBPF_COMPARED_BEFORE ? EVERY_RIGHT : 0) | lost;
-	switch (fs_rules_of(policy, &rules)) {
+	switch (policy ? fs_rules_of(policy, &rules) : FS_LOST) {
 	case FS_FREE:
-		return EVERY_RIGHT | lost;
+		return EVERY_RIGHT;
 	case FS_LOST:
-		return lost;
+		internal = fs_is_internal(dentry, mnt);
+		lost = !internal && lost_its_name(dentry, inode) ? LOST_ITS_NAME : 0;
+		return (!policy && ask->compared == SBPF_COMPARED_BEFORE ? EVERY_RIGHT : 0) | lost;
 	case FS_JUDGED:
 		break;
 	}
+	/* First: what is known before it multiplies the ways that the verifier follows through it. */
 	fs_find(rules.policy, dentry, &place);
 	rights = place.covered ? place.rights : 0;
+	internal = fs_is_internal(dentry, mnt);
+	lost = !internal && lost_its_name(dentry, inode) ? LOST_ITS_NAME : 0;
 	if (is_block_device(inode) && !(place.flags & SBPF_FS_RULE))
 		rights &= ~(SBPF_FS_READ | SBPF_FS_WRITE);
 	if (internal)

@@ -316,8 +316,7 @@ while kill -0 $swapper 2>/dev/null; do
   [[ $(ask held connect $evil 853) == "$EPERM" ]] && never=$((never + 1))
   [[ $(ask held ask 127.0.0.53 a.example) == "$NOERROR 127.0.0.53 53" ]] && found=$((found + 1))
 done
-wait $swapper
-is swap/load-swaps "16 0" "$(sort "$tmp/swaps" | uniq -c | xargs)"
+wait $swapper; is swap/load-swaps "16 0" "$(sort "$tmp/swaps" | uniq -c | xargs)"
 is swap/load "true $tries $tries $tries" "$( ((tries > 0)) && echo true) $open $never $found"
 is swap/load-flow 0 "$(ask held echo flow)"
 out=$(sbpf swap held --policy "$tmp/nothing.yaml" 2>&1); is swap/none 0 $?
