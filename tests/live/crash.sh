@@ -36,6 +36,10 @@ free="0 0 0 0" under_one="0 1 0 1" under_two="1 0 0 1"
 # Hooks of ours at the cgroup, and unfinished pins.
 traces() { bpftool cgroup show "$box" 2>/dev/null | grep -c hook_; ls "$pins/building"; }
 
+# Of no sandbox at all, none is what is required.
+sbpf status >/dev/null; is none/status 0 $?
+sbpf status --require active >/dev/null; is none/required 3 $?
+
 keep_loaded
 inside sleep infinity &
 servers+=($!)

@@ -148,6 +148,13 @@ for how in "" --events; do
   sbpf run -q $how --policy no-network --status-fd 3 -- python3 "$tmp/again.py" 3>"$tmp/status"
   is "run/each-is-counted${how}" 3000 "$(tail -n 1 "$tmp/status" | jq .exit.denials)"
 done
+sbpf run -q --policy no-network --status-fd 3 -- python3 -c '
+import socket
+for i in range(5000):
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try: s.connect(("127.0.0.1", 10000 + i))
+    except PermissionError: pass' 3>"$tmp/status"
+is run/loses "5000 true" "$(tail -n 1 "$tmp/status" | jq -r '.exit | "\(.denials + .lost_events) \(.lost_events > 0)"')"
 cat >"$tmp/slow.py" <<'P'
 import socket, time
 for i in range(400):

@@ -4,6 +4,7 @@
 #   refused NAME PORT TIMES  so many UDP sockets, each of which is refused a port, this one and those after it, with EPERM
 #   crowded NAME PORT TIMES OTHER   the same, slowly enough for a reader to keep up, and then a connection by UDP to OTHER
 #   close NAME               gives it up
+#   again NAME PORT          its socket, connected to another port of 127.0.0.1
 #   sender NAME              an unconnected UDP socket
 #   listen NAME PORT         a TCP server at 127.0.0.1
 #   raw NAME                 a raw IPv4 socket
@@ -12,7 +13,8 @@
 #   echo NAME                sends a word to who answers with it
 #   receive NAME             waits for what the other side says, or for what ends it
 #   send NAME PORT           the same from an unconnected socket
-import errno, socket, sys, time
+import ctypes, errno, socket, sys, time
+libc = ctypes.CDLL(None)
 held = {}
 
 def connect(kind, name, port):
@@ -51,6 +53,9 @@ def echo(name, port=None):
 def carry_out(what, name, *rest):
     if what in ("tcp", "tcp5", "tcp6", "udp"):
         connect(what, name, *rest)
+    elif what == "again":
+        libc.connect(held[name].fileno(), bytes(16), 16)  # AF_UNSPEC: it has no peer
+        held[name].connect(("127.0.0.1", int(rest[0])))
     elif what == "refused":
         refused(name, *rest)
     elif what == "crowded":

@@ -174,6 +174,14 @@ done
 is swap/open-at-each $points $open
 sbpf swap held --policy "$held" >/dev/null 2>&1; is swap/back 0 $?
 
+# ---- a record says by which name it got there ----
+sed -i 's/^network:/&\n  record_flows: true/' "$(server=127.0.0.1; names recorded enforce "$(hosts a.example)")"
+box recorded "$tmp/recorded.yaml"
+is recorded/asked 'rcode0 1' "$(ask recorded query 127.0.0.53 udp plain a.example)"
+is recorded/connect 0 "$(ask recorded connect $good 443)"
+is recorded/name "a.example $good 443" "$(sbpf events recorded --flows --json | jq -r 'select(.reason == "flow" and .port == 443) | "\(.name) \(.address) \(.port)"')"
+end recorded
+
 # ---- what a resolver that was taken over could do: the calls that its filter lets through, by the filter itself ----
 resolver_of() { pgrep -x sbpf-names | while read -r pid; do if grep -qx "0::/sbpf-names/$1" "/proc/$pid/cgroup"; then echo "$pid"; fi; done; }
 sbpf break-glass --reason names --for 5m 2>/dev/null; is filter/glass 0 $?

@@ -7,6 +7,7 @@
 //   overrule lsm-cgroup HOOK CGROUP    an LSM program of the cgroup alone, which leaves the hook's answer as it is, likewise
 //   overrule callers FUNCTION…         loads a modify_return program for each, and prints its name and the errno
 //   overrule loaded FUNCTION PROMPT    as modify with 0: says "loaded", and attaches the program when the file PROMPT is there
+//   overrule loaded-link FUNCTION PROMPT   likewise, by BPF_LINK_CREATE
 //   overrule later CGROUP HOOK         attached for good, beside others, to the cgroup; lifts the denial of those before it
 //   overrule bystander CGROUP HOOK     likewise, and leaves their answer as it is
 //   overrule link CGROUP HOOK          as later, by a link, until this process ends
@@ -65,24 +66,35 @@ Fd load(bpf_prog_type type, bpf_attach_type attach, int function, std::int32_t v
   return Fd(bpf_prog_load(type, "modifier", "GPL", insns, 2, &options));
 }
 
-int answer(bpf_prog_type type, bpf_attach_type attach, const char* function, std::int32_t value, const char* prompt) {
-  const Fd program = load(type, attach, libbpf_find_vmlinux_btf_id(function, attach), value);
-  if (prompt) {
-    std::puts(program ? "loaded" : "not loaded");
-    std::fflush(stdout);
-    while (::access(prompt, F_OK) != 0) ::usleep(20000);
-  }
-  const Fd link(program ? bpf_raw_tracepoint_open(nullptr, program.get()) : -1);
+void wait_for(const char* prompt, const Fd& program) {
+  std::puts(program ? "loaded" : "not loaded");
+  std::fflush(stdout);
+  while (::access(prompt, F_OK) != 0) ::usleep(20000);
+}
+
+// Until this process ends.
+int stay(const Fd& link, const Fd& program) {
   if (!told(static_cast<bool>(link), program)) return 1;
   while (true) ::pause();
+}
+
+int answer(bpf_prog_type type, bpf_attach_type attach, const char* function, std::int32_t value) {
+  const Fd program = load(type, attach, libbpf_find_vmlinux_btf_id(function, attach), value);
+  return stay(Fd(program ? bpf_raw_tracepoint_open(nullptr, program.get()) : -1), program);
+}
+
+int answer_later(const char* function, const char* prompt, bool by_link) {
+  const Fd program = load(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, libbpf_find_vmlinux_btf_id(function, BPF_MODIFY_RETURN), 0);
+  wait_for(prompt, program);
+  if (!program) return 1;
+  return stay(Fd(by_link ? bpf_link_create(program.get(), 0, BPF_MODIFY_RETURN, nullptr) : bpf_raw_tracepoint_open(nullptr, program.get())), program);
 }
 
 int answer_in_cgroup(const char* hook, const char* cgroup) {
   const Fd program = load(BPF_PROG_TYPE_LSM, BPF_LSM_CGROUP, libbpf_find_vmlinux_btf_id(hook, BPF_LSM_CGROUP), 1);
   const Fd group(program ? ::open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1);
   const Fd link(program ? bpf_link_create(program.get(), group.get(), BPF_LSM_CGROUP, nullptr) : -1);
-  if (!told(static_cast<bool>(link), program)) return 1;
-  while (true) ::pause();
+  return stay(link, program);
 }
 
 int load_for_each(char** functions) {
@@ -112,8 +124,7 @@ int attach(const std::string& how, const char* cgroup, const std::string& hook) 
     if (!program || !group) return told(false, program) ? 0 : 1;
     if (!how.ends_with("link")) return told(bpf_prog_attach(program.get(), group.get(), kind.attach, BPF_F_ALLOW_MULTI) == 0, program) ? 0 : 1;
     const Fd link(bpf_link_create(program.get(), group.get(), kind.attach, nullptr));
-    if (!told(static_cast<bool>(link), program)) return 1;
-    while (true) ::pause();
+    return stay(link, program);
   }
   return 2;
 }
@@ -125,8 +136,8 @@ int main(int argc, char** argv) {
   if (argc != 4) return 2;
   const std::string how = argv[1];
   if (how == "lsm-cgroup") return answer_in_cgroup(argv[2], argv[3]);
-  if (how == "modify") return answer(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, argv[2], std::atoi(argv[3]), nullptr);
-  if (how == "loaded") return answer(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, argv[2], 0, argv[3]);
-  if (how == "lsm") return answer(BPF_PROG_TYPE_LSM, BPF_LSM_MAC, argv[2], std::atoi(argv[3]), nullptr);
+  if (how == "modify") return answer(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, argv[2], std::atoi(argv[3]));
+  if (how == "loaded" || how == "loaded-link") return answer_later(argv[2], argv[3], how == "loaded-link");
+  if (how == "lsm") return answer(BPF_PROG_TYPE_LSM, BPF_LSM_MAC, argv[2], std::atoi(argv[3]));
   return attach(how, argv[2], argv[3]);
 }

@@ -58,6 +58,10 @@ is ended/what "[\"flow_ended\",\"127.0.0.1\",7001,$id]" "$(jq -c '[.reason, .add
 # Four bytes each way, and what begins and ends a connection.
 is ended/bytes true "$(jq '.sent >= 4 and .sent <= 6 and .received >= 4 and .received <= 5' <<<"$line")"
 
+is ended6/connect 0 "$(ask loud tcp6 m 7001)"
+is ended6/close 0 "$(ask loud close m)"
+is ended6/whom '["flow",7001] ["flow_ended",7001]' "$(flows loud '[.reason, .port]' | paste -sd' ')"
+
 # ---- the same for others, and at a glance ----
 is ocsf/connect 0 "$(ask loud tcp o 7001)"
 is ocsf/denied 1 "$(ask loud tcp x 7009)"
@@ -132,6 +136,33 @@ recorded() { (($(grep -c 'udp.*:7001' "$tmp/half") > before)); }
 within 10 recorded; is rate/later/record 0 $?
 is rate/later/no-loss 1 "$(lost rate_limit)"
 sbpf kill half 2>/dev/null
+
+# ---- the program of a process is not that of a later one with its number ----
+mkdir "$cgroots/reused"
+hands_of reused bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$cgroots/reused"
+sbpf attach --cgroup "$cgroots/reused" --name reused --policy "$told" 2>/dev/null; is reused/attach 0 $?
+is reused/connect 0 "$(ask reused tcp a 7001)"
+exe() { sbpf events reused --flows --json | jq -c "select(.reason == \"flow\" and .pid == $pid_reused) | .exe"; }
+is reused/control "\"$python\"" "$(exe)"
+kill "$pid_reused"; wait "$pid_reused" 2>/dev/null
+again=$(python3 -c '
+import os, sys, time
+for i in range(1000):
+    open("/proc/sys/kernel/ns_last_pid", "w").write(str(int(sys.argv[1]) - 1))
+    child = os.fork()
+    if not child:
+        os.closerange(0, 3)
+        time.sleep(1000)
+    if child == int(sys.argv[1]):
+        break
+    os.kill(child, 9)
+    os.wait()
+print(child)' "$pid_reused")
+is reused/same-number "$pid_reused" "$again"
+is reused/no-program '""' "$(exe | sed 's/null/""/')"
+kill "$again"
+sbpf detach reused 2>/dev/null
+rmdir "$cgroots/reused"
 
 sbpf swap loud --policy "$untold" 2>/dev/null; is swap/ends-it 0 $?
 is swap/connect 0 "$(ask loud tcp z 7001)"

@@ -89,12 +89,18 @@ has origin/says-so "no connection from" "$out"
 sbpf origin nonsense 2>/dev/null; is origin/usage 2 $?
 is origin/inside 125 "$(sbpf run -q --policy "$through" -- sbpf origin "$client" 2>/dev/null; echo $?)"
 
+# What was led and is not any more is no connection to end.
+is again/led 0 "$(ask held tcp r 7001)"
+is again/direct 0 "$(ask held again r 7002)"
+is again/echo 0 "$(ask held echo r)"
+
 # ---- another policy: what it leads elsewhere ends ----
 out=$(sbpf swap held --policy "$through" 2>&1); hasnt swap/same-ends-nothing ended "$out"
 is swap/same-goes-on 0 "$(ask held echo a)"
 out=$(sbpf swap held --policy "$other" 2>&1); has swap/says-so "ended tcp connection to 127.0.0.1:7001" "$out"
 for name in a m; do is "swap/$name-has-ended" $ECONNABORTED "$(ask held receive "$name")"; done
 is swap/b-goes-on 0 "$(ask held echo b)"
+is swap/again-goes-on 0 "$(ask held echo r)"
 # Nor when it is over.
 out=$(sbpf events held --json | jq -r 'select(.reason == "flow_ended") | "\(.address):\(.port)"' | paste -sd' ')
 has swap/recorded-end 127.0.0.1:7001 "$out"

@@ -220,6 +220,8 @@ std::unique_ptr<VictimState> make_kernel_victim(Victim kind, const Scene& scene)
   if (kind == Victim::bpf_link) return std::make_unique<Link>(scene);
   if (kind == Victim::mount_bpffs) return std::make_unique<Mount>("/sys/fs/bpf", "bpf");
   if (kind == Victim::mount_cgroup) return std::make_unique<Mount>(scene.cgroup_root, "cgroup2");
+  if (kind == Victim::mount_sysfs) return std::make_unique<Mount>("/sys", "sysfs");
+  if (kind == Victim::mount_securityfs) return std::make_unique<Mount>("/sys/kernel/security", "securityfs");
   if (kind == Victim::lo_address) return std::make_unique<LoAddress>();
   if (kind == Victim::interface) return std::make_unique<Interface>();
   if (kind == Victim::net_sysctl) return std::make_unique<NetSysctl>();

@@ -79,6 +79,8 @@ enum class Victim {
   bpf_pin,
   mount_bpffs,   // the mount on /sys/fs/bpf, in the attacker's mount namespace
   mount_cgroup,  // the mount of cgroup2
+  mount_sysfs,
+  mount_securityfs,
   lo_address,    // 192.0.2.83 on lo
   interface,     // a network interface named sbpfattack0
   core_pattern,  // the host's core dump program, to be run outside

@@ -84,6 +84,7 @@ set(SBPF_NETWORK_ATTACKS
   metadata_under_allow_all_is_refused
   mount_over_bpffs_is_refused
   mount_over_cgroup2_is_refused
+  mount_over_sysfs_is_refused
   move_mount_of_bpffs_is_refused
   move_mount_of_cgroup2_is_refused
   move_mount_over_cgroup2_is_refused
@@ -154,6 +155,7 @@ set(SBPF_NETWORK_ATTACKS
   premade_unix_dgram_send_is_refused
   premade_unix_server_send_is_refused
   premade_unix_stream_write_is_refused
+  premade_wildcard_is_refused
   privileged_port_bind_is_refused
   proc_mem_write_is_refused
   process_vm_writev_is_refused
