@@ -101,16 +101,6 @@ denied below/deny below r $b/a/w/sub/f
 denied below/deny-dir below r $b/a/none/f
 
 # ---- a sandbox makes no snapshots and removes none ----
-is snapshot-of-denied/control-open 0 "$(ask free snapshot $b/a $b/a/w)"
-is snapshot-of-denied/control-leaks a "$(ask free cat $b/a/w/snapshot/none/f)"
-btrfs -q subvolume delete $b/a/w/snapshot
-is snapshot-of-denied/denied 1 "$(ask below snapshot $b/a $b/a/w)"
-is snapshot-of-denied/nothing-made no "$([[ -e $b/a/w/snapshot ]] && echo yes || echo no)"
-is subvolume-in-a-protected-name/control-open 0 "$(ask free subvolume $b/a later)"
-is subvolume-removed/control-open 0 "$(ask free unsubvolume $b/a later)"
-is subvolume-in-a-protected-name/denied 1 "$(ask below subvolume $b/a later)"
-is subvolume-removed/denied 1 "$(ask below unsubvolume $b/a/w sub)"
-is subvolume-removed/still-there yes "$([[ -e $b/a/w/sub/f ]] && echo yes || echo no)"
 # The policy that has no rules for files lets them.
 unruled=$(policy unruled <<P
 version: 1
@@ -118,9 +108,22 @@ name: unruled
 P
 )
 box unruled "$unruled"
-is snapshot-of-denied/allowed-elsewhere 0 "$(ask unruled snapshot $b/b $b/b/w)"
-is subvolume-in-a-protected-name/allowed-elsewhere 0 "$(ask unruled subvolume $b/b later)"
-is subvolume-removed/allowed-elsewhere 0 "$(ask unruled unsubvolume $b/b later)"
+for v in '' -v2; do
+  is snapshot-of-denied$v/control-open 0 "$(ask free snapshot$v $b/a $b/a/w)"
+  is snapshot-of-denied$v/control-leaks a "$(ask free cat $b/a/w/snapshot/none/f)"
+  btrfs -q subvolume delete $b/a/w/snapshot
+  is snapshot-of-denied$v/denied 1 "$(ask below snapshot$v $b/a $b/a/w)"
+  is snapshot-of-denied$v/nothing-made no "$([[ -e $b/a/w/snapshot ]] && echo yes || echo no)"
+  is snapshot-of-denied$v/allowed-elsewhere 0 "$(ask unruled snapshot$v $b/b $b/b/w)"
+  btrfs -q subvolume delete $b/b/w/snapshot
+  is subvolume-in-a-protected-name$v/control-open 0 "$(ask free subvolume$v $b/a later)"
+  is subvolume-removed$v/control-open 0 "$(ask free unsubvolume$v $b/a later)"
+  is subvolume-in-a-protected-name$v/denied 1 "$(ask below subvolume$v $b/a later)"
+  is subvolume-removed$v/denied 1 "$(ask below unsubvolume$v $b/a/w sub)"
+  is subvolume-removed$v/still-there yes "$([[ -e $b/a/w/sub/f ]] && echo yes || echo no)"
+  is subvolume-in-a-protected-name$v/allowed-elsewhere 0 "$(ask unruled subvolume$v $b/b later)"
+  is subvolume-removed$v/allowed-elsewhere 0 "$(ask unruled unsubvolume$v $b/b later)"
+done
 has snapshot-of-denied/reported "btrfs subvolume" "$(sbpf events below 2>&1)"
 
 end rules below unruled open

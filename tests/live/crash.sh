@@ -76,24 +76,30 @@ killed() {
 } 2>/dev/null
 
 # ---- attach: it is as it was ----
+hear_log "$tmp/log"
 attach=(sbpf attach --cgroup "$box" --name crash --policy "$one")
 total=$(points "${attach[@]}")
 sbpf detach crash
 halfway=0
 for at in $(share "$total"); do
-  killed "$at" "${attach[@]}" || { echo "# attach/$at: it came to no such point"; sbpf detach crash; continue; }
-  # While only some hooks are in place, nobody inside runs: a child of the killed one takes them down, and thaws it after that.
+  (SBPF_STOP_AT=$at LD_PRELOAD=$crash exec "${attach[@]}" >/dev/null 2>&1) & attaching=$!
+  within 30 eval '[[ $(stat_field $attaching 1) != [RSD] ]]'
+  if [[ $(stat_field $attaching 1) != T ]]; then echo "# attach/$at: it came to no such point"; wait $attaching; sbpf detach crash; continue; fi
+  # While only some hooks are in place, nobody inside runs.
   was_frozen=$(frozen)
   hooks_there=$(bpftool cgroup show "$box" | grep -c hook_)
   if ((hooks_there > 0 && hooks_there < whole)); then
     halfway=$((halfway + 1))
     is "attach/$at/frozen" "1 of $hooks_there" "$was_frozen of $hooks_there"
   fi
+  kill -9 $attaching; wait $attaching 2>/dev/null
+  taken=$((taken + 1))
   settle
   list=$(sbpf list)
   is "attach/$at" "keeper,0,$free,0" "${list//$'\n'/ },$(frozen),$(seen),$(traces | paste -sd' ')"
 done
-echo "# halfway: $halfway"
+((halfway > 0)); is attach/came-halfway 0 $?
+within 10 grep -q 'mended what a killed sbpf left' "$tmp/log"; is attach/mended-is-told 0 $?
 "${attach[@]}" >/dev/null
 is attach/afterwards "$under_one" "$(seen)"
 

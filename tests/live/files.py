@@ -57,22 +57,17 @@ def mapped(path):
     finally:
         os.close(fd)
 
-# Of a subvolume, into a directory: BTRFS_IOC_SNAP_CREATE_V2 with the name `snapshot`.
-def snapshot(subvolume, directory):
-    source, target = (os.open(p, os.O_RDONLY | os.O_DIRECTORY) for p in (subvolume, directory))
-    try:
-        fcntl.ioctl(target, 0x50009417, bytearray(struct.pack("qQQ32s4040s", source, 0, 0, b"", b"snapshot")))
-    finally:
-        os.close(source)
-        os.close(target)
-
-# BTRFS_IOC_SUBVOL_CREATE and BTRFS_IOC_SNAP_DESTROY
-def subvolume(directory, name, command):
+# An ioctl of btrfs at a directory: with a name, and the subvolume that a snapshot is of.
+def subvolume(command, directory, name, source=None):
     target = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    fd = os.open(source, os.O_RDONLY | os.O_DIRECTORY) if source else 0
+    newer = command in (0x50009417, 0x50009418, 0x5000943f)  # struct btrfs_ioctl_vol_args_v2
     try:
-        fcntl.ioctl(target, command, bytearray(struct.pack("q4088s", 0, name.encode())))
+        fcntl.ioctl(target, command, bytearray(struct.pack("qQQ32s4040s" if newer else "q4088s", fd, *([0, 0, b""] if newer else []), name.encode())))
     finally:
         os.close(target)
+        if source:
+            os.close(fd)
 
 def controlled(path, command):
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -102,8 +97,9 @@ OPERATIONS = {
     "exec": executed, "map": mapped, "ioctl": controlled, "lease": leased,
     # These stay: to be looked at from outside.
     "keep": lambda p: opened(p, os.O_WRONLY | os.O_CREAT | os.O_EXCL),
-    "snapshot": snapshot, "subvolume": lambda d, name: subvolume(d, name, 0x5000940e),
-    "unsubvolume": lambda d, name: subvolume(d, name, 0x5000940f),
+    "snapshot": lambda of, d: subvolume(0x50009401, d, "snapshot", of), "snapshot-v2": lambda of, d: subvolume(0x50009417, d, "snapshot", of),
+    "subvolume": lambda d, name: subvolume(0x5000940e, d, name), "subvolume-v2": lambda d, name: subvolume(0x50009418, d, name),
+    "unsubvolume": lambda d, name: subvolume(0x5000940f, d, name), "unsubvolume-v2": lambda d, name: subvolume(0x5000943f, d, name),
     "keepdir": os.mkdir, "keeplink": os.link, "drop": os.unlink, "dropdir": os.rmdir, "move": os.rename,
 }
 

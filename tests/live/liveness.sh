@@ -90,6 +90,7 @@ has switch/run-refused/why "ftrace_enabled is 0" "$(cat "$tmp/late.err")"
 echo 1 >$switch
 within 10 grep -q '"restored":{"sandbox":"by"' "$out"; is switch/restored 0 $?
 is switch/on/status "active active" "$(isolation box) $(isolation by)"
+within 10 sh -c 'sbpf events by --json | grep -q isolation_restored'; is switch/on/event 0 $?
 is switch/on/stays-frozen "0 0" "$(frozen "$box"; echo $?) $(frozen "$by"; echo $?)"
 
 # ---- off while the sentinel, which calls the hooks, cannot answer ----

@@ -180,6 +180,15 @@ box recorded "$tmp/recorded.yaml"
 is recorded/asked 'rcode0 1' "$(ask recorded query 127.0.0.53 udp plain a.example)"
 is recorded/connect 0 "$(ask recorded connect $good 443)"
 is recorded/name "a.example $good 443" "$(sbpf events recorded --flows --json | jq -r 'select(.reason == "flow" and .port == 443) | "\(.name) \(.address) \(.port)"')"
+# What its supervisor cannot take is counted.
+lost() { sbpf status recorded --json | jq .lost_events.ring_full; }
+is lost/none 0 "$(lost)"
+kill -STOP "$pid_recorded"
+asked=$(for i in {1..400}; do ask recorded query 127.0.0.53 udp plain secret.evil.example; done | grep -cx "$refused")
+((asked > 300)); is lost/asked 0 $? # some are dropped for their rate
+kill -CONT "$pid_recorded"
+counted() { ask recorded query 127.0.0.53 udp plain secret.evil.example >/dev/null; (($(lost) > 0)); }
+within 30 counted; is lost/counted 0 $?
 end recorded
 
 # ---- what a resolver that was taken over could do: the calls that its filter lets through, by the filter itself ----

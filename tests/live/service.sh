@@ -146,6 +146,20 @@ is reload/link-same "yes no" "$(try 7001) $(try 7002)"
 ln -s ..2 ..new && mv -T ..new ..data
 cd /root || exit
 within 60 reaches "no yes"; is reload/link-swapped 0 $?
+# Its file is gone; and one comes that forbids what is open in there: the last one holds, and why is shown.
+shows() { code $url/v1/sandboxes/box >/dev/null; [[ $(field 'd.get("policy_error", {}).get("code")') == "$1" ]]; }
+p=/etc/sbpf/policies
+allow other 7001 >$p/other.yaml
+mv $p/web.yaml $p/.web
+within 30 shows no_such_policy; is reload/gone-is-shown 0 $?
+is reload/gone-holds "no yes" "$(try 7001) $(try 7002)"
+sh -c "echo \$\$ >$box/cgroup.procs; exec sleep infinity" 3>>/srv/held & holder=$!
+within 20 grep -q $holder "$box/cgroup.procs"
+sed 's/name: narrow/name: web/' <<<"$narrow" >$p/.new && mv $p/.new $p/web.yaml
+within 30 shows open_files; is reload/failed-is-shown 0 $?
+is reload/failed-holds "no yes" "$(try 7001) $(try 7002)"
+kill $holder
+rm $p/other.yaml; mv $p/.web $p/web.yaml; within 30 shows None; is reload/follows-again 0 $?
 
 # ---- SO-4: swapped by requests and by files under a loop of connects; a connection that is revoked ends ----
 flip() { # flip PORT…: the file, replaced as a whole

@@ -202,6 +202,10 @@ is copy/still-active 0 "$(active box; echo $?)"
 
 # ---- break-glass: told, seen, then everything goes ----
 hear_log "$tmp/log"
+inhabit "$cgroots/told"
+sbpf attach --cgroup "$cgroots/told" --name told --policy no-network >/dev/null 2>&1; is log/attach 0 $?
+sbpf detach told 2>/dev/null; is log/detach 0 $?
+within 10 grep -q 'sandbox told detached: its processes go on, unconfined (uid 0,' "$tmp/log"; is log/detached 0 $?
 mkfifo "$tmp/broken"
 started inside -q --policy "$audit" -- sh -c "read -r go <$tmp/broken
   mkdir /sys/fs/bpf/other/broken; echo control \$?; mkdir $pins/broken; echo ours \$?" </dev/null >"$tmp/inside" 2>/dev/null
@@ -232,6 +236,7 @@ exec 6>"$tmp/put"
 is broken/ptrace 0 "$("$tamper" ptrace "$supervisor")"
 kill -CONT "$supervisor"
 sbpf break-glass --close 2>/dev/null; is break-glass/closes 0 $?
+within 10 grep -q 'break-glass window closed' "$tmp/log"; is break-glass/closes/log 0 $?
 refused_again() { is "closed/$1" "$EPERM" "$("$tamper" "${@:2}")"; }
 refused_again map-by-pin map-by-pin "$pins/maps/sandboxes"
 echo >&6
@@ -255,6 +260,7 @@ mark
 is broken/link-detach 0 "$("$tamper" link-detach "$connect6")"
 within 10 grep -q 'frozen 1' "$cgroots/sbpf/box/cgroup.events"; is broken/frozen 0 $?
 in_time broken/frozen
+within 10 grep -q 'isolation of sandbox box was lost (.*connect6' "$tmp/log"; is broken/log 0 $?
 has broken/seen connect6 "$(sbpf status box --json | jq -c .degraded)"
 echo 0 >"$cgroots/sbpf/box/cgroup.freeze"
 within 10 grep -q 'frozen 0' "$cgroots/sbpf/box/cgroup.events"; is broken/moved/thawed 0 $?
