@@ -189,7 +189,7 @@ bool may_start(const Status& status, policy::Mode mode) {
 
 std::string why_not_active(const Status& status) {
   if (status.degraded.empty()) return "unknown";
-  std::string why = status.degraded.front().reason;
+  std::string why = status.degraded.front().what + (": " + status.degraded.front().reason);
   for (std::size_t i = 1; i < status.degraded.size(); i++)
     if (status.degraded[i].what == "canary") why += "; " + status.degraded[i].reason;
   return why;

@@ -186,6 +186,7 @@ watcher=$(pgrep -P $daemon -f 'sbpf watch')
 touch "$tmp/hold" # the next one waits, so that there is time to look
 kill -STOP "$watcher"
 begin=$(uptime_ms)
+within 4 answers 503 $url/healthz; is stalled/health-at-once 0 $?
 within 60 answers 503 $url/v1/sandboxes; is stalled/list 0 $?
 took=$(($(uptime_ms) - begin))
 is stalled/not-before-its-time yes "$( ((took >= 3000)) && echo yes || echo "$took ms")"

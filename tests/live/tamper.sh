@@ -197,6 +197,20 @@ out=$("$tmp/sbpf" kill box 2>&1); is copy/kill 125 $?
 has copy/says-why "another executable loaded" "$out"
 "$tmp/sbpf" unload 2>/dev/null; is copy/unload 125 $?
 "$tmp/sbpf" break-glass --reason no 2>/dev/null; is copy/break-glass 125 $?
+# Nor a number: a file that gets the one of an agent that was removed is another.
+modprobe loop # without udev nothing asks for it
+mkdir "$tmp/own" && truncate -s 128M "$tmp/own.img" && mkfs.ext4 -q "$tmp/own.img" && mount -o loop "$tmp/own.img" "$tmp/own"; is number/mounted 0 $?
+agent=$tmp/own/sbpf
+cp "$(command -v sbpf)" "$agent" && number=$(stat -c %i "$agent")
+sbpf hand-over "$agent" >/dev/null; is number/handed-over 0 $?
+is number/control 0 "$("$agent" break-glass --close >/dev/null 2>&1; echo $?)"
+rm "$agent"
+gets_number() { agent=$tmp/own/$RANDOM; touch "$agent"; [[ $(stat -c %i "$agent") == "$number" ]]; }
+within 30 gets_number; is number/same 0 $?
+cat "$(command -v sbpf)" >"$agent"; chmod 755 "$agent"
+out=$("$agent" break-glass --close 2>&1); is number/refused 125 $?
+has number/says-why "another executable loaded" "$out"
+umount "$tmp/own"
 out=$(strace -f -o /dev/null sbpf kill box 2>&1); is traced/kill 125 $?
 is copy/still-active 0 "$(active box; echo $?)"
 
@@ -287,7 +301,6 @@ is broken/unload-leaves-nothing "" "$(left_behind)"
 
 # ---- the executable was removed or replaced: that of a running supervisor is the agent still ----
 # It lies on a disk that has a copy, where another file has its inode's number and generation.
-modprobe loop # without udev nothing asks for it
 mkdir "$tmp/bin" "$tmp/twin"
 truncate -s 40M "$tmp/disk"
 mkfs.ext4 -q "$tmp/disk" && mount -o loop "$tmp/disk" "$tmp/bin" && cp "$(command -v sbpf)" "$tmp/bin/sbpf" && umount "$tmp/bin"
