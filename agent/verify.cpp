@@ -213,7 +213,10 @@ void note_lost(Status& status, const std::vector<Lost>& lost) {
 
 HostProbe probe_host(const Kernel& kernel) {
   Sentinel sentinel;
-  return probe_host(kernel, sentinel.look(kernel, std::chrono::seconds(5)));
+  Liveness found = sentinel.look(kernel, std::chrono::seconds(5));
+  // Nobody holds it back any more; and where many start at once it waits for a processor.
+  if (found.proof == Proof::unknown && !found.disturbed) found = sentinel.look(kernel, std::chrono::seconds(10));
+  return probe_host(kernel, found);
 }
 
 Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary) {
