@@ -197,8 +197,8 @@ mkdir "$box"
 in_box() { sh -c "echo \$\$ >$box/cgroup.procs; exec \"\$@\"" sh "$@" 2>&1; }
 is proc/control 0 "$(in_box cat /proc/$other/net/tcp >/dev/null; echo $?)"
 sbpf attach --cgroup "$box" --name reader --policy "$none" >/dev/null 2>&1; is proc/attach 0 $?
-for file in net/tcp net/stat/nf_conntrack task/$other/net/unix; do
-  [[ -e /proc/$other/$file ]] && has "proc/${file//\//-}" "Operation not permitted" "$(in_box cat "/proc/$other/$file")"
+for file in net/tcp net/stat/rt_cache net/unix task/$other/net/unix; do
+  has "proc/${file//$other/TASK}" "Operation not permitted" "$(in_box cat "/proc/$other/$file")"
 done
 is proc/own 0 "$(in_box cat /proc/self/net/tcp >/dev/null; echo $?)"
 is proc/of-the-host 0 "$(in_box cat /proc/meminfo /proc/sys/net/ipv4/ip_forward >/dev/null; echo $?)"
