@@ -152,7 +152,7 @@ struct sbpf_gate {
 
 /* Proof that the LSM programs run, in .bss behind the gate. A sentinel is a process of the agent's own in a
  * cgroup of its own beneath our root, which is no sandbox: it calls each hook, and each program counts it and lets it pass.
- * A program that is attached and does not count is not run by the kernel (agent/liveness.h). */
+ * A program that is attached and does not count is not run by the kernel (agent/verify/liveness.h). */
 struct sbpf_alive {
 	__u32 ran[SBPF_MAX_HOOKS];
 };
@@ -213,10 +213,10 @@ struct sbpf_guard {
 SBPF_ASSERT(sizeof(struct sbpf_guard) == 48 + 16 * (SBPF_AGENTS + SBPF_LAUNCHERS) + SBPF_BREAK_REASON_LEN);
 
 /* What sbpf itself is changing under the host lock, in .bss behind the guard: whoever dies with the lock leaves it behind,
- * and the next one to hold it mends that (agent/change.h). */
+ * and the next one to hold it mends that (agent/sandbox/journal.h). */
 struct sbpf_change {
 	__u64 cgroup_id; /* of the sandbox */
-	__u32 what;      /* agent/change.h; 0: nothing is */
+	__u32 what;      /* agent/sandbox/journal.h; 0: nothing is */
 	__u32 loaded;    /* number of the programs in force: goes up when an upgrade puts others in their place */
 	char name[SBPF_NAME_LEN];
 };

@@ -9,7 +9,7 @@ struct sbpf_canary sbpf_canary;
 struct sbpf_guard sbpf_guard;
 struct sbpf_change sbpf_change; /* of the agent and for it: no program reads it */
 
-/* What differs between kernels: agent/kernel_fit.cpp. */
+/* What differs between kernels: agent/kernel/fit.cpp. */
 const volatile __u64 sbpf_rename_lock = 0;
 const volatile __u64 sbpf_chrdevs = 0;
 const volatile __u64 sbpf_misc_list = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Guard domain: tasks that root outside moves out of their sandbox. Nothing can refuse that; it is seen, and answered by
- * `on_loss` (agent/strays.cpp). Children of a sandbox's tasks are labelled in hook_task_alloc, others when they come in.
+ * `on_loss` (agent/sandbox/escaped_tasks.cpp). Children of a sandbox's tasks are labelled in hook_task_alloc, others when they come in.
  *
  * hook                kernel                      sees                                     does not see
  * cgroup_attach_task  __cgroup_procs_write,       a task in another cgroup: one of ours    a task that clone3 put straight into an

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The proof that the programs run: what they do for a sentinel (abi.h, struct sbpf_alive; agent/liveness.h). */
+/* The proof that the programs run: what they do for a sentinel (abi.h, struct sbpf_alive; agent/verify/liveness.h). */
 #ifndef SBPF_SENTINEL_H
 #define SBPF_SENTINEL_H
 

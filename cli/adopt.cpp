@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "agent/agent.h"
-#include "agent/supervise.h"
+#include "agent/launch/supervisor.h"
 #include "base/fd.h"
 #include "cli/commands.h"
 #include "cli/format.h"

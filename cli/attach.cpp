@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "agent/agent.h"
+#include "agent/host/paths.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <memory>
 
-#include "agent/spawn.h"
+#include "agent/launch/spawn.h"
 #include "cli/commands.h"
 #include "cli/input.h"
 

@@ -7,8 +7,9 @@
 #include <string_view>
 
 #include "agent/agent.h"
-#include "agent/descriptors.h"
-#include "agent/inside.h"
+#include "agent/host/descriptors.h"
+#include "agent/host/inside_sandbox.h"
+#include "agent/kernel/kernel.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/agent.h"
+#include "agent/sandbox/proxied.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/input.h"

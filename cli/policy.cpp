@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "agent/seccomp_ready.h"
+#include "agent/launch/seccomp_ready.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/format.h"

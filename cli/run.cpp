@@ -13,7 +13,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/agent.h"
-#include "agent/front.h"
+#include "agent/launch/job_control.h"
+#include "agent/launch/run_options.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/input.h"

@@ -13,9 +13,10 @@
 #include <csignal>
 #include <optional>
 
-#include "agent/seccomp_ready.h"
-#include "agent/spawn.h"
-#include "agent/supervise.h"
+#include "agent/launch/run_options.h"
+#include "agent/launch/seccomp_ready.h"
+#include "agent/launch/spawn.h"
+#include "agent/launch/supervisor.h"
 #include "base/file.h"
 #include "cli/service_client.h"
 

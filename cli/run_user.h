@@ -7,6 +7,7 @@
 #include <string>
 
 #include "agent/agent.h"
+#include "agent/launch/run_options.h"
 #include "base/result.h"
 #include "policy/policy.h"
 

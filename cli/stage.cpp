@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf stage`: a contained copy out of a tree that is not trusted.
-#include "agent/stage.h"
+#include "agent/stage/stage.h"
 
 #include <CLI/CLI.hpp>
 #include <csignal>

@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "agent/watch.h"
+#include "agent/commands/watch.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 #include "cli/outlet.h"

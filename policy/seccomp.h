@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A seccomp profile in the OCI format (runtime-spec's linux.seccomp, with the includes, excludes, archMap and comments that
-// container engines add), as written. Which entries count on this host, and what they compile to, is agent/seccomp.h.
+// container engines add), as written. Which entries count on this host, and what they compile to, is agent/launch/seccomp.h.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@
 #include <iostream>
 #include <vector>
 
-#include "agent/agent.h"
+#include "agent/host/paths.h"
 #include "base/memory.h"
 #include "service/log.h"
 #include "service/service.h"

@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <string>
 
-#include "agent/cgroup.h"
-#include "agent/kernel.h"
-#include "agent/sandbox.h"
+#include "agent/host/cgroup.h"
+#include "agent/kernel/kernel.h"
+#include "agent/sandbox/sandbox.h"
 #include "policy/filesystem.h"
 #include "policy/image.h"
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "agent/dns_message.h"
+#include "agent/dns/message.h"
 
 namespace {
 

@@ -8,11 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "agent/cgroup.h"
-#include "agent/fs_view.h"
-#include "agent/guard.h"
-#include "agent/kernel.h"
-#include "agent/sandbox.h"
+#include "agent/files/fs_view.h"
+#include "agent/host/cgroup.h"
+#include "agent/kernel/guard.h"
+#include "agent/kernel/kernel.h"
+#include "agent/sandbox/namespaces.h"
+#include "agent/sandbox/sandbox.h"
 #include "policy/policy.h"
 
 namespace sbpf::live {

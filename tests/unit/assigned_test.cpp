@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/assigned.h"
+#include "agent/sandbox/assigned.h"
 
 #include <gtest/gtest.h>
 
-#include "agent/launchers.h"
-#include "agent/sandbox.h"
+#include "agent/kernel/launchers.h"
+#include "agent/sandbox/sandbox.h"
 
 namespace sbpf::agent {
 namespace {

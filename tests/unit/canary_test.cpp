@@ -4,8 +4,8 @@
 
 #include <cerrno>
 
-#include "agent/canary.h"
-#include "agent/canary_ops.h"
+#include "agent/verify/canary.h"
+#include "agent/verify/canary_ops.h"
 
 namespace sbpf::agent {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "agent/events.h"
+#include "agent/sandbox/events.h"
 
 namespace sbpf::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <memory>
 
-#include "agent/dns_message.h"
+#include "agent/dns/message.h"
 
 namespace sbpf::agent::dns {
 

@@ -2,7 +2,7 @@
 // What a resolver's test asks and is asked: messages, sockets on loopback, and a server that misbehaves on demand.
 #pragma once
 
-#include "agent/dns_resolver.h"
+#include "agent/dns/resolver.h"
 #include "tests/unit/dns_packet.h"
 
 #include <arpa/inet.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where paths lead, name by name, and through which links.
-#include "agent/follow.h"
+#include "agent/files/path_walk.h"
 
 #include <fcntl.h>
 #include <sys/xattr.h>

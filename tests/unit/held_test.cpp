@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "agent/agent.h"
-#include "agent/held.h"
+#include "agent/launch/held_process.h"
 
 namespace sbpf::agent {
 namespace {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is asked by a process that can be given up, and how it hands over what it found.
-#include "agent/in_child.h"
+#include "agent/host/in_child.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "agent/view_text.h"
+#include "agent/files/view_codec.h"
 #include "base/fd.h"
 
 namespace sbpf::agent {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/inside.h"
+#include "agent/host/inside_sandbox.h"
 
 #include <gtest/gtest.h>
 

@@ -4,9 +4,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "agent/devices.h"
-#include "agent/fdinfo.h"
-#include "agent/kernel_files.h"
+#include "agent/host/devices.h"
+#include "agent/host/fdinfo.h"
+#include "agent/host/kernel_files.h"
 
 namespace sbpf::agent {
 namespace {

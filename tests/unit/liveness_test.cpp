@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the answers of a sentinel say: three answers, and only a hook that the kernel got past without running it is lost.
-#include "agent/liveness.h"
+#include "agent/verify/liveness.h"
 
 #include <gtest/gtest.h>
 

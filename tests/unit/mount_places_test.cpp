@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/mount_places.h"
+#include "agent/host/mount_places.h"
 
 #include <gtest/gtest.h>
 

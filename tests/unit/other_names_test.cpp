@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files below a directory that have several names.
-#include "agent/other_names.h"
+#include "agent/files/other_names.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -11,7 +11,7 @@
 #include <fstream>
 #include <set>
 
-#include "agent/follow.h"
+#include "agent/files/path_walk.h"
 #include "tests/unit/temp_dir.h"
 
 namespace sbpf::agent {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/overruled.h"
+#include "agent/kernel/hooks.h"
+#include "agent/verify/overruling_programs.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>

@@ -18,7 +18,7 @@
 #include <functional>
 #include <set>
 
-#include "agent/seccomp_ready.h"
+#include "agent/launch/seccomp_ready.h"
 #include "policy/seccomp.h"
 
 namespace sbpf::agent {

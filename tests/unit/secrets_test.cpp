@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/secrets.h"
+#include "agent/launch/secrets.h"
 
 namespace sbpf::agent {
 namespace {

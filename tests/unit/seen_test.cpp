@@ -10,7 +10,7 @@
 #include <array>
 #include <string_view>
 
-#include "agent/descriptors.h"
+#include "agent/host/descriptors.h"
 #include "base/poll.h"
 
 namespace sbpf {

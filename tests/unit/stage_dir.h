@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-#include "agent/stage.h"
+#include "agent/stage/stage.h"
 
 namespace sbpf::agent {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/stage.h"
+#include "agent/stage/stage.h"
 
 #include <fcntl.h>
 #include <linux/filter.h>
@@ -16,7 +16,7 @@
 
 #include <cstddef>
 
-#include "agent/stage_copy.h"
+#include "agent/stage/stage_copy.h"
 #include "tests/unit/stage_dir.h"
 
 namespace sbpf::agent {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include "agent/watch_canary.h"
+#include "agent/commands/watch_canary.h"
 
 namespace sbpf::agent {
 namespace {

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf adopt`: what `run` does for root, done by the service for a user: a new sandbox, and that user's process in it.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <fstream>
+#include <limits>
+#include <optional>
+
+#include "agent/agent.h"
+#include "agent/dns/resolver_process.h"
+#include "agent/files/fs_view.h"
+#include "agent/files/places.h"
+#include "agent/kernel/guard.h"
+#include "agent/launch/bring_up.h"
+#include "agent/launch/held_process.h"
+#include "agent/launch/stdio.h"
+#include "agent/sandbox/escaped_tasks.h"
+#include "agent/sandbox/journal.h"
+#include "agent/sandbox/policy_text.h"
+#include "agent/verify/verify.h"
+#include "policy/filesystem.h"
+
+namespace sbpf::agent {
+namespace {
+
+// A process that is confined already would exchange its sandbox for one of its own choice.
+Result<void> check_outside(const HeldProcess& process, const Kernel& kernel) {
+  auto root = root_cgroup();
+  auto mount = cgroup2_mount();
+  auto cgroup = process.cgroup();
+  if (!root || !mount) return tl::unexpected<Error>(root ? mount.error() : root.error());
+  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+  std::string place = *mount + *cgroup;
+  bool inside = (place + "/").starts_with(root->path() + "/");
+  // The number of a cgroup's directory is its id.
+  for (; !inside && place.size() > mount->size(); place.resize(place.rfind('/'))) {
+    struct stat info {};
+    inside = ::stat(place.c_str(), &info) != 0 || find_record(kernel, info.st_ino);
+  }
+  if (inside) return fail("process_unfit", "the process is in a sandbox", "a process stays in the sandbox that it is in");
+  return {};
+}
+
+template <typename Number>
+void lower(std::optional<Number>& limit, std::optional<std::uint64_t> other) {
+  if (other) limit = static_cast<Number>(std::min<std::uint64_t>(limit.value_or(std::numeric_limits<Number>::max()), *other));
+}
+
+// The number in a file of a cgroup; nothing where there is no limit, or no controller.
+std::optional<std::uint64_t> limit_in(const std::string& cgroup, const char* file) {
+  std::ifstream in(cgroup + "/" + file);
+  std::uint64_t number = 0;
+  return in >> number ? std::optional(number) : std::nullopt;
+}
+
+// The policy's limits, and no more than those of the cgroups that the process comes from, which it leaves: a user's slice has
+// some, and a sandbox is not a way around them.
+policy::Limits limits_within(policy::Limits limits, const std::string& mount, std::string cgroup) {
+  for (; !cgroup.empty() && cgroup != "/"; cgroup.resize(cgroup.rfind('/'))) {
+    const std::string path = mount + cgroup;
+    lower(limits.processes, limit_in(path, "pids.max"));
+    lower(limits.memory_bytes, limit_in(path, "memory.max"));
+    std::ifstream cpu(path + "/cpu.max");
+    if (std::uint64_t quota = 0, period = 0; cpu >> quota >> period && period > 0) lower(limits.cpu_millis, quota * 1000 / period);
+  }
+  return limits;
+}
+
+// The resolver listens on this namespace's loopback addresses.
+Result<void> check_network(const policy::Policy& policy, const HeldProcess& process) {
+  if (policy.network.hosts.empty() || process.has_our_network()) return {};
+  return fail("process_unfit", "the process is in another network namespace, where no resolver of sbpfd's is",
+              "start it in the host's, or use a policy without host names");
+}
+
+// Until nothing runs in the cgroup any more, or the resolver has ended.
+void relay_until_empty(Kernel& kernel, const Cgroup& cgroup, const ResolverProcess& resolver) {
+  const Fd events(::openat(cgroup.fd(), "cgroup.events", O_RDONLY | O_CLOEXEC));
+  // A read is what the next poll compares with.
+  const auto populated = [&] {
+    std::array<char, 128> text{};
+    const bool read = ::pread(events.get(), text.data(), text.size() - 1, 0) > 0;
+    return read && std::string_view(text.data()).find("populated 1") != std::string_view::npos;
+  };
+  std::array<pollfd, 3> waiting{
+      {{resolver.told.get(), POLLIN, 0}, {resolver.pidfd.get(), POLLIN, 0}, {events.get(), POLLPRI, 0}}};
+  while (populated() && waiting[1].revents == 0) {
+    if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+    if (waiting[0].revents == 0) continue;
+    kernel.renew();
+    relay_names(kernel, resolver.told);
+  }
+}
+
+Owner owner_of(const AdoptOptions& options) { return {options.uid, options.gid, options.parent}; }
+
+}  // namespace
+
+Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
+  const auto refuse = [](const std::string& what, std::string hint) {
+    return fail("needs_root", what + " is not for a run of who is not root", std::move(hint));
+  };
+  if (uid != 0 && policy.launch.user && policy.launch.user->uid != uid)
+    return refuse("process.user", "leave it out: the program runs as its caller");
+  if (uid != 0 && (policy.launch.capabilities.dangerously_all || !policy.launch.capabilities.keep.empty()))
+    return refuse("process.capabilities", "leave it out: a program keeps no capability that its caller does not have");
+  if (policy.launch.dangerously_allow_new_privileges)
+    return refuse("process.dangerously_allow_new_privileges", "leave it out: the program could become another user's in this sandbox");
+  if (!policy.secrets.empty()) return refuse("process.secrets", "hand the program what it needs by its stdin, or start it as root");
+  return {};
+}
+
+namespace {
+
+// What it takes to move it: held, outside of every sandbox, in a network that the resolver serves.
+Result<HeldProcess> hold_outside(const policy::Policy& policy, const AdoptOptions& options, const Kernel& kernel) {
+  auto process = HeldProcess::hold(options.pidfd, owner_of(options));
+  if (!process) return process;
+  if (auto outside = check_outside(*process, kernel); !outside) return tl::unexpected<Error>(outside.error());
+  if (auto reached = check_network(policy, *process); !reached) return tl::unexpected<Error>(reached.error());
+  return process;
+}
+
+// The inodes of its stdio that the sandbox may use.
+Result<std::array<std::uint64_t, 3>> stdio_of(const HeldProcess& process, const policy::Image& rules) {
+  auto streams = process.stdio();
+  if (!streams) return tl::unexpected<Error>(streams.error());
+  return inspect_stdio(rules, {(*streams)[0].get(), (*streams)[1].get(), (*streams)[2].get()});
+}
+
+Result<policy::Limits> limits_for(const policy::Policy& policy, const HeldProcess& process) {
+  auto mount = cgroup2_mount();
+  auto from = process.cgroup();
+  if (!mount || !from) return tl::unexpected<Error>(mount ? from.error() : mount.error());
+  return limits_within(policy.limits, *mount, *from);
+}
+
+}  // namespace
+
+Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
+  if (auto fit = check_for_user(policy, options.uid); !fit) return tl::unexpected<Error>(fit.error());
+  const auto rules = policy::compile_rules(policy, 1, policy::empty_view(policy));
+  if (!rules) return tl::unexpected<Error>(rules.error());
+  // Refused before the lock is waited for, and before anything is made.
+  if (auto first = HeldProcess::hold(options.pidfd, owner_of(options)); !first) return tl::unexpected<Error>(first.error());
+  auto begun = BringUp::begin();
+  if (!begun) return tl::unexpected<Error>(begun.error());
+  BringUp& up = **begun;
+  Kernel& kernel = up.kernel();
+  const auto others = collect_some_garbage(kernel, options.name);
+  if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return options.name == other.name; }))
+    return fail("sandbox_exists", "a sandbox named " + options.name + " exists", "choose another name");
+  auto process = hold_outside(policy, options, kernel);
+  if (!process) return tl::unexpected<Error>(process.error());
+  auto stdio = stdio_of(*process, *rules);
+  if (!stdio) return tl::unexpected<Error>(stdio.error());
+  // As its own mount namespace has the paths: the service has another one.
+  Looked looked;
+  auto image = compile_as_seen_by(process->pid(), options.uid, kernel, policy, 1, &looked);
+  if (!image) return tl::unexpected<Error>(image.error());
+  auto limits = limits_for(policy, *process);
+  if (!limits) return tl::unexpected<Error>(limits.error());
+  if (auto made = up.make_cgroup(options.name, *limits); !made) return made;
+  const Cgroup& cgroup = up.cgroup();
+  std::optional<ResolverProcess> resolver;
+  if (!policy.network.hosts.empty()) {
+    auto serving = start_resolver(policy, options.name, cgroup.id(), rules->header().names);
+    if (!serving) return tl::unexpected<Error>(serving.error());
+    resolver.emplace(std::move(*serving));
+  }
+  const SandboxSpec spec{options.name, 0, *stdio, resolver ? &resolver->names : nullptr};
+  if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return set_up;
+  auto status = up.prove(cgroup, true, [&](const Status& now) { return may_start(now, policy.mode); });
+  if (!status) return tl::unexpected<Error>(status.error());
+  // Others had the host lock meanwhile.
+  if (auto outside = check_outside(*process, kernel); !outside) return outside;
+  std::optional<Change> change(std::in_place, kernel, Change::set_up, cgroup.id(), options.name);
+  // It is alone until here, so a failure before kills nobody.
+  if (auto moved = process->move_to(cgroup); !moved) return moved;
+  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, looked);
+  up.keep_all();
+  change.reset();
+  up.release_lock();
+  status->processes = 1;
+  {
+    const HeldProcess released = std::move(*process);  // it goes on
+  }
+  options.on_adopted(*status);
+  if (resolver) relay_until_empty(kernel, cgroup, *resolver);
+  return {};
+}
+
+}  // namespace sbpf::agent

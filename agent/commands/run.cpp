@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf run`: any failure undoes all that was done before it, and nothing ran.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <random>
+
+#include "agent/agent.h"
+#include "agent/dns/resolver_process.h"
+#include "agent/files/fs_view.h"
+#include "agent/files/places.h"
+#include "agent/kernel/guard.h"
+#include "agent/launch/bring_up.h"
+#include "agent/launch/run_options.h"
+#include "agent/launch/seccomp_ready.h"
+#include "agent/launch/secrets.h"
+#include "agent/launch/spawn.h"
+#include "agent/launch/stdio.h"
+#include "agent/launch/supervisor.h"
+#include "agent/sandbox/escaped_tasks.h"
+#include "agent/sandbox/events.h"
+#include "agent/sandbox/refresh.h"
+#include "agent/verify/host_checks.h"
+#include "agent/verify/verify.h"
+#include "policy/filesystem.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr auto kPatienceAtTheEnd = std::chrono::seconds(30);
+
+std::string make_name() {
+  std::random_device random;
+  return "run-" + std::to_string(::getpid()) + "-" + std::to_string(random() % 100000);
+}
+
+// False: it is to be tried again. A failure, which is told, leaves the old generation, which denies what it does not know.
+bool follow_mounts(const Kernel& kernel, const Cgroup& cgroup, const KeptPolicy& began_with, const RunOptions& options) {
+  const auto refreshed = refresh_paths(kernel, cgroup, &began_with);
+  if (!refreshed && options.on_warning) options.on_warning("the policy does not reach what was mounted: " + refreshed.error().message);
+  return !refreshed || *refreshed;
+}
+
+// A variable of the caller's by the name of a secret would be the secret, or hide where it is.
+Result<void> check_environment(const RunOptions& options, const policy::Policy& policy) {
+  for (const policy::Secret& secret : policy.secrets)
+    for (const std::string& variable : {secret.name, secret.name + "_FILE", secret.name + "_FD"})
+      for (const std::string& entry : options.env)
+        if (entry.rfind(variable + "=", 0) == 0)
+          return fail("usage", variable + " belongs to a secret of the policy, and the environment has it",
+                      "remove it from --env: what is in the environment can be read in /proc");
+  return {};
+}
+
+// What is decided, read and refused before anything is made.
+struct Prepared {
+  RunOptions options;
+  std::string name;
+  policy::Image rules;  // without the paths, which only the sandbox's own mounts tell
+  Launch launch;
+  std::unique_ptr<NotDumpable> not_dumpable;  // while secrets are in this process
+  std::vector<HeldSecret> secrets;
+  std::array<std::uint64_t, 3> stdio_inode{};
+};
+
+Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) {
+  Prepared ready;
+  ready.options = asked;
+  if (asked.argv.empty()) return fail("usage", "no command was given", "sbpf run -- COMMAND");
+  ready.name = asked.name.empty() ? make_name() : asked.name;
+  auto rules = policy::compile_rules(policy, 1, policy::empty_view(policy));
+  if (!rules) return tl::unexpected<Error>(rules.error());
+  ready.rules = std::move(*rules);
+  auto filters = seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
+  if (!filters) return tl::unexpected<Error>(filters.error());
+  ready.launch = Launch{privileges_of(policy), std::move(*filters)};
+  if (asked.user) ready.launch.privileges.user = asked.user;
+  if (auto free = check_environment(asked, policy); !free) return tl::unexpected<Error>(free.error());
+  if (!policy.secrets.empty()) ready.not_dumpable = std::make_unique<NotDumpable>();
+  auto secrets = read_secrets(policy.secrets);  // what is missing stops it here; stdin is read before the lock is taken
+  if (!secrets) return tl::unexpected<Error>(secrets.error());
+  ready.secrets = std::move(*secrets);
+  auto stdio = inspect_stdio(ready.rules, {0, 1, 2});
+  if (!stdio) return tl::unexpected<Error>(stdio.error());
+  ready.stdio_inode = *stdio;
+  if (auto returns = Stay::check_way_back(); !returns) return tl::unexpected<Error>(explain_failure(returns.error()));
+  return ready;
+}
+
+// Hands the secrets over where the program will find them. This thread is in the sandbox's places.
+Result<HandedSecrets> hand_over(Prepared& ready) {
+  const auto& user = ready.launch.privileges.user;
+  auto handed = place_secrets(std::move(ready.secrets), user ? user->uid : ::geteuid(), user ? user->gid : ::getegid());
+  if (!handed) return handed;
+  ready.not_dumpable.reset();  // they are gone from this process (I10)
+  ready.options.env.insert(ready.options.env.end(), handed->env.begin(), handed->env.end());
+  for (const Fd& fd : handed->fds) ready.options.inherited.push_back(fd.get());
+  return handed;
+}
+
+// What it has beside its cgroup when the program starts.
+struct Running {
+  std::optional<ResolverProcess> resolver;
+  Fd mountinfo;  // as it was before the paths were looked up
+  Looked looked;
+  std::unique_ptr<Supervisor> supervisor;
+  std::optional<Stay> places;  // where this thread is
+  Spawned program;
+};
+
+// From the cgroup to the program's process.
+Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy) {
+  Running running;
+  Kernel& kernel = up.kernel();
+  const Cgroup& cgroup = up.cgroup();
+  // Before the thread goes where the program will be: the resolver stays outside.
+  if (!policy.network.hosts.empty()) {
+    auto started = start_resolver(policy, ready.name, cgroup.id(), ready.rules.header().names);
+    if (!started) return tl::unexpected<Error>(started.error());
+    running.resolver.emplace(std::move(*started));
+  }
+  // From here to the program's start this thread is where the program will be.
+  auto places = Stay::in_private_places();
+  if (!places) return tl::unexpected<Error>(explain_failure(places.error()));
+  running.places.emplace(std::move(*places));
+  auto handed = hand_over(ready);
+  if (!handed) return tl::unexpected<Error>(handed.error());
+  running.mountinfo = Fd(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));
+  auto image = compile_here(kernel, policy, 1, &running.looked);
+  if (!image) return tl::unexpected<Error>(image.error());
+  const SandboxSpec spec{ready.name, 0, ready.stdio_inode, running.resolver ? &running.resolver->names : nullptr};
+  if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return tl::unexpected<Error>(set_up.error());
+  const auto status = up.prove(cgroup, true, [&](const Status& now) { return may_start(now, policy.mode); });
+  if (!status) return tl::unexpected<Error>(status.error());
+  const auto record = find_record(kernel, cgroup.id());
+  if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
+  if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, running.looked);
+  up.keep_programs();
+  running.supervisor = std::make_unique<Supervisor>(kernel, cgroup, *record, *status, ready.options);
+  if (ready.options.on_active) ready.options.on_active(*status);
+  auto program = spawn(cgroup, ready.launch, ready.options);
+  handed->fds.clear();  // what the program did not read of them goes with it
+  if (!program) return tl::unexpected<Error>(program.error());
+  running.program = std::move(*program);
+  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  return running;
+}
+
+// Until the program has ended. Needs no lock, and holds none.
+Result<RunResult> watch_over(BringUp& up, Running& running, const policy::Policy& policy, const RunOptions& options) {
+  if (auto returned = running.places->back(); !returned) return tl::unexpected<Error>(returned.error());
+  Supervisor& supervisor = *running.supervisor;
+  // What is mounted later is denied until the policy reaches it: this one, or another that came by a swap.
+  const KeptPolicy began_with{policy, std::move(running.looked)};
+  supervisor.on_mounts(std::move(running.mountinfo), [&] { return follow_mounts(up.kernel(), up.cgroup(), began_with, options); });
+  if (running.resolver) supervisor.serve_names(*running.resolver);
+  return supervisor.wait(running.program);
+}
+
+}  // namespace
+
+Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
+  auto ready = prepare(policy, options);
+  if (!ready) return tl::unexpected<Error>(ready.error());
+  auto begun = BringUp::begin();
+  if (!begun) return tl::unexpected<Error>(begun.error());
+  BringUp& up = **begun;
+  const auto others = collect_some_garbage(up.kernel(), ready->name);
+  if (auto free = check_new_name(others, ready->name); !free) return tl::unexpected<Error>(free.error());
+  if (auto made = up.make_cgroup(ready->name, policy.limits); !made) return tl::unexpected<Error>(made.error());
+  auto running = start(up, *ready, policy);
+  if (!running) return tl::unexpected<Error>(running.error());
+  up.release_lock();
+
+  auto result = watch_over(up, *running, policy, options);
+  // For the undoing. Nothing runs in it any more: where another one keeps the lock, the next command collects it.
+  if (auto again = up.lock_again(kPatienceAtTheEnd); !again) {
+    up.keep_all();
+    if (options.on_warning) options.on_warning("the sandbox is over, and its empty cgroup is left to the next command: " + again.error().message);
+  }
+  return result;
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the resolver of a sandbox answers by: in a map that it reads and others write. And what it opened, over a swap.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "agent/dns/resolver.h"
+#include "base/result.h"
+#include "policy/image.h"
+
+namespace sbpf::agent {
+
+// A map for the rules of one resolver. -1 inside, with errno, if there is none to be had.
+Fd make_name_rules();
+
+// The same map for who only reads it. Errors: as above.
+Fd to_read_name_rules(const Fd& map);
+
+// Puts the host names of a policy, and who answers for them, beside those in use, and in the place of any others. `number` is policy_header.names, not 0.
+// Errors: "no_resolver" (nobody to ask), "resolver" with errno.
+Result<void> put_name_rules(int map, const policy::Policy& policy, std::uint32_t number);
+
+// Makes the resolver answer by these, which were put there, from its next query on. Errors: "resolver" with errno.
+Result<void> use_name_rules(int map, std::uint32_t number);
+
+// 0: none are.
+std::uint32_t name_rules_in_use(int map);
+
+struct NameRules {
+  policy::Policy policy;           // its mode, network.hosts, and where network.connect leads
+  std::uint32_t number = 0;        // policy_header.names
+  std::uint32_t first = 0;         // the number of the first host's rule
+  std::vector<dns::Upstream> upstreams;
+};
+
+// Those in use. `number` is 0 in what is returned if they cannot be read, as while another one writes. Opens no file.
+NameRules read_name_rules(int map);
+
+// Those of a resolv.conf's text, in order, at most three; addresses with a zone are left out.
+std::vector<dns::Upstream> upstreams_of(const std::string& resolv_conf);
+
+// What an answer opens, in the map of its sandbox.
+// Errors of both: errno; nothing is open that was not before.
+// `name` leads to what `learned` says, by the rule of network.hosts[host]. An address that is not public opens nothing.
+bool open_name(int opened, const NameRules& rules, std::size_t host, const std::string& name, const dns::Learned& learned);
+
+// What a name opened stays open over a swap, for as long as it would have, where the new policy has a rule for the name: its
+// ports count. What it cannot carry over (names longer than an entry has room for) is opened by the next answer.
+class CarriedNames {
+ public:
+  // `from` and `to` are the policy_header.names of the old and the new policy.
+  CarriedNames(int opened, const policy::Policy& policy, std::uint32_t from, std::uint32_t to);
+  // Before the new policy is published: opens for both what both allow.
+  void before() const;
+  // After that, and after the resolver goes by it: as the new policy has it.
+  void after() const;
+  // The same as rules of the new policy's image, for connections that are under way: also of what is past. In the map a
+  // carried entry may be missing for a moment: an answer that the resolver was about to enter under the old policy
+  // overwrites it, until it is asked for again.
+  void add_to(policy::Image& image) const;
+
+ private:
+  using Opened = std::map<sbpf_rule_key, sbpf_opened, policy::KeyLess>;
+  void carry(Opened& to, const sbpf_rule_key& key, const sbpf_rule& rule, const sbpf_opened& entry) const;
+
+  int opened_;
+  std::uint32_t from_, to_;
+  Opened wanted_, past_;  // past: opens nothing more, and a connection made before may go on
+};
+
+}  // namespace sbpf::agent

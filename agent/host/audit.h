@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace sbpf::agent {
+
+// One line in the host's log (facility AUTH): what takes isolation away is never silent.
+void audit(const std::string& text);
+
+}  // namespace sbpf::agent

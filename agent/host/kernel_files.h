@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files of the kernel's own file systems that a task had open before a policy came over it: those that drive the kernel, and what
+// /proc has of processes. As the hooks file_open and file_receive have it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "agent/host/mounts.h"
+
+namespace sbpf::agent {
+
+// The first name of a path below the root of /proc where it leads to a file of a process; "" where it does not (/proc/N/net/tcp is
+// the network's). Pure.
+std::string owner_in_proc(const std::string& path);
+
+class KernelFiles {
+ public:
+  // `inside`: the processes of the cgroup, which do not run meanwhile.
+  KernelFiles(pid_t task, const std::set<pid_t>& inside);
+
+  // Why the task may not have it: "a cgroup file open for writing"; "": it may. `link` in /proc/PID/fd leads to `target`, and the text
+  // of fdinfo goes with it. Whose a file of /proc is, is told by where its path leads: a number means another process in each mount.
+  // What cannot be told counts as outside.
+  std::string forbidden(const std::string& link, const std::string& target, const std::string& fdinfo, bool writes);
+
+ private:
+  using Identity = std::pair<std::string, std::string>;  // a PID namespace, and the process's number there
+
+  // The mount, and before what its point stands in our own sight; nothing: neither the task nor we see it.
+  std::optional<std::pair<Mount, std::string>> mount_of(long id);
+  std::string forbidden_of_proc(const Mount& mount, const std::string& root, const std::string& link, const std::string& target, bool writes);
+  bool is_inside(const std::string& proc, const std::string& process);
+  static std::optional<Identity> identity_of(const std::string& proc, const std::string& process);
+
+  pid_t task_;
+  std::string proc_;
+  const std::set<pid_t>& inside_;
+  std::optional<std::vector<Mount>> mounts_, own_mounts_;  // read when they are asked for
+  std::optional<std::set<Identity>> identities_;
+};
+
+}  // namespace sbpf::agent

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is mounted more than once, as a whole or in part. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/host/mounts.h"
+
+namespace sbpf::agent {
+
+// The mount that a path without links lies on; nullptr: none. By which mount lies on which: the order in `mounts` is that in which they
+// were made, and an older one can be moved over a newer one.
+const Mount* mount_of(const std::vector<Mount>& mounts, const std::string& path);
+
+struct OtherPlace {
+  std::string path;   // where the same file or directory is seen, too, unless another mount hides it,
+  std::string point;  // by the mount at this point
+};
+
+// The other places of what lies at `path` on the mount `on`, which is one of `mounts`.
+std::vector<OtherPlace> other_places(const std::vector<Mount>& mounts, const Mount& on, const std::string& path);
+
+// Is its root part of a larger piece of the same filesystem, which is mounted, too?
+bool is_part_of_another(const std::vector<Mount>& mounts, const Mount& mount);
+
+}  // namespace sbpf::agent

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/host/resolver_cgroup.h"
+
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "agent/host/limits.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr const char* kNamesRoot = "sbpf-names";
+constexpr const char* kWeight = "10";  // of all resolvers together; all sandboxes have 100
+
+}  // namespace
+
+Result<Cgroup> make_names_cgroup(const std::string& sandbox) {
+  auto root = top_cgroup(kNamesRoot);
+  if (!root) return root;
+  (void)root->write("cpu.weight", kWeight);
+  const std::string path = root->path() + "/" + sandbox;
+  (void)remove_cgroup(path);  // of a supervisor that was killed
+  auto cgroup = Cgroup::create(path);
+  if (!cgroup) return cgroup;
+  policy::Limits processes, memory, cpu;
+  processes.processes = 1;
+  memory.memory_bytes = std::uint64_t{128} << 20;
+  cpu.cpu_millis = 250;
+  for (const policy::Limits& limit : {processes, memory, cpu}) (void)apply_limits(*cgroup, limit);
+  return cgroup;
+}
+
+void collect_names_cgroups() {
+  const auto mount = cgroup2_mount();
+  if (!mount) return;
+  const std::string root = *mount + "/" + kNamesRoot;
+  std::vector<std::string> empty;
+  std::error_code ec;
+  for (const auto& entry : std::filesystem::directory_iterator(root, ec)) {
+    if (!entry.is_directory(ec)) continue;
+    const auto cgroup = Cgroup::open(entry.path());
+    if (cgroup && !cgroup->populated()) empty.push_back(cgroup->path());
+  }
+  for (const std::string& path : empty) (void)remove_cgroup(path);
+  (void)::rmdir(root.c_str());  // where there are none
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `run` is asked for, and what it gives.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/sandbox/events.h"
+#include "agent/sandbox/status.h"
+#include "policy/policy.h"
+
+namespace sbpf::agent {
+
+struct RunOptions {
+  std::string name;                     // "" = made up
+  std::vector<std::string> argv;        // argv[0] is looked up in the PATH of `env`
+  std::vector<std::string> env;         // complete: "NAME=value"
+  std::optional<std::chrono::milliseconds> timeout;  // already merged with the policy's
+  std::optional<policy::User> user;     // instead of the policy's
+  std::vector<int> inherited;           // descriptors that the program gets beside stdio, by these numbers
+  // Called once, when the sandbox is verified and before the first instruction runs.
+  std::function<void(const Status&)> on_active;
+  // Called for what was found lost while the program runs, after on_loss was carried out. `lost`: "WHAT: WHY", one for each part.
+  std::function<void(const Status&, const std::vector<std::string>& lost)> on_loss;
+  // Called with what does not weaken the isolation but the operator should know.
+  std::function<void(const std::string&)> on_warning;
+  // Called once the program runs, or was killed before it did.
+  std::function<void()> on_started;
+  // Called when the program has stopped (SIGSTOP and its kin).
+  std::function<void(pid_t)> on_stopped;
+  // Called twice a second while the program runs. None of these may wait for anything: the watch would wait with it.
+  std::function<void()> on_pass;
+  // Called for each event as it is read.
+  std::function<void(const Event&)> on_event;
+};
+
+struct RunResult {
+  int exit_code = 0;      // the program's, 128+n for signal n, 124 for a timeout
+  bool timed_out = false;
+  std::vector<Event> denials;  // those that on_event was not called for, as far as the log has them
+  std::uint64_t lost_events = 0;
+};
+
+}  // namespace sbpf::agent

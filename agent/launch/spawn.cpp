@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/spawn.h"
+
+#include <fcntl.h>
+#include <linux/keyctl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <iterator>
+#include <utility>
+
+#include "agent/host/descriptors.h"
+#include "agent/launch/run_options.h"
+#include "agent/launch/supervisor.h"
+#include "base/child.h"
+
+namespace sbpf::agent {
+namespace {
+
+// What the child does before exec, each with 0 or an errno. The filters come last: the steps need calls that they refuse.
+struct Step {
+  const char* what;
+  int (*take)(const Launch& launch);
+  const char* hint;
+};
+constexpr Step kSteps[] = {
+    {"the caller's own limits", [](const Launch&) { return restore_limits(); }, ""},
+    {"process.limits", [](const Launch& l) { return set_limits(l.privileges); },
+     "a limit above the caller's own needs CAP_SYS_RESOURCE; open_files cannot exceed /proc/sys/fs/nr_open"},
+    {"the bounding set of process.capabilities", [](const Launch& l) { return drop_bounding(l.privileges); },
+     "sbpf needs CAP_SETPCAP"},
+    {"process.user", [](const Launch& l) { return set_user(l.privileges); }, "sbpf needs CAP_SETUID and CAP_SETGID"},
+    {"process.capabilities", [](const Launch& l) { return set_capabilities(l.privileges); },
+     "no capability can be kept that sbpf itself lacks"},
+    {"no_new_privs", [](const Launch& l) { return set_no_new_privs(l.privileges); }, ""},
+    {"what was set, read back", [](const Launch& l) { return verify_privileges(l.privileges); }, ""},
+    {"process.seccomp", [](const Launch& l) { return install_seccomp(l.filters); },
+     "the kernel needs CONFIG_SECCOMP_FILTER, and takes 32768 instructions of filters in all"},
+};
+constexpr std::size_t kExec = std::size(kSteps);
+
+// What the child tells through its pipe when a step failed.
+struct Failure {
+  std::size_t step;
+  int error;
+};
+
+[[noreturn]] void give_up(int report, Failure failure) {
+  (void)!::write(report, &failure, sizeof failure);
+  ::_exit(127);
+}
+
+// argv[0] as it is, or in each directory of PATH.
+std::vector<std::string> exec_candidates(const std::string& name, const std::vector<std::string>& env) {
+  if (name.find('/') != std::string::npos) return {name};
+  std::string path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+  for (const std::string& e : env)
+    if (e.rfind("PATH=", 0) == 0) path = e.substr(5);
+  std::vector<std::string> candidates;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find(':', begin), path.size());
+    const std::string dir = path.substr(begin, end - begin);
+    candidates.push_back((dir.empty() ? "." : dir) + "/" + name);
+    begin = end + 1;
+  }
+  return candidates;
+}
+
+// All that exec needs, so that the child allocates nothing.
+class Program {
+ public:
+  Program(const std::vector<std::string>& argv, const std::vector<std::string>& env)
+      : candidates_(exec_candidates(argv.front(), env)) {
+    for (const std::string& a : argv) argv_.push_back(const_cast<char*>(a.c_str()));
+    for (const std::string& e : env) env_.push_back(const_cast<char*>(e.c_str()));
+    argv_.push_back(nullptr);
+    env_.push_back(nullptr);
+  }
+  // Returns the errno; of several candidates that of one which is there.
+  int exec() const {
+    int error = ENOENT;
+    for (const std::string& candidate : candidates_) {
+      ::execve(candidate.c_str(), argv_.data(), env_.data());
+      if (errno != ENOENT && errno != ENOTDIR) error = errno;
+    }
+    return error;
+  }
+
+ private:
+  std::vector<std::string> candidates_;
+  std::vector<char*> argv_, env_;
+};
+
+Error exec_failure(const std::string& name, int error) {
+  const bool missing = error == ENOENT || error == ENOTDIR;
+  return fail(missing ? "command_not_found" : "command_not_executable", name + ": " + std::strerror(error),
+              missing ? "the PATH of the program's own environment is searched; give an absolute path" : "", error)
+      .value();
+}
+
+// `kept`: the report, and what the program inherits.
+[[noreturn]] void child_main(const Launch& launch, const Program& program, std::vector<int>&& kept, int report) {
+  restore_signals();
+  // Everything but stdio is gone at exec, the report pipe included; no gap through which a new one could appear. The rest goes now:
+  // exec may wait for long, and holds no lock of ours meanwhile.
+  ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
+  for (const int fd : kept)
+    if (fd != report) ::fcntl(fd, F_SETFD, 0);
+  (void)close_all_but(std::move(kept));
+  for (std::size_t i = 0; i < kExec; i++)
+    if (const int error = kSteps[i].take(launch); error != 0) give_up(report, {i, error});
+  give_up(report, {kExec, program.exec()});
+}
+
+[[noreturn]] void wait_to_become(const Launch& launch, const Program& program, pid_t parent, int go, int report) {
+  char word = 0;
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ::_exit(127);
+  (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a kernel without keyrings has none to share
+  (void)close_all_but({go, report});
+  if (::write(report, &word, 1) != 1 || ::read(go, &word, 1) != 1) ::_exit(127);
+  child_main(launch, program, {report}, report);
+}
+
+}  // namespace
+
+std::optional<Error> Spawned::why_not_started(const std::string& name) const {
+  Failure failure{};
+  ssize_t n = 0;
+  do n = ::read(report.get(), &failure, sizeof failure);
+  while (n < 0 && errno == EINTR);
+  if (n != sizeof failure) return std::nullopt;
+  if (failure.step == kExec) return exec_failure(name, failure.error);
+  return fail("launch_failed", std::string("cannot set ") + kSteps[failure.step].what + ": " + std::strerror(failure.error),
+              kSteps[failure.step].hint, failure.error)
+      .value();
+}
+
+Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
+  Spawned child;
+  child.report = Fd(ends[0]);
+  const Fd report(ends[1]);
+  const Program program(options.argv, options.env);
+  std::vector<int> kept = options.inherited;
+  kept.push_back(report.get());
+  auto pid = clone_into(cgroup, child.pidfd);
+  if (!pid) return tl::unexpected<Error>(pid.error());
+  if (*pid == 0) child_main(launch, program, std::move(kept), report.get());
+  child.pid = *pid;
+  return child;
+}
+
+Result<WaitingChild> WaitingChild::start(const Launch& launch, const RunOptions& options) {
+  int going[2], reporting[2];
+  if (::pipe2(going, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
+  WaitingChild waiting;
+  const Fd go(going[0]);
+  waiting.go_ = Fd(going[1]);
+  if (::pipe2(reporting, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
+  Spawned& child = waiting.child_;
+  child.report = Fd(reporting[0]);
+  Fd report(reporting[1]);
+  const Program program(options.argv, options.env);
+  const pid_t self = ::getpid();
+  child.pid = ::fork();
+  if (child.pid == 0) wait_to_become(launch, program, self, go.get(), report.get());
+  if (child.pid < 0) return cannot_start();
+  report.reset();
+  child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
+  char word = 0;
+  ssize_t n = 0;
+  do n = ::read(child.report.get(), &word, 1);
+  while (n < 0 && errno == EINTR);
+  if (!child.pidfd || n != 1) return fail("spawn", "the program's process did not start", "", errno);
+  return waiting;
+}
+
+WaitingChild::WaitingChild(WaitingChild&& other) noexcept
+    : child_(std::exchange(other.child_, {})), waits_(other.waits_), go_(std::move(other.go_)) {}
+
+WaitingChild::~WaitingChild() {
+  if (waits_) end_child(child_.pid);
+}
+
+Result<void> WaitingChild::go_on() {
+  const char word = 1;
+  if (::write(go_.get(), &word, 1) != 1) return fail("spawn", "the program's process has ended", "", errno);
+  waits_ = false;
+  return {};
+}
+
+Error exec_program(const std::vector<std::string>& argv, const std::vector<std::string>& env) {
+  (void)restore_limits();
+  return exec_failure(argv.front(), Program(argv, env).exec());
+}
+
+}  // namespace sbpf::agent

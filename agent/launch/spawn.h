@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the sandboxed program's process starts.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/host/cgroup.h"
+#include "agent/host/privileges.h"
+#include "agent/launch/run_options.h"
+#include "agent/launch/seccomp.h"
+#include "base/fd.h"
+
+namespace sbpf::agent {
+
+// What the child sets before exec; made before anything starts, so that a mistake in the policy starts nothing.
+struct Launch {
+  Privileges privileges;
+  SeccompFilters filters;
+};
+
+// The program's process, which goes through a flat list of steps, the last of which is exec.
+struct Spawned {
+  pid_t pid = -1;
+  Fd pidfd;
+  Fd report;  // readable once it has exec'd, has ended, or has said why it could not exec
+
+  // Why it does not become the program, and ends; nothing: it has exec'd, or has ended. Waits until `report` is readable: the program
+  // may lie on a file system that gives no answer. Asked once. "launch_failed" (a step before exec); "command_not_found",
+  // "command_not_executable".
+  std::optional<Error> why_not_started(const std::string& name) const;
+};
+
+// Clones a child straight into the cgroup, and does not wait for its exec. Errors: "spawn".
+Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options);
+
+// A child that waits, outside of any sandbox, until it is told to become the program: for a caller who is not root, whose
+// child the service moves into one meanwhile (agent/launch/held_process.h). It cannot gain privileges, has a session keyring of its own, no
+// descriptors but stdio and pipes, and ends with its parent. Destroyed before it was told, it is killed.
+class WaitingChild {
+ public:
+  // Errors: "spawn".
+  static Result<WaitingChild> start(const Launch& launch, const RunOptions& options);
+  WaitingChild(WaitingChild&& other) noexcept;
+  WaitingChild& operator=(WaitingChild&&) = delete;
+  ~WaitingChild();
+
+  const Spawned& child() const { return child_; }
+  // From then on the caller waits for it. Errors: "spawn".
+  Result<void> go_on();
+
+ private:
+  WaitingChild() = default;
+  Spawned child_;
+  bool waits_ = true;
+  Fd go_;
+};
+
+// Becomes the program: argv[0] is looked up in the PATH of `env`, as above. Returns why that failed: "command_not_found",
+// "command_not_executable".
+Error exec_program(const std::vector<std::string>& argv, const std::vector<std::string>& env);
+
+}  // namespace sbpf::agent

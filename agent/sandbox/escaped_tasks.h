@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Processes that root outside moved out of their sandbox.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "agent/kernel/kernel.h"
+
+namespace sbpf::agent {
+
+// Asks the kernel which processes of the sandbox are not in it, those that they started since included. Labels on the way
+// every task that is in a sandbox and was not labelled yet (its first process, all those that `attach` found): called
+// once for that when they are there. Errors: "strays" with errno, also when one could not be labelled.
+Result<std::vector<pid_t>> find_strays(const Kernel& kernel, std::uint64_t cgroup_id);
+
+// Kills what find_strays() finds, until it finds nothing more; a process is known by its pidfd, not by its number alone.
+void kill_strays(const Kernel& kernel, std::uint64_t cgroup_id);
+
+}  // namespace sbpf::agent

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an event means.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bpf/abi.h"
+
+namespace sbpf::agent {
+
+// One typed event with its explanation; `text` is one line for a terminal, `allow` the policy line that would allow it
+// (empty where no policy can).
+struct Event {
+  sbpf_event raw{};
+  std::string name;  // of the resolver's events: the host name that was asked for; of flows, which led there
+  std::string path;  // of filesystem events, as far as it is known: "…" stands for what is above, or for the rest of a name
+  bool path_is_whole = false;
+  std::string exe;   // of records of flows: the program, if it still runs
+  std::uint64_t flow = 0, sent = 0, received = 0;  // of records of flows: which one; bytes, at its end
+  std::uint16_t local_port = 0;                    // likewise; 0: not known
+  std::string interface;  // of SBPF_REASON_INTERFACE: which one was named, or "number N" where there is none of it
+  std::string wanted;  // of filesystem events: "read", "write", "read, write"
+  std::string sandbox;
+  std::string text;
+  std::string allow;
+};
+
+// The event in words, with the policy line that would allow it.
+Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox);
+
+}  // namespace sbpf::agent

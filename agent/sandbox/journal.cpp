@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/sandbox/journal.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "agent/dns/resolver_rules.h"
+#include "agent/host/audit.h"
+#include "agent/host/cgroup.h"
+#include "agent/kernel/guard.h"
+#include "agent/sandbox/sandbox.h"
+
+namespace sbpf::agent {
+namespace {
+
+std::uint32_t what_of(const sbpf_change& slot) { return __atomic_load_n(&slot.what, __ATOMIC_SEQ_CST); }
+std::uint64_t whose(const sbpf_change& slot) { return __atomic_load_n(&slot.cgroup_id, __ATOMIC_SEQ_CST); }
+
+// What is under way says so last, and ends first: the rest means something only with it.
+void begin(sbpf_change& slot, std::uint32_t what, std::uint64_t cgroup_id, const std::string& name) {
+  std::memset(slot.name, 0, sizeof slot.name);
+  std::memcpy(slot.name, name.data(), std::min(name.size(), sizeof slot.name - 1));
+  __atomic_store_n(&slot.cgroup_id, cgroup_id, __ATOMIC_SEQ_CST);
+  __atomic_store_n(&slot.what, what, __ATOMIC_SEQ_CST);
+}
+
+void mend_swap(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
+  auto image = read_policy(kernel, cgroup_id);
+  if (!image) return;
+  (void)set_recording(kernel, cgroup_id, *image);
+  if (const std::uint32_t names = image->header().names; names != 0)
+    if (Fd rules = open_name_rules(name); rules && name_rules_in_use(rules.get()) != names)
+      (void)use_name_rules(rules.get(), names);
+}
+
+void mend_left(const Kernel& kernel) {
+  sbpf_change& slot = kernel.globals().change;
+  if (const std::uint32_t what = what_of(slot); what != 0) {
+    const std::uint64_t id = whose(slot);
+    const std::string name(slot.name, ::strnlen(slot.name, sizeof slot.name));
+    if (what & (Change::set_up | Change::take_down)) take_down(kernel, id, name);
+    if (what & Change::swap) mend_swap(kernel, id, name);
+    if (what & Change::upgrade) (void)Kernel::mend_upgrade();
+    if (what & Change::frozen)
+      if (auto cgroup = Cgroup::open_by_id(id)) (void)cgroup->freeze(false);
+    __atomic_store_n(&slot.what, 0u, __ATOMIC_SEQ_CST);
+    audit((name.empty() ? "programs" : "sandbox " + name) + ": mended what a killed sbpf left");
+  }
+  drop_unfinished();
+}
+
+}  // namespace
+
+Change::Change(const Kernel& kernel, What what, std::uint64_t cgroup_id, const std::string& name)
+    : slot_(kernel.globals().change) {
+  // Of another sandbox, and we hold the lock: a killed one left it.
+  if (what_of(slot_) != 0 && whose(slot_) != cgroup_id) mend_left(kernel);
+  before_ = what_of(slot_);
+  begin(slot_, before_ | what, cgroup_id, name);
+}
+
+Change::~Change() { __atomic_store_n(&slot_.what, before_, __ATOMIC_SEQ_CST); }
+
+bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id) {
+  const sbpf_change& slot = kernel.globals().change;
+  const std::uint32_t what = what_of(slot);
+  return what != 0 && (whose(slot) == cgroup_id || (what & Change::upgrade) != 0);
+}
+
+bool is_upgrading(const Kernel& kernel) { return (what_of(kernel.globals().change) & Change::upgrade) != 0; }
+
+bool is_changing(const Kernel& kernel) { return what_of(kernel.globals().change) != 0; }
+
+void mend(Kernel& kernel) {
+  mend_left(kernel);
+  kernel.renew();
+}
+
+void mend_killed(Kernel& kernel) {
+  if (!is_changing(kernel)) return;
+  if (const auto lock = lock_host(std::chrono::milliseconds(0))) mend(kernel);  // else it is at it, or at the next time
+}
+
+Result<LockedHost> open_locked() {
+  auto lock = lock_host();
+  if (!lock) return tl::unexpected<Error>(lock.error());
+  auto kernel = Kernel::open();
+  if (!kernel && kernel.error().code == "not_loaded") return fail("no_such_sandbox", kernel.error().message, kernel.error().hint);
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  mend(*kernel);
+  return LockedHost{std::move(*lock), std::move(*kernel)};
+}
+
+}  // namespace sbpf::agent
