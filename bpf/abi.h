@@ -102,13 +102,13 @@ enum sbpf_launch {
 	SBPF_LAUNCHED = 2      /* it has, or came as another program: it is never taken for the manager's again */
 };
 
-/* A record of the iterator sbpf_strays. */
-struct sbpf_stray {
+/* A record of the iterator sbpf_escaped_tasks. */
+struct sbpf_escaped_task {
 	__u64 cgroup_id; /* of its sandbox */
 	__u32 tgid;
 	__u32 tid;
 };
-SBPF_ASSERT(sizeof(struct sbpf_stray) == 16);
+SBPF_ASSERT(sizeof(struct sbpf_escaped_task) == 16);
 
 /* A record of the iterator sbpf_cgroup_links. */
 struct sbpf_cgroup_link {
@@ -202,7 +202,7 @@ struct sbpf_guard {
 	__u32 pins_dev;             /* super_block.s_dev */
 	__u32 pins_mount;           /* id of the mount by which the agent sees them */
 	__u32 pins_parent;          /* and of the one below it */
-	__u32 strays;               /* 1: a process was moved out of its sandbox since the programs were loaded */
+	__u32 tasks_escaped;        /* 1: a process was moved out of its sandbox since the programs were loaded */
 	__u64 open_until;           /* CLOCK_BOOTTIME, ns: until then everyone outside may touch what is ours (break-glass) */
 	__u64 let_through;          /* operations that only the window allowed */
 	__u64 refused;

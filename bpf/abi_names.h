@@ -30,8 +30,8 @@ struct sbpf_origin {
 };
 SBPF_ASSERT(sizeof(struct sbpf_origin) == 48);
 
-/* A record of the iterator sbpf_led. Addresses as they lie in memory, v4 as ::ffff:a.b.c.d. */
-struct sbpf_led {
+/* A record of the iterator sbpf_proxied. Addresses as they lie in memory, v4 as ::ffff:a.b.c.d. */
+struct sbpf_proxied {
 	__u64 cookie;
 	__u64 local_be[2];
 	__u64 remote_be[2];
@@ -40,6 +40,6 @@ struct sbpf_led {
 	__u16 remote_port_be;
 	struct sbpf_origin origin;
 };
-SBPF_ASSERT(sizeof(struct sbpf_led) == 96);
+SBPF_ASSERT(sizeof(struct sbpf_proxied) == 96);
 
 #endif

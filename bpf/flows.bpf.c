@@ -45,7 +45,7 @@ static __noinline int record_tcp(struct bpf_sock_ops *ctx, __u64 cgroup_id, __u3
 	if (!box)
 		return 0;
 	endpoint_of_peer_of(&ep, ctx);
-	/* Led to a proxy: whom it is for is what counts. */
+	/* ProxiedConnection to a proxy: whom it is for is what counts. */
 	if (sk)
 		origin = bpf_sk_storage_get(&sbpf_origins, sk, 0, 0);
 	if (origin && origin->led_port_be == bpf_htons(ep.port)) {

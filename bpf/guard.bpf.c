@@ -68,7 +68,7 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 	if (!inside) {
 		label_launched(task, !!(clone_flags & CLONE_INTO_CGROUP));
 		/* Last: a child of one that was moved out is that before anything else. */
-		if (unlikely(sbpf_guard.strays))
+		if (unlikely(sbpf_guard.tasks_escaped))
 			label_child_of_moved(task);
 		return 0;
 	}

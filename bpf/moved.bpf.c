@@ -16,7 +16,7 @@ static __noinline int report_moved(struct sbpf_sandbox *box, struct task_struct 
 	struct denial d = DENIAL(cgroup_attach_task, SBPF_REASON_MOVED_OUT);
 
 	__sync_fetch_and_add(&box->moved_out, 1);
-	sbpf_guard.strays = 1;
+	sbpf_guard.tasks_escaped = 1;
 	d.task.target_pid = task->tgid;
 	announce(box, &d);
 	return 0;
@@ -64,10 +64,10 @@ struct bpf_iter__task {
 
 /* All tasks of the host: labels those that are in a sandbox, and names those that are not in theirs. */
 SEC("iter/task")
-int sbpf_strays(struct bpf_iter__task *ctx)
+int sbpf_escaped_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
-	struct sbpf_stray stray = {};
+	struct sbpf_escaped_task escaped = {};
 	struct sbpf_sandbox *box;
 	struct sbpf_label *label;
 	__u64 id;
@@ -79,17 +79,17 @@ int sbpf_strays(struct bpf_iter__task *ctx)
 	if (!id) {
 		id = box_of_task(task);
 		if (id && !label_task(task, id)) {
-			stray.cgroup_id = id; /* of no number: it could not be labelled */
-			bpf_seq_write(ctx->meta->seq, &stray, sizeof(stray));
+			escaped.cgroup_id = id; /* of no number: it could not be labelled */
+			bpf_seq_write(ctx->meta->seq, &escaped, sizeof(escaped));
 		}
 		return 0;
 	}
 	box = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
 	if (!box || task->flags & PF_EXITING || task_in_box(task, box))
 		return 0;
-	stray.cgroup_id = id;
-	stray.tgid = task->tgid;
-	stray.tid = task->pid;
-	bpf_seq_write(ctx->meta->seq, &stray, sizeof(stray));
+	escaped.cgroup_id = id;
+	escaped.tgid = task->tgid;
+	escaped.tid = task->pid;
+	bpf_seq_write(ctx->meta->seq, &escaped, sizeof(escaped));
 	return 0;
 }

@@ -180,10 +180,10 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   if (!status) return tl::unexpected<Error>(status.error());
   // Others had the host lock meanwhile.
   if (auto outside = check_outside(*process, kernel); !outside) return outside;
-  std::optional<Change> change(std::in_place, kernel, Change::set_up, cgroup.id(), options.name);
+  std::optional<JournalEntry> change(std::in_place, kernel, JournalEntry::set_up, cgroup.id(), options.name);
   // It is alone until here, so a failure before kills nobody.
   if (auto moved = process->move_to(cgroup); !moved) return moved;
-  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
   if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, looked);
   up.keep_all();
   change.reset();

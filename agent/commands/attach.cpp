@@ -21,7 +21,7 @@
 #include "agent/sandbox/flows.h"
 #include "agent/sandbox/freeze.h"
 #include "agent/sandbox/journal.h"
-#include "agent/sandbox/namespaces.h"
+#include "agent/sandbox/mount_view.h"
 #include "agent/sandbox/open_files.h"
 #include "agent/sandbox/open_sockets.h"
 #include "agent/sandbox/policy_text.h"
@@ -120,7 +120,7 @@ tl::unexpected<Error> give_up(const Kernel& kernel, const Cgroup& cgroup, const 
 Result<std::vector<std::string>> confine(BringUp& up, Looked& looked, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy,
                                          const AttachOptions& options) {
   Kernel& kernel = up.kernel();
-  const Change change(kernel, Change::set_up, cgroup.id(), name);
+  const JournalEntry change(kernel, JournalEntry::set_up, cgroup.id(), name);
   Freeze freeze(kernel, cgroup, name);
   if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
   auto renamed = renamed_files(kernel, cgroup, policy);
@@ -138,7 +138,7 @@ Result<std::vector<std::string>> confine(BringUp& up, Looked& looked, const Cgro
   Result<std::vector<std::string>> cut;
   if (options.evict) cut = cut_flows(kernel, cgroup, *image, open_before->sockets);
   if (!cut) return give_up(kernel, cgroup, name, cut.error());
-  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return give_up(kernel, cgroup, name, labelled.error());
+  if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled) return give_up(kernel, cgroup, name, labelled.error());
   return cut;  // it runs again, under the policy from here on
 }
 

@@ -24,9 +24,9 @@ Result<void> try_paths(const Kernel& kernel) {
   files.filesystem.requested = true;
   files.filesystem.rules.push_back({});
   files.filesystem.rules.back().path = "/usr";
-  auto seat = own_seat();
-  if (!seat) return tl::unexpected<Error>(seat.error());
-  auto view = look_up(kernel, files, *seat);
+  auto mount_view = own_mount_view();
+  if (!mount_view) return tl::unexpected<Error>(mount_view.error());
+  auto view = look_up(kernel, files, *mount_view);
   if (view) return {};
   return fail(std::move(view.error()), "the paths of a policy");
 }
@@ -53,7 +53,7 @@ Tried try_hooks() {
   spec.names = &names;
   spec.flags |= SBPF_SANDBOX_FLOWS;  // likewise
   // Its links are pinned nowhere: the watch takes that for no loss, and whoever comes after a killed one takes it down.
-  const Change changing(up.kernel(), Change::set_up, up.cgroup().id(), spec.name);
+  const JournalEntry changing(up.kernel(), JournalEntry::set_up, up.cgroup().id(), spec.name);
   if (auto set_up = up.set_up(up.cgroup(), spec, *image); !set_up) return {set_up.error(), {}};
   auto report = run_canary(up.kernel(), up.cgroup(), *image, SBPF_SANDBOX_NAMES);
   up.take_down();

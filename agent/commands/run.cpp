@@ -145,7 +145,7 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   handed->fds.clear();  // what the program did not read of them goes with it
   if (!program) return tl::unexpected<Error>(program.error());
   running.program = std::move(*program);
-  if (auto labelled = find_strays(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
   return running;
 }
 

@@ -17,7 +17,7 @@
 #include "agent/sandbox/flows.h"
 #include "agent/sandbox/freeze.h"
 #include "agent/sandbox/journal.h"
-#include "agent/sandbox/namespaces.h"
+#include "agent/sandbox/mount_view.h"
 #include "agent/sandbox/open_files.h"
 #include "agent/sandbox/policy_text.h"
 #include "agent/verify/verify.h"
@@ -153,7 +153,7 @@ Result<std::vector<std::string>> put_over(Kernel& kernel, Looked& looked, const 
   const auto keeps = keeps_files(kernel, cgroup, before, *image, *held, options);
   if (!keeps) return tl::unexpected<Error>(keeps.error());
   if (*keeps) image = image->flagged(SBPF_POLICY_KEPT_FILES);
-  const Change change(kernel, Change::swap, record.cgroup_id, name);
+  const JournalEntry change(kernel, JournalEntry::swap, record.cgroup_id, name);
   carried.before();
   if (auto published = publish(kernel, record.cgroup_id, *image); !published) return tl::unexpected<Error>(published.error());
   const auto take_back = [&](Error error) {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "agent/commands/watch_state.h"
-#include "agent/sandbox/namespaces.h"
+#include "agent/sandbox/mount_view.h"
 #include "agent/sandbox/policy_text.h"
 #include "agent/sandbox/refresh.h"
 #include "base/file.h"

@@ -329,7 +329,7 @@ void relay_names(const Kernel& kernel, const Fd& told) {
   sbpf_announcement message{};
   while (::recv(told.get(), &message, sizeof message, MSG_DONTWAIT) == sizeof message) {
     LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &message, .ctx_size_in = sizeof message);
-    (void)bpf_prog_test_run_opts(kernel.asked(Asked::announce), &options);
+    (void)bpf_prog_test_run_opts(kernel.query(Query::announce), &options);
   }
 }
 

@@ -28,21 +28,21 @@ std::string place(const policy::Location& where) {
 }
 
 // Where the root's file system gives no answer, who waits gives this up, too.
-uid_t asker_of(const Seat& seat, Doing doing) {
+uid_t asker_of(const MountView& mount_view, Doing doing) {
   struct stat info {};
-  if (!seat.owner_asks) return seat.asker;
+  if (!mount_view.owner_asks) return mount_view.asker;
   doing.note("/");
-  return ::fstat(seat.root.get(), &info) == 0 ? info.st_uid : seat.asker;
+  return ::fstat(mount_view.root.get(), &info) == 0 ? info.st_uid : mount_view.asker;
 }
 
 class LookUp {
  public:
-  LookUp(const Kernel& kernel, const Seat& seat, Doing doing)
+  LookUp(const Kernel& kernel, const MountView& mount_view, Doing doing)
       : kernel_(kernel),
-        mounts_(parse_mounts(seat.mountinfo)),
-        asker_(asker_of(seat, doing)),
+        mounts_(parse_mounts(mount_view.mountinfo)),
+        asker_(asker_of(mount_view, doing)),
         note_([doing](const std::string& path) mutable { doing.note(path); }),
-        paths_(seat.root, asker_, note_) {}
+        paths_(mount_view.root, asker_, note_) {}
 
   Result<policy::FsView> all(const policy::Policy& policy, const OtherNames& others) {
     for (const policy::RulePath& rule : policy::rule_paths(policy))
@@ -328,21 +328,21 @@ std::set<std::string> written_before(const policy::Policy& policy, const Compile
 
 }  // namespace
 
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const Seat& seat, const OtherNames& others,
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const MountView& mount_view, const OtherNames& others,
                                std::chrono::milliseconds patience) {
-  const auto work = [&](Doing doing) { return packed(LookUp(kernel, seat, doing).all(policy, others)); };
-  const auto answer = in_child(patience, {seat.root.get(), kernel.asked(Asked::inodes)}, work);
+  const auto work = [&](Doing doing) { return packed(LookUp(kernel, mount_view, doing).all(policy, others)); };
+  const auto answer = in_child(patience, {mount_view.root.get(), kernel.query(Query::inodes)}, work);
   if (!answer) return tl::unexpected<Error>(answer.error());
   return unpacked(*answer);
 }
 
 Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
-                                   const std::function<Result<Seat>()>& find_seat, const CompileOptions& options) {
+                                   const std::function<Result<MountView>()>& find_mount_view, const CompileOptions& options) {
   if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
-  auto seat = find_seat();
-  if (!seat) return tl::unexpected<Error>(seat.error());
+  auto mount_view = find_mount_view();
+  if (!mount_view) return tl::unexpected<Error>(mount_view.error());
   const OtherNames others{written_before(policy, options), options.renamed};
-  auto view = look_up(kernel, policy, *seat, others, options.patience);
+  auto view = look_up(kernel, policy, *mount_view, others, options.patience);
   if (!view) return tl::unexpected<Error>(view.error());
   auto image = policy::compile(policy, generation, *view);
   if (!image) return image;
@@ -351,7 +351,7 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
   if (options.again)
     if (auto none = refuse_new(policy, *view, *options.again); !none) return tl::unexpected<Error>(none.error());
   if (options.looked) {
-    options.looked->mounts = seat->mounts;
+    options.looked->mounts = mount_view->mounts;
     options.looked->walked = others.places;
     for (const policy::FsLink& link : view->links) options.looked->links.push_back(policy::to_path(link.path));
   }
@@ -359,17 +359,17 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
 }
 
 Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation, Looked* looked) {
-  return compile_from(kernel, policy, generation, own_seat, {.looked = looked});
+  return compile_from(kernel, policy, generation, own_mount_view, {.looked = looked});
 }
 
 Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
                                          Looked* looked) {
-  const auto seat = [&] {
-    auto found = seat_of_process(pid);
+  const auto mount_view = [&] {
+    auto found = mount_view_of_process(pid);
     if (found) found->asker = asker;
     return found;
   };
-  return compile_from(kernel, policy, generation, seat, {.looked = looked});
+  return compile_from(kernel, policy, generation, mount_view, {.looked = looked});
 }
 
 }  // namespace sbpf::agent

@@ -98,16 +98,16 @@ Result<std::string> read_all(const Fd& fd) {
 }
 
 // The mounts as this thread sees them, read through the procfs that `proc` is open on.
-Result<Seat> seat_here(const Fd& proc) {
-  Seat seat;
-  seat.root = Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!seat.root) return fail("fs_view", "cannot open the sandbox's root directory", "", errno);
+Result<MountView> seat_here(const Fd& proc) {
+  MountView mount_view;
+  mount_view.root = Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!mount_view.root) return fail("fs_view", "cannot open the sandbox's root directory", "", errno);
   auto mounts = read_all(Fd(::openat(proc.get(), "thread-self/mountinfo", O_RDONLY | O_CLOEXEC)));
   if (!mounts) return tl::unexpected<Error>(mounts.error());
-  seat.mountinfo = std::move(*mounts);
+  mount_view.mountinfo = std::move(*mounts);
   struct stat info {};
-  if (::fstatat(proc.get(), "thread-self/ns/mnt", &info, 0) == 0) seat.mounts = info.st_ino;
-  return seat;
+  if (::fstatat(proc.get(), "thread-self/ns/mnt", &info, 0) == 0) mount_view.mounts = info.st_ino;
+  return mount_view;
 }
 
 Fd open_proc() { return Fd(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)); }
@@ -161,29 +161,29 @@ Result<void> Stay::back() {
   return result;
 }
 
-Result<Seat> own_seat() { return seat_here(open_proc()); }
+Result<MountView> own_mount_view() { return seat_here(open_proc()); }
 
-Result<Seat> seat_of_process(pid_t pid) {
+Result<MountView> mount_view_of_process(pid_t pid) {
   const std::string proc = "/proc/" + std::to_string(pid);
-  Seat seat;
-  seat.root = Fd(::open((proc + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!seat.root) return fail("fs_view", "cannot open the sandbox's root directory", "", errno);
+  MountView mount_view;
+  mount_view.root = Fd(::open((proc + "/root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!mount_view.root) return fail("fs_view", "cannot open the sandbox's root directory", "", errno);
   auto mounts = read_all(Fd(::open((proc + "/mountinfo").c_str(), O_RDONLY | O_CLOEXEC)));
   if (!mounts) return tl::unexpected<Error>(mounts.error());
-  seat.mountinfo = std::move(*mounts);
+  mount_view.mountinfo = std::move(*mounts);
   struct stat info {};
-  if (::stat((proc + "/ns/mnt").c_str(), &info) == 0) seat.mounts = info.st_ino;
-  return seat;
+  if (::stat((proc + "/ns/mnt").c_str(), &info) == 0) mount_view.mounts = info.st_ino;
+  return mount_view;
 }
 
-Result<Seat> seat_of_namespace(pid_t pid) {
+Result<MountView> mount_view_of_namespace(pid_t pid) {
   const Fd proc = open_proc();  // the host's: what is mounted there inside may say anything
   auto stay = Stay::with(pid);
   if (!stay) return tl::unexpected<Error>(stay.error());
-  auto seat = seat_here(proc);
+  auto mount_view = seat_here(proc);
   if (auto left = stay->back(); !left) return tl::unexpected<Error>(left.error());
-  if (seat) seat->owner_asks = true;
-  return seat;
+  if (mount_view) mount_view->owner_asks = true;
+  return mount_view;
 }
 
 }  // namespace sbpf::agent

@@ -45,7 +45,7 @@ class Stay {
 };
 
 // What decides where paths lead: a root directory, and the mounts that can be reached from it.
-struct Seat {
+struct MountView {
   Fd root;                   // O_PATH
   std::string mountinfo;     // as /proc/PID/mountinfo
   std::uint64_t mounts = 0;  // the number of the mount namespace; 0: it is not told
@@ -53,10 +53,10 @@ struct Seat {
   bool owner_asks = false;   // who owns the root is, of a container whose root is another user of the host
 };
 
-// This thread's own seat; that of a process (its root directory); that of the mount namespace in which a process is.
+// This thread's own mount_view; that of a process (its root directory); that of the mount namespace in which a process is.
 // Errors: "fs_view", "namespace".
-Result<Seat> own_seat();
-Result<Seat> seat_of_process(pid_t pid);
-Result<Seat> seat_of_namespace(pid_t pid);
+Result<MountView> own_mount_view();
+Result<MountView> mount_view_of_process(pid_t pid);
+Result<MountView> mount_view_of_namespace(pid_t pid);
 
 }  // namespace sbpf::agent

@@ -127,7 +127,7 @@ Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
                             "use a kernel with CONFIG_DEBUG_INFO_BTF", errno);
   set_hooks_present([&](const Hook& hook) { return has_function(vmlinux, std::string("bpf_lsm_") + hook.name); });
   std::set<std::string> wanted;
-  for (const char* name : kAsked) wanted.insert(std::string("sbpf_") + name);
+  for (const char* name : kQueries) wanted.insert(std::string("sbpf_") + name);
   for (const Hook& hook : hooks()) wanted.insert(std::string("hook_") + hook.name);
   bpf_program* program = nullptr;
   bpf_object__for_each_program(program, skeleton.obj)

@@ -220,7 +220,7 @@ void announce_to(const Kernel& kernel, std::uint64_t cgroup_id, sbpf_reason reas
   input.detail = detail;
   input.verdict = SBPF_ALLOW;
   LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &input, .ctx_size_in = sizeof input);
-  (void)bpf_prog_test_run_opts(kernel.asked(Asked::announce), &options);
+  (void)bpf_prog_test_run_opts(kernel.query(Query::announce), &options);
 }
 
 }  // namespace sbpf::agent

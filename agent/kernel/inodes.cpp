@@ -11,7 +11,7 @@ namespace sbpf::agent {
 Result<std::map<int, policy::FsInode>> open_inodes(const Kernel& kernel) {
   bpf_iter_link_info task{};
   task.task.tid = static_cast<std::uint32_t>(::getpid());
-  auto records = read_records<sbpf_open_inode>(kernel.asked(Asked::inodes), &task, "inodes", "the inodes of files");
+  auto records = read_records<sbpf_open_inode>(kernel.query(Query::inodes), &task, "inodes", "the inodes of files");
   if (!records) return tl::unexpected<Error>(records.error());
   std::map<int, policy::FsInode> all;
   for (const sbpf_open_inode& open : *records)

@@ -117,7 +117,7 @@ Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(bss_, other.bss_);
   std::swap(meta_map_, other.meta_map_);
   std::swap(origins_, other.origins_);
-  std::swap(asked_, other.asked_);
+  std::swap(queries_, other.queries_);
   std::swap(iterators_, other.iterators_);
   std::swap(programs_, other.programs_);
   std::swap(links_, other.links_);
@@ -167,7 +167,7 @@ Result<Kernel> Kernel::load(const Kernel* old) {
     const bpf_program* program = bpf_object__find_program_by_name(skeleton->obj, name.c_str());
     return dup_fd(program ? bpf_program__fd(program) : -1);
   };
-  for (std::size_t i = 0; i < kAsked.size(); i++) kernel.asked_[i] = program_fd(std::string("sbpf_") + kAsked[i]);
+  for (std::size_t i = 0; i < kQueries.size(); i++) kernel.queries_[i] = program_fd(std::string("sbpf_") + kQueries[i]);
   for (const Hook& hook : hooks()) {
     kernel.programs_[hook.id] = program_fd(std::string("hook_") + hook.name);
     if (hook.per_sandbox()) continue;
@@ -282,8 +282,8 @@ Result<void> Kernel::pin_programs(const std::string& root) const {
     if (!hook.per_sandbox())
       if (auto r = pin_fd(links_[hook.id].get(), directory + "/links/" + hook.name); !r) return r;
   }
-  for (std::size_t i = 0; i < kAsked.size(); i++)
-    if (auto r = pin_fd(asked_[i].get(), directory + "/programs/" + kAsked[i]); !r) return r;
+  for (std::size_t i = 0; i < kQueries.size(); i++)
+    if (auto r = pin_fd(queries_[i].get(), directory + "/programs/" + kQueries[i]); !r) return r;
   return pin_fd(meta_map_.get(), directory + kMetaPin);
 }
 
@@ -319,9 +319,9 @@ Result<Kernel> Kernel::open() {
                 "end the sandboxes and run `sbpf unload`");
   }
   set_hooks_present([&kernel](const Hook& hook) { return kernel.meta_[hook.id].prog_id != 0; });
-  for (std::size_t i = 0; i < kAsked.size(); i++) {
-    kernel.asked_[i] = Fd(bpf_obj_get((kRoot + "/programs/" + kAsked[i]).c_str()));
-    if (!kernel.asked_[i] && seen_by_error(errno) == Seen::unknown) return tl::unexpected<Error>(open_pin(kRoot + "/programs/" + kAsked[i]).error());
+  for (std::size_t i = 0; i < kQueries.size(); i++) {
+    kernel.queries_[i] = Fd(bpf_obj_get((kRoot + "/programs/" + kQueries[i]).c_str()));
+    if (!kernel.queries_[i] && seen_by_error(errno) == Seen::unknown) return tl::unexpected<Error>(open_pin(kRoot + "/programs/" + kQueries[i]).error());
   }
   // A missing program or link is for status to report, not a reason to be blind. Programs only of hooks that each sandbox
   // attaches anew: what the others run is asked of their links.

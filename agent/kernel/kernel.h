@@ -48,8 +48,8 @@ void end_claim(const Fd& lock, std::uint64_t cgroup_id);
 bool is_claimed(std::uint64_t cgroup_id);
 
 // Programs that are attached to nothing: the agent runs them, by the names sbpf_inodes and so on.
-enum class Asked { inodes, open_files, mapped_files, announce, strays, led, cgroup_links, modifiers };
-inline constexpr std::array kAsked{"inodes", "open_files", "mapped_files", "announce", "strays", "led", "cgroup_links", "modifiers"};
+enum class Query { inodes, open_files, mapped_files, announce, escaped_tasks, proxied, cgroup_links, modifiers };
+inline constexpr std::array kQueries{"inodes", "open_files", "mapped_files", "announce", "escaped_tasks", "proxied", "cgroup_links", "modifiers"};
 
 // What opening the pin at `path` says with this errno, which is kept: nothing where another mount lies over the pins' (/sys/fs, /sys),
 // or where the pin is there and may not be opened.
@@ -99,9 +99,9 @@ class Kernel {
   int names() const { return names_.get(); }
   int cgroup_refs() const { return cgroup_refs_.get(); }
   int origins() const { return origins_.get(); }
-  int asked(Asked what) const { return asked_[static_cast<std::size_t>(what)].get(); }
+  int query(Query what) const { return queries_[static_cast<std::size_t>(what)].get(); }
   // The link of one that is an iterator, kept from one look to the next: read_records().
-  Fd& iterator(Asked what) const { return iterators_[static_cast<std::size_t>(what)]; }
+  Fd& iterator(Query what) const { return iterators_[static_cast<std::size_t>(what)]; }
   // Of a hook that each sandbox attaches.
   int program(sbpf_hook hook) const { return programs_[hook].get(); }
   // Read and written in place; visible to the programs at once.
@@ -143,8 +143,8 @@ class Kernel {
 
   std::unique_ptr<Object> object_;
   Fd sandboxes_, policies_, compared_, rings_, told_, names_, cgroup_refs_, bss_, meta_map_, origins_;
-  std::array<Fd, kAsked.size()> asked_;
-  mutable std::array<Fd, kAsked.size()> iterators_;  // made when they are asked for
+  std::array<Fd, kQueries.size()> queries_;
+  mutable std::array<Fd, kQueries.size()> iterators_;  // made when they are asked for
   std::array<Fd, SBPF_HOOK_COUNT> programs_;
   std::array<Fd, SBPF_HOOK_COUNT> links_;  // of those that the host has once
   std::array<sbpf_meta, SBPF_HOOK_COUNT> meta_{};

@@ -57,7 +57,7 @@ std::vector<Kernel::Pin> Kernel::pins() const {
   std::vector<Pin> all = {{"maps/sandboxes", sandboxes_.get()}, {"maps/policies", policies_.get()}, {"maps/compared", compared_.get()}, {"maps/rings", rings_.get()},
                           {"maps/told", told_.get()},           {"maps/names", names_.get()},         {"maps/origins", origins_.get()},   {"maps/cgroup_refs", cgroup_refs_.get()},
                           {"maps/globals", bss_.get()},         {"programs/meta", meta_map_.get()}};
-  for (std::size_t i = 0; i < kAsked.size(); i++) all.push_back({std::string("programs/") + kAsked[i], asked_[i].get()});
+  for (std::size_t i = 0; i < kQueries.size(); i++) all.push_back({std::string("programs/") + kQueries[i], queries_[i].get()});
   for (const Hook& hook : hooks())
     all.push_back(hook.per_sandbox() ? Pin{std::string("programs/") + hook.name, programs_[hook.id].get()}
                                      : Pin{std::string("links/") + hook.name, links_[hook.id].get(), &hook});

@@ -43,7 +43,7 @@ class BringUp {
   // host lacks.
   Result<void> set_up(const Cgroup& cgroup, const SandboxSpec& spec, const policy::Image& image);
   // Reads back how the sandbox stands, by a canary too if `canary`: then others may have the host lock meanwhile, if the programs
-  // are pinned, as what runs inside can keep a canary from answering; the caller has no Change under way.
+  // are pinned, as what runs inside can keep a canary from answering; the caller has no entry in the journal.
   // Errors: "isolation_not_active" where `is_enough` does not take it; "sandbox_setup" where its record is gone; "sandbox_ended" where
   // another one ended it meanwhile; "lock".
   // Where another one swapped its policy meanwhile, the status is read back once more, without a canary: was_swapped().

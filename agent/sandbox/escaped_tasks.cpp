@@ -19,30 +19,30 @@ constexpr int kRounds = 20;
 
 }  // namespace
 
-Result<std::vector<pid_t>> find_strays(const Kernel& kernel, std::uint64_t cgroup_id) {
-  auto records = read_records<sbpf_stray>(kernel.asked(Asked::strays), nullptr, "strays", "processes that were moved out");
+Result<std::vector<pid_t>> find_escaped_tasks(const Kernel& kernel, std::uint64_t cgroup_id) {
+  auto records = read_records<sbpf_escaped_task>(kernel.query(Query::escaped_tasks), nullptr, "escaped_tasks", "processes that were moved out");
   if (!records) return tl::unexpected<Error>(records.error());
   std::vector<pid_t> found;
-  for (const sbpf_stray& stray : *records) {
-    if (stray.cgroup_id == cgroup_id && stray.tgid == 0)
-      return fail("strays", "this kernel cannot mark the sandbox's processes",
+  for (const sbpf_escaped_task& task : *records) {
+    if (task.cgroup_id == cgroup_id && task.tgid == 0)
+      return fail("escaped_tasks", "this kernel cannot mark the sandbox's processes",
                   "kernels since 6.18 need a processor with cmpxchg16b (cx16 in /proc/cpuinfo), or slab_debug=F", ENOMEM);
-    const auto pid = static_cast<pid_t>(stray.tgid);
-    if (stray.cgroup_id == cgroup_id && std::ranges::find(found, pid) == found.end()) found.push_back(pid);
+    const auto pid = static_cast<pid_t>(task.tgid);
+    if (task.cgroup_id == cgroup_id && std::ranges::find(found, pid) == found.end()) found.push_back(pid);
   }
   return found;
 }
 
-void kill_strays(const Kernel& kernel, std::uint64_t cgroup_id) {
+void kill_escaped_tasks(const Kernel& kernel, std::uint64_t cgroup_id) {
   for (int round = 0; round < kRounds; round++) {
-    auto strays = find_strays(kernel, cgroup_id);
-    if (!strays || strays->empty()) return;
+    auto escaped = find_escaped_tasks(kernel, cgroup_id);
+    if (!escaped || escaped->empty()) return;
     std::vector<Fd> held;
-    for (const pid_t pid : *strays) held.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    // Who is a stray still is who was meant: its number cannot have gone to another while its pidfd is held.
-    auto again = find_strays(kernel, cgroup_id);
-    for (std::size_t i = 0; again && i < strays->size(); i++)
-      if (held[i] && std::ranges::find(*again, (*strays)[i]) != again->end())
+    for (const pid_t pid : *escaped) held.emplace_back(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    // Who has escaped still is who was meant: its number cannot have gone to another while its pidfd is held.
+    auto again = find_escaped_tasks(kernel, cgroup_id);
+    for (std::size_t i = 0; again && i < escaped->size(); i++)
+      if (held[i] && std::ranges::find(*again, (*escaped)[i]) != again->end())
         (void)::syscall(SYS_pidfd_send_signal, held[i].get(), SIGKILL, nullptr, 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }

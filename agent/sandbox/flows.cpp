@@ -142,12 +142,12 @@ Result<void> look_here(const Kernel& kernel, const policy::Image& image, const s
     for (const int protocol : {IPPROTO_TCP, IPPROTO_UDP})
       if (auto listed = diag.list(family, protocol, all); !listed) return listed;
   // To list a socket gives it its cookie.
-  auto led = led_connections(kernel);
-  if (!led) return tl::unexpected<Error>(led.error());
-  std::map<std::uint64_t, Led> by_cookie;
-  for (const Led& one : *led) by_cookie.emplace(one.cookie, one);
+  auto proxied = proxied_connections(kernel);
+  if (!proxied) return tl::unexpected<Error>(proxied.error());
+  std::map<std::uint64_t, ProxiedConnection> by_cookie;
+  for (const ProxiedConnection& one : *proxied) by_cookie.emplace(one.cookie, one);
   for (Listed& listed : all) {
-    if (const auto at = by_cookie.find(listed.cookie()); at != by_cookie.end()) listed.flow.led = at->second;
+    if (const auto at = by_cookie.find(listed.cookie()); at != by_cookie.end()) listed.flow.proxied = at->second;
     if (!concerns(listed)) continue;
     const std::string part = forbidden_part(listed.flow, image);
     if (part.empty()) continue;
@@ -196,10 +196,10 @@ std::string forbidden_part(const Flow& flow, const policy::Image& image) {
   if (flow.listens) return local_allowed ? "" : "listens on tcp " + text(flow.local, flow.local_port);
   // The reply of a server: its listener's address is the one that a rule must allow.
   if (flow.remote_port == 0 || local_allowed) return "";
-  const policy::Address& to = flow.led ? flow.led->address : flow.remote;
-  const std::uint16_t port = flow.led ? flow.led->port : flow.remote_port;
+  const policy::Address& to = flow.proxied ? flow.proxied->address : flow.remote;
+  const std::uint16_t port = flow.proxied ? flow.proxied->port : flow.remote_port;
   std::uint32_t rule = policy::kNoRule;
-  const std::optional<policy::Via> via = flow.led ? std::optional(flow.led->proxy) : std::nullopt;
+  const std::optional<policy::Via> via = flow.proxied ? std::optional(flow.proxied->proxy) : std::nullopt;
   // It must go where the policy leads it, too.
   if (allowed(SBPF_RULE_CONNECT, to, port, &rule) && policy::via_of(image, rule) == via) return "";
   return std::string(flow.tcp ? "tcp" : "udp") + " connection to " + text(to, port);

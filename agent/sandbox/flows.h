@@ -19,7 +19,7 @@ struct Flow {
   bool listens = false;
   policy::Address local{}, remote{};
   std::uint16_t local_port = 0, remote_port = 0;  // remote 0: not connected
-  std::optional<Led> led = std::nullopt;          // a rule led it to who is the remote
+  std::optional<ProxiedConnection> proxied = std::nullopt;  // a rule led it to who is the remote
 };
 
 // What the policy would not have let the sandbox do with this socket: "tcp connection to 1.2.3.4:443"; empty if nothing.

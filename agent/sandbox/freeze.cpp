@@ -17,7 +17,7 @@ Freeze::Freeze(const Kernel& kernel, const Cgroup& cgroup, const std::string& na
 Result<void> Freeze::freeze() {
   if (was_frozen_ && cgroup_.frozen()) return {};
   if (was_frozen_) return cgroup_.freeze(true);  // a moment ago: its tasks may run still
-  change_.emplace(kernel_, Change::frozen, cgroup_.id(), name_);
+  change_.emplace(kernel_, JournalEntry::frozen, cgroup_.id(), name_);
   frozen_ = true;
   return cgroup_.freeze(true);
 }

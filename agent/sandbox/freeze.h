@@ -28,7 +28,7 @@ class Freeze {
   const std::string& name_;
   bool was_frozen_;
   bool frozen_ = false;
-  std::optional<Change> change_;
+  std::optional<JournalEntry> change_;
 };
 
 }  // namespace sbpf::agent

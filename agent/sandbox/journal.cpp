@@ -38,10 +38,10 @@ void mend_left(const Kernel& kernel) {
   if (const std::uint32_t what = what_of(slot); what != 0) {
     const std::uint64_t id = whose(slot);
     const std::string name(slot.name, ::strnlen(slot.name, sizeof slot.name));
-    if (what & (Change::set_up | Change::take_down)) take_down(kernel, id, name);
-    if (what & Change::swap) mend_swap(kernel, id, name);
-    if (what & Change::upgrade) (void)Kernel::mend_upgrade();
-    if (what & Change::frozen)
+    if (what & (JournalEntry::set_up | JournalEntry::take_down)) take_down(kernel, id, name);
+    if (what & JournalEntry::swap) mend_swap(kernel, id, name);
+    if (what & JournalEntry::upgrade) (void)Kernel::mend_upgrade();
+    if (what & JournalEntry::frozen)
       if (auto cgroup = Cgroup::open_by_id(id)) (void)cgroup->freeze(false);
     __atomic_store_n(&slot.what, 0u, __ATOMIC_SEQ_CST);
     audit((name.empty() ? "programs" : "sandbox " + name) + ": mended what a killed sbpf left");
@@ -51,7 +51,7 @@ void mend_left(const Kernel& kernel) {
 
 }  // namespace
 
-Change::Change(const Kernel& kernel, What what, std::uint64_t cgroup_id, const std::string& name)
+JournalEntry::JournalEntry(const Kernel& kernel, What what, std::uint64_t cgroup_id, const std::string& name)
     : slot_(kernel.globals().change) {
   // Of another sandbox, and we hold the lock: a killed one left it.
   if (what_of(slot_) != 0 && whose(slot_) != cgroup_id) mend_left(kernel);
@@ -59,15 +59,15 @@ Change::Change(const Kernel& kernel, What what, std::uint64_t cgroup_id, const s
   begin(slot_, before_ | what, cgroup_id, name);
 }
 
-Change::~Change() { __atomic_store_n(&slot_.what, before_, __ATOMIC_SEQ_CST); }
+JournalEntry::~JournalEntry() { __atomic_store_n(&slot_.what, before_, __ATOMIC_SEQ_CST); }
 
 bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id) {
   const sbpf_change& slot = kernel.globals().change;
   const std::uint32_t what = what_of(slot);
-  return what != 0 && (whose(slot) == cgroup_id || (what & Change::upgrade) != 0);
+  return what != 0 && (whose(slot) == cgroup_id || (what & JournalEntry::upgrade) != 0);
 }
 
-bool is_upgrading(const Kernel& kernel) { return (what_of(kernel.globals().change) & Change::upgrade) != 0; }
+bool is_upgrading(const Kernel& kernel) { return (what_of(kernel.globals().change) & JournalEntry::upgrade) != 0; }
 
 bool is_changing(const Kernel& kernel) { return what_of(kernel.globals().change) != 0; }
 

@@ -12,7 +12,7 @@
 namespace sbpf::agent {
 
 // From construction to destruction the change is under way; the caller holds the host lock. Changes of one sandbox nest.
-class Change {
+class JournalEntry {
  public:
   enum What : std::uint32_t {
     set_up = 1,     // mended by taking the sandbox down: nobody was told of it yet
@@ -22,10 +22,10 @@ class Change {
     frozen = 8      // sbpf froze the cgroup, and thaws it again: mended by thawing it, after the others
   };
 
-  Change(const Kernel& kernel, What what, std::uint64_t cgroup_id, const std::string& name);
-  ~Change();
-  Change(const Change&) = delete;
-  Change& operator=(const Change&) = delete;
+  JournalEntry(const Kernel& kernel, What what, std::uint64_t cgroup_id, const std::string& name);
+  ~JournalEntry();
+  JournalEntry(const JournalEntry&) = delete;
+  JournalEntry& operator=(const JournalEntry&) = delete;
 
  private:
   sbpf_change& slot_;

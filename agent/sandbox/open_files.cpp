@@ -84,10 +84,10 @@ void add_registered(pid_t task, bool with_descriptors, std::set<std::string>& he
 // What the kernel side says of a process's files.
 Result<std::vector<sbpf_held_file>> held_by(const Kernel& kernel, pid_t pid) {
   std::vector<sbpf_held_file> all;
-  for (const Asked what : {Asked::open_files, Asked::mapped_files}) {
+  for (const Query what : {Query::open_files, Query::mapped_files}) {
     bpf_iter_link_info process{};
     process.task.pid = static_cast<std::uint32_t>(pid);
-    auto files = read_records<sbpf_held_file>(kernel.asked(what), &process, "open_files", "the files of a process");
+    auto files = read_records<sbpf_held_file>(kernel.query(what), &process, "open_files", "the files of a process");
     if (!files && files.error().sys_errno == ESRCH) continue;  // it has ended
     if (!files) return tl::unexpected<Error>(files.error());
     all.insert(all.end(), files->begin(), files->end());

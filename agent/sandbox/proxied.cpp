@@ -35,25 +35,25 @@ std::string name_of(const Kernel& kernel, std::uint64_t cgroup_id) {
 
 }  // namespace
 
-Result<std::vector<Led>> led_connections(const Kernel& kernel) {
+Result<std::vector<ProxiedConnection>> proxied_connections(const Kernel& kernel) {
   bpf_iter_link_info about{};
   about.map.map_fd = static_cast<__u32>(kernel.origins());
-  auto records = read_records<sbpf_led>(kernel.asked(Asked::led), &about, "origins", "connections that were led to a proxy");
+  auto records = read_records<sbpf_proxied>(kernel.query(Query::proxied), &about, "origins", "connections that were led to a proxy");
   if (!records) return tl::unexpected<Error>(records.error());
-  std::vector<Led> connections;
-  for (const sbpf_led& record : *records) {
-    Led led;
-    led.proxy = {address_of(record.origin.led_be), ntohs(record.origin.led_port_be)};
+  std::vector<ProxiedConnection> connections;
+  for (const sbpf_proxied& record : *records) {
+    ProxiedConnection connection;
+    connection.proxy = {address_of(record.origin.led_be), ntohs(record.origin.led_port_be)};
     // What the socket holds may be of a connection before.
-    if (record.remote_port_be != record.origin.led_port_be || address_of(record.remote_be) != led.proxy.address) continue;
-    led.cookie = record.cookie;
-    led.cgroup_id = record.origin.cgroup_id;
-    led.netns = record.netns;
-    led.client = address_of(record.local_be);
-    led.client_port = record.local_port;
-    led.address = address_of(record.origin.address_be);
-    led.port = ntohs(record.origin.port_be);
-    connections.push_back(led);
+    if (record.remote_port_be != record.origin.led_port_be || address_of(record.remote_be) != connection.proxy.address) continue;
+    connection.cookie = record.cookie;
+    connection.cgroup_id = record.origin.cgroup_id;
+    connection.netns = record.netns;
+    connection.client = address_of(record.local_be);
+    connection.client_port = record.local_port;
+    connection.address = address_of(record.origin.address_be);
+    connection.port = ntohs(record.origin.port_be);
+    connections.push_back(connection);
   }
   return connections;
 }
@@ -61,18 +61,18 @@ Result<std::vector<Led>> led_connections(const Kernel& kernel) {
 Result<Origin> origin_of(const policy::Address& client, std::uint16_t port) {
   auto kernel = Kernel::open();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
-  auto connections = led_connections(*kernel);
+  auto connections = proxied_connections(*kernel);
   if (!connections) return tl::unexpected<Error>(connections.error());
-  std::erase_if(*connections, [&](const Led& led) { return led.client != client || led.client_port != port; });
+  std::erase_if(*connections, [&](const ProxiedConnection& connection) { return connection.client != client || connection.client_port != port; });
   // The same address may be another's in each network namespace.
   if (connections->size() > 1)
-    std::erase_if(*connections, [here = own_netns()](const Led& led) { return led.netns != here; });
+    std::erase_if(*connections, [here = own_netns()](const ProxiedConnection& connection) { return connection.netns != here; });
   if (connections->size() != 1)
     return fail("no_such_connection",
                 "no connection from " + policy::to_string(client) + " port " + std::to_string(port) + " was led to a proxy",
                 "ask for the client's address and port as accept(2) names them, while the connection lasts");
-  const Led& led = connections->front();
-  return Origin{led.address, led.port, led.proxy, name_of(*kernel, led.cgroup_id)};
+  const ProxiedConnection& connection = connections->front();
+  return Origin{connection.address, connection.port, connection.proxy, name_of(*kernel, connection.cgroup_id)};
 }
 
 }  // namespace sbpf::agent

@@ -10,7 +10,7 @@
 
 namespace sbpf::agent {
 
-struct Led {
+struct ProxiedConnection {
   std::uint64_t cookie = 0;     // the socket's, as sock_diag(7) names it; 0: it was never asked for
   std::uint64_t cgroup_id = 0;  // of the sandbox whose rule led it
   std::uint32_t netns = 0;      // inode of its network namespace
@@ -22,7 +22,7 @@ struct Led {
 };
 
 // All of the host that are connected now. Errors: "origins" with errno.
-Result<std::vector<Led>> led_connections(const Kernel& kernel);
+Result<std::vector<ProxiedConnection>> proxied_connections(const Kernel& kernel);
 
 struct Origin {
   policy::Address address{};  // whom the connection is for

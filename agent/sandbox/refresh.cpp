@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "agent/files/fs_view.h"
-#include "agent/sandbox/namespaces.h"
+#include "agent/sandbox/mount_view.h"
 #include "agent/sandbox/policy_text.h"
 #include "agent/sandbox/sandbox.h"
 

@@ -314,7 +314,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
                     bool pinned, std::vector<Fd>& links) {
   const std::uint64_t id = cgroup.id();
   const std::uint32_t flags = flags_of(spec, image);
-  std::optional<Change> changing(std::in_place, kernel, Change::set_up, id, spec.name);
+  std::optional<JournalEntry> changing(std::in_place, kernel, JournalEntry::set_up, id, spec.name);
   const auto steps = [&]() -> Result<void> {
     // From the first link on, sockets of the cgroup are denied everything until its storage names a policy.
     if (auto r = attach_links(kernel, cgroup, flags, links); !r) return r;
@@ -349,7 +349,7 @@ Result<void> set_up(const Kernel& kernel, const Cgroup& cgroup, const SandboxSpe
 }
 
 void take_down(const Kernel& kernel, std::uint64_t cgroup_id, const std::string& name) {
-  const Change changing(kernel, Change::take_down, cgroup_id, name);
+  const JournalEntry changing(kernel, JournalEntry::take_down, cgroup_id, name);
   const auto record = find_record(kernel, cgroup_id);
   if (record) (void)mark_ended(*record);
   std::error_code ec;

@@ -108,7 +108,7 @@ Result<bool> Kernel::upgrade() {
   auto next = load(&*old);
   if (!next) return tl::unexpected<Error>(next.error());
   next->loaded_ = old->loaded_ + 1;
-  const Change change(*old, Change::upgrade, 0, "");  // before the first pin: of what it leaves when it is killed, too
+  const JournalEntry change(*old, JournalEntry::upgrade, 0, "");  // before the first pin: of what it leaves when it is killed, too
   drop_others(old->loaded_);
   if (auto pinned = next->pin_programs(kRoot); !pinned) {
     drop_others(old->loaded_);

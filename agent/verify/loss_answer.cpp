@@ -17,7 +17,7 @@ Answer answer_loss(const Kernel* kernel, const Cgroup* cgroup, const LostSandbox
     else
       answer.failed = done.error();
     // Who is not in the cgroup any more can be neither frozen nor killed with it.
-    if (kernel != nullptr && lost.cgroup_id != 0) kill_strays(*kernel, lost.cgroup_id);
+    if (kernel != nullptr && lost.cgroup_id != 0) kill_escaped_tasks(*kernel, lost.cgroup_id);
   }
   audit("isolation of sandbox " + lost.name + " was lost (" + lost.reason + "): " + answer.done);
   return answer;

@@ -148,7 +148,7 @@ Result<std::vector<Lost>> patched_functions(const std::string& root) {
 
 Result<std::vector<Lost>> modified_functions(const Kernel& kernel) {
   std::vector<Lost> lost;
-  auto modifiers = read_records<sbpf_modifier>(kernel.iterator(Asked::modifiers), kernel.asked(Asked::modifiers), nullptr, "overruled", "programs that modify functions");
+  auto modifiers = read_records<sbpf_modifier>(kernel.iterator(Query::modifiers), kernel.query(Query::modifiers), nullptr, "overruled", "programs that modify functions");
   if (!modifiers) return tl::unexpected<Error>(modifiers.error());
   if (modifiers->empty()) return lost;
   const std::unique_ptr<btf, decltype(&btf__free)> types(btf__load_vmlinux_btf(), btf__free);

@@ -221,7 +221,7 @@ std::vector<Lost> look_at_host(const Kernel& kernel, Depth depth) {
 }
 
 Snapshot::Snapshot(const Kernel& kernel) {
-  auto links = read_records<sbpf_cgroup_link>(kernel.iterator(Asked::cgroup_links), kernel.asked(Asked::cgroup_links), nullptr, "links", "the links of cgroups");
+  auto links = read_records<sbpf_cgroup_link>(kernel.iterator(Query::cgroup_links), kernel.query(Query::cgroup_links), nullptr, "links", "the links of cgroups");
   knows_links_ = links.has_value();
   if (links) links_ = std::move(*links);
   std::ranges::sort(links_, {}, &sbpf_cgroup_link::id);

@@ -74,11 +74,11 @@ void add_degradation(Status& status, const char* what, std::string requested, st
   status.degraded.push_back({what, std::move(requested), std::move(effective), std::move(reason)});
 }
 
-void add_strays(Status& status, const Kernel& kernel, const sbpf_sandbox& record) {
-  auto strays = find_strays(kernel, record.cgroup_id);
-  if (!strays) return add_degradation(status, "processes", "inside", "not known", strays.error().message);
+void add_escaped_tasks(Status& status, const Kernel& kernel, const sbpf_sandbox& record) {
+  auto escaped = find_escaped_tasks(kernel, record.cgroup_id);
+  if (!escaped) return add_degradation(status, "processes", "inside", "not known", escaped.error().message);
   std::string pids;
-  for (const pid_t pid : *strays) pids += " " + std::to_string(pid);
+  for (const pid_t pid : *escaped) pids += " " + std::to_string(pid);
   if (!pids.empty())
     add_degradation(status, "processes", "inside", "moved out", "root outside moved them, unconfined:" + pids);
 }
@@ -267,7 +267,7 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
     if (!hook.attached) add_degradation(status, hook.hook->name, "attached", hook.unclear ? "not known" : "missing", hook.reason);
 
   if ((record.flags & SBPF_SANDBOX_NAMES) != 0 && image && image->header().names != 0) add_resolver(status, record.cgroup_id);
-  if (record.moved_out > 0) add_strays(status, kernel, record);
+  if (record.moved_out > 0) add_escaped_tasks(status, kernel, record);
   if (auto open = guard_degradation(kernel)) status.degraded.push_back(std::move(*open));
   if (record.flags & SBPF_SANDBOX_KEPT_SOCKETS)
     add_degradation(status, "sockets", "closed", "kept", "attached with --keep-open-sockets");

@@ -12,7 +12,7 @@
 #include "agent/host/cgroup.h"
 #include "agent/kernel/guard.h"
 #include "agent/kernel/kernel.h"
-#include "agent/sandbox/namespaces.h"
+#include "agent/sandbox/mount_view.h"
 #include "agent/sandbox/sandbox.h"
 #include "policy/policy.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/sandbox/namespaces.h"
+#include "agent/sandbox/mount_view.h"
 
 #include <fcntl.h>
 #include <linux/nsfs.h>
@@ -62,16 +62,16 @@ Member find_member(const std::vector<pid_t>& pids, const std::function<bool(cons
 
 // Where the first process of a cgroup comes from: the service manager's own mount namespace. Ours may be another one, in which
 // a unit's settings hide or replace directories.
-Result<Seat> seat_of_manager() {
+Result<MountView> mount_view_of_manager() {
   const std::uint64_t own = mounts_of("thread-self");
-  return own != 0 && mounts_of("1") == own ? own_seat() : seat_of_process(1);
+  return own != 0 && mounts_of("1") == own ? own_mount_view() : mount_view_of_process(1);
 }
 
 tl::unexpected<Error> no_namespace(const std::string& what) { return fail("no_namespace", what, "try again while its processes run"); }
 
 }  // namespace
 
-Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup, std::optional<std::uint64_t> mounts) {
+Result<MountView> mount_view_of(const Kernel& kernel, const Cgroup& cgroup, std::optional<std::uint64_t> mounts) {
   // A process that is just ending is listed still, and has no namespace any more.
   constexpr int kTries = 50;
   constexpr std::chrono::milliseconds kBetween{10};
@@ -82,19 +82,19 @@ Result<Seat> seat_of(const Kernel& kernel, const Cgroup& cgroup, std::optional<s
     if (i > 0) std::this_thread::sleep_for(kBetween);
     const auto pids = cgroup.processes();
     if (!pids) return tl::unexpected<Error>(pids.error());
-    if (pids->empty() && !mounts) return made_by_run ? own_seat() : seat_of_manager();
+    if (pids->empty() && !mounts) return made_by_run ? own_mount_view() : mount_view_of_manager();
     at = find_member(*pids, [&](const Member& one) { return mounts ? one.mounts == *mounts : is_of_the_host(one.task); });
     if (at.mounts == 0 && mounts) return no_namespace("no process is in the mount namespace in which the policy was looked up");
     if (at.mounts == 0) at = find_member(*pids, [](const Member&) { return true; });
   }
   if (at.mounts == 0) return no_namespace("it cannot be told in which mount namespace the processes of " + cgroup.path() + " are");
-  auto seat = at.mounts == mounts_of("thread-self") ? own_seat() : seat_of_namespace(at.task);
-  if (seat && seat->mounts != at.mounts) return no_namespace("the process in the sandbox's mount namespace ended");  // another has its number
-  if (const auto user = made_by_run ? user_of_run(record->name) : std::nullopt; seat && user) {
-    seat->asker = *user;
-    seat->owner_asks = false;
+  auto mount_view = at.mounts == mounts_of("thread-self") ? own_mount_view() : mount_view_of_namespace(at.task);
+  if (mount_view && mount_view->mounts != at.mounts) return no_namespace("the process in the sandbox's mount namespace ended");  // another has its number
+  if (const auto user = made_by_run ? user_of_run(record->name) : std::nullopt; mount_view && user) {
+    mount_view->asker = *user;
+    mount_view->owner_asks = false;
   }
-  return seat;
+  return mount_view;
 }
 
 std::optional<pid_t> task_in(const Cgroup& cgroup, std::uint64_t mounts) {
@@ -105,7 +105,7 @@ std::optional<pid_t> task_in(const Cgroup& cgroup, std::uint64_t mounts) {
 
 Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, std::uint32_t generation,
                                   const CompileOptions& options) {
-  return compile_from(kernel, policy, generation, [&] { return seat_of(kernel, cgroup, options.again ? std::optional(options.again->mounts) : std::nullopt); }, options);
+  return compile_from(kernel, policy, generation, [&] { return mount_view_of(kernel, cgroup, options.again ? std::optional(options.again->mounts) : std::nullopt); }, options);
 }
 
 }  // namespace sbpf::agent
