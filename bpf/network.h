@@ -173,7 +173,7 @@ static __always_inline int opens(void *names, const struct sbpf_rule_key *key, s
 	return opened && sbpf_decide_opened(opened, q, bpf_ktime_get_boot_ns()) == SBPF_ALLOW;
 }
 
-/* Query when no rule allows the endpoint: is it an address of a name that the sandbox asked for lately? */
+/* Asked when no rule allows the endpoint: is it an address of a name that the sandbox asked for lately? */
 static __noinline int is_opened(__u64 cgroup_id, struct sbpf_net_query *q)
 {
 	void *names = bpf_map_lookup_elem(&sbpf_names, &cgroup_id);

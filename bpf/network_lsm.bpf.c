@@ -281,7 +281,7 @@ static __noinline int judge_first_datagram(struct sbpf_sandbox *box, struct sock
 	return refuse_endpoint_if(box, &d, &ep, reason);
 }
 
-/* Query where the cgroup layer does not answer for sends: connections of sandboxes that were attached to. */
+/* Asked where the cgroup layer does not answer for sends: connections of sandboxes that were attached to. */
 static __noinline int find_origin(struct send_ask *ask, struct socket *sock)
 {
 	struct sbpf_origin *origin;

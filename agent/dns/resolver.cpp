@@ -192,7 +192,7 @@ class Resolver {
     options_.tell({question.name, question.type, outcome, std::move(addresses), rules.audit});
   }
 
-  // Query before a query is read.
+  // Asked before a query is read.
   bool is_too_much() {
     if (pending_ < options_.limits.pending && bucket_.take()) return false;
     const auto rules = options_.rules();

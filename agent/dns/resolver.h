@@ -62,7 +62,7 @@ struct Rules {
 };
 
 struct Options {
-  // Those that hold now; null: there are none, and queries are answered with a failure. Query for each query, so it is to
+  // Those that hold now; null: there are none, and queries are answered with a failure. Asked for each query, so it is to
   // give the same object again where nothing has changed.
   std::function<std::shared_ptr<const Rules>()> rules;
   Limits limits;

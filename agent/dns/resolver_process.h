@@ -38,7 +38,7 @@ Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::
 // Puts what the resolver told since into the sandbox's ring.
 void relay_names(const Kernel& kernel, const Fd& told);
 
-// Does the resolver of this sandbox live? Query of the kernel: it holds a lock.
+// Does the resolver of this sandbox live? Asked of the kernel: it holds a lock.
 Seen resolver_lives(std::uint64_t cgroup_id);
 
 }  // namespace sbpf::agent

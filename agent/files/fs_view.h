@@ -28,7 +28,7 @@ struct OtherNames {
   std::set<std::uint64_t> renamed;
 };
 
-// Looks up every path of the policy's filesystem and exec rules, every mount, and each file that has several names, from a mount_view. A
+// Looks up every path of the policy's filesystem and exec rules, every mount, and each file that has several names, from a mount view. A
 // symbolic link is followed only where root made it, or who asks: "planted_link".
 // Errors: "fs_view" (a path cannot be looked up, with its location), "inodes" (the kernel gave no answer), those of in_child().
 Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const MountView& mount_view, const OtherNames& others = {},
@@ -57,8 +57,8 @@ struct CompileOptions {
   std::set<std::uint64_t> renamed = {};   // as OtherNames has it
 };
 
-// Compiles the policy with its paths as they are seen from a mount_view. Errors: those of `find_mount_view` (which is asked only where the policy has
-// paths), of look_up(), of agent/files/places.h and of policy::compile(); "planted_link".
+// Compiles the policy with its paths as they are seen from a mount view. Errors: those of `find_mount_view` (which is asked only where
+// the policy has paths), of look_up(), of agent/files/places.h and of policy::compile(); "planted_link".
 Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
                                    const std::function<Result<MountView>()>& find_mount_view, const CompileOptions& options);
 

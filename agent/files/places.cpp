@@ -98,7 +98,7 @@ Result<std::string> read_all(const Fd& fd) {
 }
 
 // The mounts as this thread sees them, read through the procfs that `proc` is open on.
-Result<MountView> seat_here(const Fd& proc) {
+Result<MountView> mount_view_here(const Fd& proc) {
   MountView mount_view;
   mount_view.root = Fd(::open("/", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!mount_view.root) return fail("fs_view", "cannot open the sandbox's root directory", "", errno);
@@ -161,7 +161,7 @@ Result<void> Stay::back() {
   return result;
 }
 
-Result<MountView> own_mount_view() { return seat_here(open_proc()); }
+Result<MountView> own_mount_view() { return mount_view_here(open_proc()); }
 
 Result<MountView> mount_view_of_process(pid_t pid) {
   const std::string proc = "/proc/" + std::to_string(pid);
@@ -180,7 +180,7 @@ Result<MountView> mount_view_of_namespace(pid_t pid) {
   const Fd proc = open_proc();  // the host's: what is mounted there inside may say anything
   auto stay = Stay::with(pid);
   if (!stay) return tl::unexpected<Error>(stay.error());
-  auto mount_view = seat_here(proc);
+  auto mount_view = mount_view_here(proc);
   if (auto left = stay->back(); !left) return tl::unexpected<Error>(left.error());
   if (mount_view) mount_view->owner_asks = true;
   return mount_view;

@@ -53,7 +53,7 @@ struct MountView {
   bool owner_asks = false;   // who owns the root is, of a container whose root is another user of the host
 };
 
-// This thread's own mount_view; that of a process (its root directory); that of the mount namespace in which a process is.
+// This thread's own mount view; that of a process (its root directory); that of the mount namespace in which a process is.
 // Errors: "fs_view", "namespace".
 Result<MountView> own_mount_view();
 Result<MountView> mount_view_of_process(pid_t pid);

@@ -29,7 +29,7 @@ struct Spawned {
   Fd report;  // readable once it has exec'd, has ended, or has said why it could not exec
 
   // Why it does not become the program, and ends; nothing: it has exec'd, or has ended. Waits until `report` is readable: the program
-  // may lie on a file system that gives no answer. Query once. "launch_failed" (a step before exec); "command_not_found",
+  // may lie on a file system that gives no answer. Asked once. "launch_failed" (a step before exec); "command_not_found",
   // "command_not_executable".
   std::optional<Error> why_not_started(const std::string& name) const;
 };
