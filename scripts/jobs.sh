@@ -160,7 +160,7 @@ wait_for_room() {
   while running=$(jobs -rp | wc -l); ((running >= processors)); do
     before=$(idle_time)
     sleep 1
-    if ((running < at_once && $(idle_time) - before >= 50)); then return; fi
+    if ((running < at_once && $(idle_time) - before >= 30)); then return; fi
   done
 }
 
@@ -204,6 +204,7 @@ guest_tests() {
   if ((at_once < processors)); then processors=$at_once; fi
   make_states
   step "guests: $(wc -l <"$work/plan") jobs, up to $at_once at once"
+  if ((full)) && [[ -z $only ]]; then mutate_job & fi
   while IFS='|' read -r kernel options seconds command <&3; do
     number=$((number + 1))
     # Until it has another result, as when its shell is killed.
@@ -215,6 +216,15 @@ guest_tests() {
   # Without a line that restores a state there is no file of that name.
   find "$work" \( -name 'state.*.results' -o -name 'job.*.results' \) -exec cat {} + >>"$results"
   find "$work" \( -name 'state.*.cpu' -o -name 'job.*.cpu' \) -exec cat {} + >>"$cpu_times"
+}
+
+# mutate_job: faults put in on purpose, one of the jobs.
+mutate_job() {
+  local file=$work/job.mutate
+  results=$file.results record 'not ok' check scripts/mutate "no result"
+  results=$file.new cpu_times=$file.cpu check scripts/mutate scripts/mutate --sample 20 --jobs 1
+  step "scripts/mutate: $(results=$file.new summary check)"
+  mv "$file.new" "$file.results"
 }
 
 # prepare WHAT COMMAND...: what some lines of the plan take along.

@@ -15,7 +15,8 @@
  *                            the fault shows
  *   SBPF_LIE=CALL            this call of the child that becomes the program does nothing and says that it worked: no_new_privs,
  *                            bounding (of CAP_SYS_TIME), ambient, capset, user, group, groups, limit (of open files)
- *   SBPF_STUB=HOOK,HOOK…     those programs of a cgroup's are replaced by ones that allow and change nothing */
+ *   SBPF_STUB=HOOK,HOOK…     those programs of a cgroup's are replaced by ones that allow and change nothing; a name that begins with
+ *                            sbpf_ is a program's own, and no hook's */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -107,7 +108,7 @@ int connect(int fd, const struct sockaddr *address, socklen_t size)
 /* The name that the kernel keeps of hook_HOOK. */
 static void kept_name(char *name, const char *hook)
 {
-	snprintf(name, BPF_OBJ_NAME_LEN, "hook_%.*s", (int)strcspn(hook, "@,"), hook);
+	snprintf(name, BPF_OBJ_NAME_LEN, "%s%.*s", strncmp(hook, "sbpf_", 5) ? "hook_" : "", (int)strcspn(hook, "@,"), hook);
 }
 
 /* Is it the one that is meant, of those that share the name? libbpf tries a failed load once more, for its log. */
