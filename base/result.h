@@ -8,11 +8,13 @@
 #include <tl/expected.hpp>
 #include <utility>
 
+#include "base/error_code.h"
+
 namespace sbpf {
 
 // What went wrong, for a program (`code`) and for the person at 3 a.m. (`message`, `hint`).
 struct Error {
-  std::string code;     // stable, snake_case: "no_btf", "cgroup_not_found"
+  ErrorCode code;
   std::string message;  // one sentence, names the object
   std::string hint;     // how to mend it; empty only when there is nothing to do
   int sys_errno = 0;    // errno of the failed call; 0 if none
@@ -27,10 +29,8 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
 };
 
 // Makes the failure value of any Result<T>.
-inline tl::unexpected<Error> fail(std::string_view code, std::string message, std::string hint = "",
-                                  int sys_errno = 0) {
-  return tl::unexpected<Error>(
-      Error{std::string(code), std::move(message), std::move(hint), sys_errno, "", false});
+inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::string hint = "", int sys_errno = 0) {
+  return tl::unexpected<Error>(Error{code, std::move(message), std::move(hint), sys_errno, "", false});
 }
 
 // Passes a failure on, with what the caller was doing put before its message.

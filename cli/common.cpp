@@ -16,42 +16,14 @@
 #include "cli/format.h"
 
 namespace sbpf::cli {
-namespace {
-
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); j++) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); i++) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); j++) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
-
 int exit_code_of(const Error& error, const Session& session) {
-  // What must be asked for differently: to try the same again is of no use.
-  constexpr std::array<std::string_view, 23> kUsage = {
-      "usage",           "invalid_policy",    "no_such_policy", "too_many_rules",     "too_many_prefixes",
-      "too_many_ranges", "path_escape",       "not_regular",    "too_large",          "no_such_root",
-      "no_such_source",  "no_such_directory", "mount_point",    "destination_exists", "destination_in_source",
-      "fs_too_deep",     "fs_conflict",       "fs_same_inode",  "fs_name_collision",  "secrets_not_handed",
-      "needs_root",      "bad_name",          "planted_link"};
-  if (std::ranges::find(kUsage, error.code) != kUsage.end()) return kExitUsage;
-  if (session.less_if == "*" || (!session.less_if.empty() && session.less_if == error.code)) return kExitLess;
-  if (error.code == "command_not_executable") return kExitNotExecutable;
-  if (error.code == "command_not_found") return kExitNotFound;
-  return kExitOwn;
+  const int exit_code = error.code.exit_code();
+  const bool less = session.less_if == "*" || session.less_if == error.code.text();
+  return less && exit_code != kExitUsage ? kExitLess : exit_code;
 }
 
 std::string error_json(const Error& error) {
-  const nlohmann::ordered_json body = {{"code", error.code},
+  const nlohmann::ordered_json body = {{"code", error.code.text()},
                                        {"message", error.message},
                                        {"hint", error.hint},
                                        {"domain", error.domain.empty() ? "general" : error.domain},
@@ -99,20 +71,5 @@ std::int64_t boot_epoch_ns() {
 }
 
 void tell(std::string_view text) { (void)write_line(STDERR_FILENO, "sbpf: " + std::string(text)); }
-
-std::string nearest(std::string_view word, std::span<const std::string> candidates) {
-  if (word.empty() || word == "--") return "";
-  for (const std::string& candidate : candidates)
-    if (candidate.starts_with(word)) return candidate;
-  std::string best;
-  std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
-  for (const std::string& candidate : candidates) {
-    const std::size_t d = distance(word, candidate);
-    if (d >= best_distance) continue;
-    best = candidate;
-    best_distance = d;
-  }
-  return best;
-}
 
 }  // namespace sbpf::cli

@@ -25,8 +25,6 @@ inline constexpr int kExitDenied = 1;  // explain: the policy denies it
 inline constexpr int kExitUsage = 2;   // usage, invalid policy, or what must not be staged
 inline constexpr int kExitLess = 3;    // less isolation than required
 inline constexpr int kExitOwn = 125;   // sbpf's own failure
-inline constexpr int kExitNotExecutable = 126;
-inline constexpr int kExitNotFound = 127;
 
 inline constexpr std::string_view kPolicyDirectory = "/etc/sbpf/policies";
 
@@ -84,8 +82,5 @@ std::string policy_origin(const std::string& reference);
 
 // Names in kPolicyDirectory, sorted.
 std::vector<std::string> installed_policy_names();
-
-// The candidate that `word` was probably meant to be; empty if none is near.
-std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
 }  // namespace sbpf::cli

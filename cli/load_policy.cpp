@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/file.h"
+#include "base/nearest.h"
 #include "base/sha256.h"
 #include "cli/common.h"
 #include "cli/format.h"
@@ -69,7 +70,7 @@ Result<void> load_seccomp(policy::Policy& policy) {
   policy::Seccomp& seccomp = policy.launch.seccomp;
   if (seccomp.kind != policy::SeccompKind::file) return {};
   const auto wrong = [&seccomp](const char* code, std::string message, std::string hint) {
-    return fail(code, text_of({{seccomp.where, code, "process.seccomp", std::move(message), std::move(hint)}}));
+    return fail("invalid_policy", text_of({{seccomp.where, code, "process.seccomp", std::move(message), std::move(hint)}}));
   };
   std::error_code error;
   constexpr std::uintmax_t kMaxBytes = 1 << 20;

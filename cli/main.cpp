@@ -10,6 +10,7 @@
 #include "agent/host/descriptors.h"
 #include "agent/host/inside_sandbox.h"
 #include "agent/kernel/kernel.h"
+#include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/format.h"
 
@@ -26,7 +27,7 @@ constexpr const char* kMainFooter = R"(Examples:
 Exit codes:
   the program's own for `run` (128+n for signal n)
   1    explain: the policy denies it
-  2    wrong usage, invalid policy, or a source that must not be staged
+  2    what was asked for is wrong: usage, policy, cgroup, or a source that must not be staged
   3    less isolation than required (status, verify, preflight)
   124  --timeout ran out
   125  sbpf itself failed; nothing was run unconfined

@@ -89,7 +89,7 @@ Result<Json> ServiceClient::post(const std::string& target, const Json& body) {
   if (!answer.is_object())
     return tl::unexpected<Error>(lost("HTTP " + std::to_string(response.result_int()) + " without an object"));
   if (const auto failed = answer.find("error"); failed != answer.end() && failed->is_object())
-    return fail(text_in(*failed, "code"), text_in(*failed, "message"), text_in(*failed, "hint"));
+    return fail(ErrorCode::relayed(text_in(*failed, "code")), text_in(*failed, "message"), text_in(*failed, "hint"));
   if (response.result_int() / 100 != 2)
     return tl::unexpected<Error>(lost("HTTP " + std::to_string(response.result_int())));
   return answer;

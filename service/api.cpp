@@ -11,7 +11,7 @@
 namespace sbpf::service {
 namespace {
 
-Json error_json(const Error& error) { return {{"code", error.code}, {"message", error.message}, {"hint", error.hint}}; }
+Json error_json(const Error& error) { return {{"code", error.code.text()}, {"message", error.message}, {"hint", error.hint}}; }
 
 std::string sha_of(const Json& status) { return status.value("policy", Json::object()).value("sha256", ""); }
 

@@ -125,7 +125,7 @@ void warning(std::string_view message, const Fields& fields) { say(spdlog::level
 void error(std::string_view message, const Fields& fields) { say(spdlog::level::err, message, fields); }
 
 void error(std::string_view what, const Error& error, Fields fields) {
-  fields.emplace_back("CODE", error.code);
+  fields.emplace_back("CODE", error.code.str());
   if (!error.hint.empty()) fields.emplace_back("HINT", error.hint);
   log::error(std::string(what) + ": " + error.message, fields);
 }

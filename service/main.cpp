@@ -17,14 +17,12 @@
 namespace sbpf::service {
 namespace {
 
-constexpr int kExitUsage = 2, kExitOwn = 125;
+constexpr int kExitOwn = 125;
 
 int tell(const Error& error) {
   std::cerr << "sbpfd: error: " << error.message << "\n";
   if (!error.hint.empty()) std::cerr << "  hint: " << error.hint << "\n";
-  const bool theirs = error.code == "invalid_config" || error.code == "no_config" || error.code == "no_group" ||
-                      error.code == "no_sbpf";
-  return theirs ? kExitUsage : kExitOwn;
+  return error.code.exit_code();
 }
 
 // The executable that an upgrade kept because the programs in the kernel are its own (docs/GUARD.md): as long as they

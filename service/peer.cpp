@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <sstream>
+
+#include "base/file.h"
+#include "base/mounts.h"
+#include "base/proc_cgroup.h"
 
 namespace sbpf::service {
 namespace {
@@ -43,22 +45,15 @@ Result<Peer> peer_of(int connected_socket) {
 
 Result<std::string> cgroup_of(pid_t pid) {
   if (pid <= 0) return tl::unexpected<Error>(unknown("its process is in another PID namespace", 0));
-  std::ifstream file("/proc/" + std::to_string(pid) + "/cgroup");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("0::/")) return line.substr(3);
-  return tl::unexpected<Error>(unknown("its process " + std::to_string(pid) + " is gone", ESRCH));
+  const std::string cgroups = read_file("/proc/" + std::to_string(pid) + "/cgroup");
+  const std::string_view path = unified_cgroup(cgroups);
+  if (path.empty()) return tl::unexpected<Error>(unknown("its process " + std::to_string(pid) + " is gone", ESRCH));
+  return std::string(path);
 }
 
-std::string cgroup_root(std::string_view mountinfo) {
-  std::istringstream lines{std::string(mountinfo)};
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t dash = line.find(" - ");
-    if (dash == std::string::npos || line.compare(dash + 3, 8, "cgroup2 ") != 0) continue;
-    std::istringstream fields(line);
-    std::string id, parent, device, root, place;
-    fields >> id >> parent >> device >> root >> place;
-    if (root == "/") return place;
-  }
+std::string cgroup_root(const std::string& mountinfo) {
+  for (const Mount& mount : parse_mounts(mountinfo))
+    if (mount.type == "cgroup2" && mount.root == "/") return mount.point;
   return "";
 }
 

@@ -29,7 +29,7 @@ Result<Peer> peer_of(int connected_socket);
 Result<std::string> cgroup_of(pid_t pid);
 
 // The root of the cgroup v2 hierarchy as mountinfo's text has it; "" if it is not mounted.
-std::string cgroup_root(std::string_view mountinfo);
+std::string cgroup_root(const std::string& mountinfo);
 
 // The sandbox that holds the cgroup; "" if none does. `cgroup` as of cgroup_of(), the sandboxes' as paths below `root`.
 // What lies below sbpf's own cgroup is a sandbox's, whether the watch has seen it or not.

@@ -14,7 +14,7 @@ struct Reply {
   std::string body;
 };
 
-inline Reply reply_of(const Error& error) { return {status_of(error), "application/json", error_body(error)}; }
+inline Reply reply_of(const Error& error) { return {error.code.http_status(), "application/json", error_body(error)}; }
 
 // A JSON text of one line.
 inline std::string text(const Json& json) { return dump(json) + "\n"; }

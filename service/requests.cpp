@@ -118,6 +118,8 @@ bool is_name(std::string_view text) {
          std::ranges::all_of(text, [&](char c) { return word(c) || c == '.' || c == '_' || c == '-'; });
 }
 
+std::size_t number_of_calls() { return kPaths.size(); }
+
 Result<Route> route(std::string_view method, std::string_view target) {
   const std::size_t mark = target.find('?');
   const std::string_view path = target.substr(0, mark);
@@ -198,59 +200,8 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
 
 std::string run_name(uid_t uid, const std::string& name) { return "u" + std::to_string(uid) + "-" + name; }
 
-unsigned status_of(const Error& error) {
-  static const std::map<std::string, unsigned, std::less<>> kStatus = {{"bad_body", 400},
-                                                                       {"bad_query", 400},
-                                                                       {"bad_name", 400},
-                                                                       {"bad_request", 400},
-                                                                       {"usage", 400},
-                                                                       {"invalid_policy", 400},
-                                                                       {"no_such_policy", 400},
-                                                                       {"cgroup_not_found", 400},
-                                                                       {"names_unenforceable", 400},
-                                                                       {"needs_root", 400},
-                                                                       {"process_unfit", 400},
-                                                                       {"process_gone", 400},
-                                                                       {"process_busy", 400},
-                                                                       {"inherited_socket", 400},
-                                                                       {"limit_unenforceable", 400},
-                                                                       {"not_your_process", 403},
-                                                                       {"not_a_cgroup", 400},
-                                                                       {"secrets_not_handed", 400},
-                                                                       {"too_many_rules", 400},
-                                                                       {"too_many_prefixes", 400},
-                                                                       {"too_many_ranges", 400},
-                                                                       {"fs_too_deep", 400},
-                                                                       {"fs_conflict", 400},
-                                                                       {"fs_same_inode", 400},
-                                                                       {"planted_link", 400},
-                                                                       {"fs_name_collision", 400},
-                                                                       {"not_permitted", 403},
-                                                                       {"peer_unknown", 403},
-                                                                       {"peer_sandboxed", 403},
-                                                                       {"no_such_sandbox", 404},
-                                                                       {"no_such_path", 404},
-                                                                       {"wrong_method", 405},
-                                                                       {"sandbox_exists", 409},
-                                                                       {"already_attached", 409},
-                                                                       {"cgroup_exists", 409},
-                                                                       {"busy", 409},
-                                                                       {"open_sockets", 409},
-                                                                       {"open_files", 409},
-                                                                       {"body_too_large", 413},
-                                                                       {"too_many", 429},
-                                                                       {"too_many_runs", 429},
-                                                                       {"headers_too_large", 431},
-                                                                       {"watch_stalled", 503},
-                                                                       {"not_loaded", 503},
-                                                                       {"spawn", 503},
-                                                                       {"time", 504}};
-  const auto found = kStatus.find(error.code);
-  return found == kStatus.end() ? 500 : found->second;
-}
-
 std::string error_body(const Error& error) {
-  const Json body = {{"error", {{"code", error.code}, {"message", error.message}, {"hint", error.hint}}}};
+  const Json body = {{"error", {{"code", error.code.text()}, {"message", error.message}, {"hint", error.hint}}}};
   return dump(body) + "\n";
 }
 

@@ -22,6 +22,9 @@ struct Route {
 // "bad_query".
 Result<Route> route(std::string_view method, std::string_view target);
 
+// How many pairs of a method and a path route() knows.
+std::size_t number_of_calls();
+
 Wants wants(Asks asks);
 
 // The body of POST /v1/sandboxes; without cgroup and name, of PUT …/policy; with pid, and a name or none, of POST
@@ -45,9 +48,6 @@ bool is_name(std::string_view text);
 
 // What the sandbox of a run is called: with the user's number, so that nobody takes a name that others go by.
 std::string run_name(uid_t uid, const std::string& name);
-
-// The HTTP status of a failure, whether it comes from here or from `sbpf`.
-unsigned status_of(const Error& error);
 
 // {"error":{"code","message","hint"}} and a newline.
 std::string error_body(const Error& error);

@@ -26,11 +26,11 @@ bool less_than_asked(const Json& status) {
          !(status.value("mode", "") == "audit" && status.value("hooks_attached", 0) == status.value("hooks_total", -1));
 }
 
-Error failed_check(const Json& preflight) {
-  if (preflight.value("ok", false)) return {};
+std::optional<Error> failed_check(const Json& preflight) {
+  if (preflight.value("ok", false)) return std::nullopt;
   for (const Json& check : preflight.value("checks", Json::array()))
     if (check.is_object() && !check.value("ok", false))
-      return Error{"missing_" + text_in(check, "name"), text_in(check, "reason"), text_in(check, "fix"), 0, "", false};
+      return Error{ErrorCode::relayed("missing_" + text_in(check, "name")), text_in(check, "reason"), text_in(check, "fix"), 0, "", false};
   return Error{"preflight", "preflight failed without saying why", "run `sbpf preflight` by hand", 0, "", false};
 }
 
@@ -38,7 +38,7 @@ Error error_in(const Json& answer) {
   const auto found = answer.find("error");
   if (found == answer.end() || !found->is_object() || text_in(*found, "code").empty())
     return Error{"sbpf", "sbpf failed without saying why", "see the service's log", 0, "", false};
-  return Error{text_in(*found, "code"), text_in(*found, "message"), text_in(*found, "hint"), 0, "", false};
+  return Error{ErrorCode::relayed(text_in(*found, "code")), text_in(*found, "message"), text_in(*found, "hint"), 0, "", false};
 }
 
 Result<Json> answer_of(const Finished& finished, const std::string& what) {

@@ -16,13 +16,13 @@ inline constexpr const char* kTextFile = "/proc/self/fd/3";
 // An error of a command that was given such a file, for the caller who sent a text.
 Error for_caller(Error error);
 
-// What `sbpf preflight --json` found missing first; without a code if it found nothing.
-Error failed_check(const Json& preflight);
+// What `sbpf preflight --json` found missing first.
+std::optional<Error> failed_check(const Json& preflight);
 
 // Is what came of it less than what was asked for? An audit policy blocks nothing, and is asked for as such.
 bool less_than_asked(const Json& status);
 
-// What an object with "error" says; "sbpf" where it says nothing.
+// What an object with "error" says; "sbpf" where it says nothing, "unknown" where a newer sbpf says what this one does not know.
 Error error_in(const Json& answer);
 
 // Gives the object that the program printed, whatever its exit code. Errors: what it says in "error"; "sbpf" where it

@@ -101,6 +101,22 @@ Error bad_request(const Quiet& error, std::size_t body_bytes) {
       false};
 }
 
+// The next request. A client that asks first whether it may send the body (Expect: 100-continue) is told to.
+asio::awaitable<Quiet> read_request(Server::Stream& stream, beast::flat_buffer& buffer, http::request_parser<http::string_body>& parser,
+                                    const Limits& limits) {
+  parser.header_limit(kHeaderBytes);
+  parser.body_limit(limits.body_bytes);
+  stream.expires_after(limits.receive);
+  Quiet error;
+  co_await http::async_read_header(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
+  if (!error && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
+    http::response<http::empty_body> go_on(http::status::continue_, 11);
+    co_await http::async_write(stream, go_on, asio::redirect_error(asio::use_awaitable, error));
+  }
+  if (!error) co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
+  co_return error;
+}
+
 }  // namespace
 
 Result<void> Server::open() {
@@ -200,7 +216,7 @@ Result<void> Server::room_for(const Result<Peer>& peer) const {
 asio::awaitable<void> Server::turn_away(Stream stream, Error why) {
   turned_away_++;
   const std::shared_ptr<void> done(nullptr, [this](void*) { turned_away_--; });
-  core_.metrics.request(status_of(why));
+  core_.metrics.request(why.code.http_status());
   Response response = response_of(reply_of(std::move(why)), 11, false);
   (void)co_await write(stream, response, std::chrono::seconds(1));
   co_await close_gently(stream);
@@ -212,16 +228,7 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
   for (;;) {
     const Limits limits = core_.config.limits;
     http::request_parser<http::string_body> parser;
-    parser.header_limit(kHeaderBytes);
-    parser.body_limit(limits.body_bytes);
-    stream.expires_after(limits.receive);
-    Quiet error;
-    co_await http::async_read_header(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
-    if (!error && beast::iequals(parser.get()[http::field::expect], "100-continue")) {
-      http::response<http::empty_body> go_on(http::status::continue_, 11);
-      co_await http::async_write(stream, go_on, asio::redirect_error(asio::use_awaitable, error));
-    }
-    if (!error) co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
+    const Quiet error = co_await read_request(stream, buffer, parser, limits);
     stream.expires_never();
     if (error == http::error::end_of_stream || error == beast::error::timeout ||
         error == asio::error::connection_reset || error == asio::error::operation_aborted)
@@ -308,7 +315,7 @@ asio::awaitable<void> Server::stream_events(Stream& stream, std::string sandbox)
     else
       possible = tl::unexpected<Error>(started.error());
   }
-  core_.metrics.request(possible ? 200 : status_of(possible.error()));
+  core_.metrics.request(possible ? 200 : possible.error().code.http_status());
   Quiet error;
   if (!possible) {
     Response response = response_of(reply_of(possible.error()), 11, false);

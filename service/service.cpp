@@ -10,9 +10,8 @@
 #include <boost/asio.hpp>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
+#include "base/file.h"
 #include "service/log.h"
 #include "service/sbpf.h"
 
@@ -31,8 +30,7 @@ std::string state_file(const Config& config) {
 }
 
 std::string mounted_cgroups() {
-  std::ifstream file("/proc/self/mountinfo");
-  return cgroup_root(std::string(std::istreambuf_iterator<char>(file), {}));
+  return cgroup_root(read_file("/proc/self/mountinfo"));
 }
 
 }  // namespace
@@ -139,11 +137,11 @@ asio::awaitable<void> Service::prove() {
     Command command;
     command.arguments = {core_.sbpf, "preflight", "--json"};
     Result<Json> answer = co_await ask(core_.context, std::move(command), kProofLimit);
-    const Error why = answer ? failed_check(*answer) : answer.error();
-    proven_ = answer && why.code.empty();
+    const std::optional<Error> why = answer ? failed_check(*answer) : answer.error();
+    proven_ = !why;
     if (proven_) co_return;
-    if (std::exchange(told, why.message) != why.message) log::error("not ready: no canary of a sandbox of its own passed", why);
-    (void)::sd_notifyf(0, "STATUS=Not ready: %s", why.message.c_str());
+    if (std::exchange(told, why->message) != why->message) log::error("not ready: no canary of a sandbox of its own passed", *why);
+    (void)::sd_notifyf(0, "STATUS=Not ready: %s", why->message.c_str());
     timer.expires_after(kProofPause);
     co_await timer.async_wait(asio::use_awaitable);
   }
@@ -208,7 +206,7 @@ void Service::restored(const Json& restored) {
 }
 
 void Service::trouble(const Json& error) {
-  log::error("watch", Error{text_in(error, "code"), text_in(error, "message"), text_in(error, "hint"), 0, "", false});
+  log::error("watch", Error{ErrorCode::relayed(text_in(error, "code")), text_in(error, "message"), text_in(error, "hint"), 0, "", false});
 }
 
 }  // namespace sbpf::service

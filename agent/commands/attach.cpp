@@ -4,7 +4,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <set>
 
@@ -27,6 +26,8 @@
 #include "agent/sandbox/policy_text.h"
 #include "agent/sandbox/rollback.h"
 #include "agent/verify/verify.h"
+#include "base/file.h"
+#include "base/proc_cgroup.h"
 #include "policy/filesystem.h"
 
 namespace sbpf::agent {
@@ -77,11 +78,10 @@ Result<void> check_place(const Cgroup& cgroup, const std::vector<sbpf_sandbox>& 
   // Of a threaded one the kernel lists no processes, and those that have a thread in it have others outside.
   if (const auto type = cgroup.read("cgroup.type"); type && type->starts_with("threaded"))
     return fail("not_a_cgroup", cgroup.path() + " is threaded: it holds threads, not processes", "give the cgroup above it that holds the whole processes");
-  std::ifstream own("/proc/self/cgroup");
-  for (std::string line; std::getline(own, line);)
-    if (auto mount = cgroup2_mount(); mount && line.rfind("0::", 0) == 0 &&
-                                      (*mount + line.substr(3) + "/").rfind(cgroup.path() + "/", 0) == 0)
-      return fail("not_a_cgroup", "sbpf itself runs in " + cgroup.path(), "attach from outside of the cgroup");
+  const std::string cgroups = read_file("/proc/self/cgroup");
+  const std::string own(unified_cgroup(cgroups));
+  if (const auto mount = cgroup2_mount(); mount && !own.empty() && (*mount + own + "/").starts_with(cgroup.path() + "/"))
+    return fail("not_a_cgroup", "sbpf itself runs in " + cgroup.path(), "attach from outside of the cgroup");
   for (const sbpf_sandbox& record : others) {
     if (record.cgroup_id == cgroup.id())
       return fail("already_attached", cgroup.path() + " is sandbox " + record.name,

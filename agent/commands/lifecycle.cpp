@@ -167,7 +167,7 @@ Result<std::string> confined_by_pins() {
     for (const auto& pin : std::filesystem::directory_iterator(sandbox.path(), ec)) {
       const Fd link(bpf_obj_get(pin.path().c_str()));
       if (!link && errno == ENOENT) continue;
-      if (!link) return fail(errno == EPERM ? "not_the_agent" : "cannot_tell", "cannot open pin " + pin.path().string() + ": " + std::strerror(errno), hint_for(errno), errno);
+      if (!link) return fail(errno == EPERM ? ErrorCode("not_the_agent") : ErrorCode("cannot_tell"), "cannot open pin " + pin.path().string() + ": " + std::strerror(errno), hint_for(errno), errno);
       const auto info = link_info(link.get());
       if (!info || info->type != BPF_LINK_TYPE_CGROUP || info->cgroup.cgroup_id == 0) continue;  // a map, or of a cgroup that is gone
       const auto cgroup = Cgroup::open_by_id(info->cgroup.cgroup_id);

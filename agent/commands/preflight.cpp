@@ -48,7 +48,7 @@ Tried try_hooks() {
   nothing.name = "preflight";
   auto image = policy::compile(nothing, 1, policy::empty_view(nothing));
   if (!image) return {image.error(), {}};
-  SandboxNames names;  // no resolver, but the hooks that go with one
+  SandboxResolver names;  // no resolver, but the hooks that go with one
   names.port4 = SBPF_DNS_PORT;
   spec.names = &names;
   spec.flags |= SBPF_SANDBOX_FLOWS;  // likewise

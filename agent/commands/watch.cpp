@@ -93,7 +93,7 @@ Result<bool> Watch::have_kernel() {
     kernel_.emplace(std::move(*opened));
     return true;
   }
-  const std::string& code = opened.error().code;
+  const ErrorCode code = opened.error().code;
   if (code == "not_loaded") return false;
   if (code == "stale_programs" || code == "not_the_agent") return tl::unexpected<Error>(opened.error());
   complain(opened.error());

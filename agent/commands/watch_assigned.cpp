@@ -22,14 +22,14 @@ std::string lines_of(const Result<Status>& done) {
   if (done || done.error().code == "no_such_sandbox") return "ok\n";  // it ended just now
   std::string message = done.error().message;
   std::ranges::replace(message, '\n', ' ');
-  return done.error().code + "\n" + message + "\n" + done.error().hint + "\n";
+  return done.error().code.str() + "\n" + message + "\n" + done.error().hint + "\n";
 }
 
 Result<void> parse_answer(const std::optional<std::string>& told) {
   if (!told) return fail("attach", "the process that attaches it ended early", "it is tried again");
   if (*told == "ok\n") return {};
   const std::size_t first = told->find('\n'), second = told->find('\n', first + 1);
-  return fail(told->substr(0, first), told->substr(first + 1, second - first - 1), told->substr(second + 1, told->size() - second - 2));
+  return fail(ErrorCode::relayed(told->substr(0, first)), told->substr(first + 1, second - first - 1), told->substr(second + 1, told->size() - second - 2));
 }
 
 bool runs_something(const Cgroup& cgroup) {

@@ -16,7 +16,7 @@
 namespace sbpf::agent {
 
 struct ResolverProcess {
-  SandboxNames names;  // for set_up()
+  SandboxResolver names;  // for set_up()
   pid_t pid = -1;
   Fd pidfd;
   std::string cgroup;  // its own

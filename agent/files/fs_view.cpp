@@ -15,8 +15,8 @@
 #include "agent/files/view_codec.h"
 #include "agent/host/in_child.h"
 #include "agent/host/mount_places.h"
-#include "agent/host/mounts.h"
 #include "agent/kernel/inodes.h"
+#include "base/mounts.h"
 
 namespace sbpf::agent {
 namespace {

@@ -78,7 +78,7 @@ std::string packed(const Result<policy::FsView>& view) {
   } else {
     const Error& error = view.error();
     all = {{"error",
-            {bytes_of(error.code), bytes_of(error.message), bytes_of(error.hint), error.sys_errno, bytes_of(error.domain), error.retryable}}};
+            {bytes_of(error.code.str()), bytes_of(error.message), bytes_of(error.hint), error.sys_errno, bytes_of(error.domain), error.retryable}}};
   }
   const auto text = json::to_cbor(all);
   return {text.begin(), text.end()};
@@ -90,7 +90,7 @@ Result<policy::FsView> unpacked(const std::string& text) {
     if (!all.contains("error")) return unpack(all);
     const json& error = all.at("error");
     return tl::unexpected<Error>(
-        Error{text_of(error.at(0)), text_of(error.at(1)), text_of(error.at(2)), error.at(3), text_of(error.at(4)), error.at(5)});
+        Error{ErrorCode::relayed(text_of(error.at(0))), text_of(error.at(1)), text_of(error.at(2)), error.at(3), text_of(error.at(4)), error.at(5)});
   } catch (const json::exception&) {
     return fail("fs_view", "the answer about the policy's paths is none");
   }

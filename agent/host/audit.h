@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The host's log.
 #pragma once
 
 #include <string>

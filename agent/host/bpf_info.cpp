@@ -21,7 +21,7 @@ Result<Info> read_info(int fd, Info info, const char* what) {
   return info;
 }
 
-tl::unexpected<Error> cannot_ask(const char* code, const char* asked, const char* what) {
+tl::unexpected<Error> cannot_ask(ErrorCode code, const char* asked, const char* what) {
   return fail(code, std::string("cannot ask the kernel for ") + asked + ": " + what + ": " + std::strerror(errno),
               "end the sandboxes and run `sbpf unload`, then start again", errno);
 }
@@ -43,7 +43,7 @@ Result<bpf_link_info> link_info(int fd) { return read_info(fd, bpf_link_info{}, 
 
 Result<bpf_map_info> map_info(int fd) { return read_info(fd, bpf_map_info{}, "map"); }
 
-Result<Fd> make_iterator(int program, bpf_iter_link_info* about, const char* code, const char* asked) {
+Result<Fd> make_iterator(int program, bpf_iter_link_info* about, ErrorCode code, const char* asked) {
   LIBBPF_OPTS(bpf_link_create_opts, options);
   if (about) {
     options.iter_info = about;
@@ -54,7 +54,7 @@ Result<Fd> make_iterator(int program, bpf_iter_link_info* about, const char* cod
   return link;
 }
 
-Result<std::vector<char>> read_iterator(const Fd& link, int program, const char* code, const char* asked) {
+Result<std::vector<char>> read_iterator(const Fd& link, int program, ErrorCode code, const char* asked) {
   const Fd iterator(bpf_iter_create(link.get()));
   if (!iterator) return cannot_ask(code, asked, "iterator");
   std::vector<char> bytes;

@@ -23,13 +23,13 @@ Result<bpf_map_info> map_info(int fd);
 // A link of an iterator program, about what `about` names, or about everything. To make one waits for a mutex that the host has once,
 // and so for any process that has it, however long it waits for a processor: who asks again and again keeps the link. Errors of both:
 // `code` with errno; `asked` says in the message what the kernel was asked for.
-Result<Fd> make_iterator(int program, bpf_iter_link_info* about, const char* code, const char* asked);
+Result<Fd> make_iterator(int program, bpf_iter_link_info* about, ErrorCode code, const char* asked);
 // What the program writes now. An error, too, where the link runs another program by now.
-Result<std::vector<char>> read_iterator(const Fd& link, int program, const char* code, const char* asked);
+Result<std::vector<char>> read_iterator(const Fd& link, int program, ErrorCode code, const char* asked);
 
 // The records that it writes. `link` is made if there is none yet, and anew after an error.
 template <typename Record>
-Result<std::vector<Record>> read_records(Fd& link, int program, bpf_iter_link_info* about, const char* code, const char* asked) {
+Result<std::vector<Record>> read_records(Fd& link, int program, bpf_iter_link_info* about, ErrorCode code, const char* asked) {
   if (!link) {
     auto made = make_iterator(program, about, code, asked);
     if (!made) return tl::unexpected<Error>(made.error());
@@ -46,7 +46,7 @@ Result<std::vector<Record>> read_records(Fd& link, int program, bpf_iter_link_in
 }
 
 template <typename Record>
-Result<std::vector<Record>> read_records(int program, bpf_iter_link_info* about, const char* code, const char* asked) {
+Result<std::vector<Record>> read_records(int program, bpf_iter_link_info* about, ErrorCode code, const char* asked) {
   Fd link;
   return read_records<Record>(link, program, about, code, asked);
 }

@@ -18,9 +18,9 @@
 #include <sstream>
 #include <thread>
 
-#include "agent/host/mounts.h"
 #include "agent/host/paths.h"
 #include "base/file.h"
+#include "base/mounts.h"
 #include "base/seen.h"
 
 namespace sbpf::agent {

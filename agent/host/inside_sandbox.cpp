@@ -9,23 +9,19 @@
 #include <cerrno>
 
 #include "base/file.h"
+#include "base/proc_cgroup.h"
 
 namespace sbpf::agent {
 namespace {
 
-constexpr std::string_view kUnified = "0::", kOurs = "/sbpf/";
+constexpr std::string_view kOurs = "/sbpf/";
 
 // "" where the process is in no cgroup below sbpf's own.
 std::string sandbox_in(std::string_view cgroups) {
-  for (std::size_t start = 0; start < cgroups.size();) {
-    const std::size_t end = std::min(cgroups.find('\n', start), cgroups.size());
-    std::string_view line = cgroups.substr(start, end - start);
-    start = end + 1;
-    if (!line.starts_with(kUnified) || !line.substr(kUnified.size()).starts_with(kOurs)) continue;
-    line.remove_prefix(kUnified.size() + kOurs.size());
-    return std::string(line.substr(0, line.find('/')));
-  }
-  return "";
+  const std::string_view path = unified_cgroup(cgroups);
+  if (!path.starts_with(kOurs)) return "";
+  const std::string_view name = path.substr(kOurs.size());
+  return std::string(name.substr(0, name.find('/')));
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/host/mounts.h"
+#include "base/mounts.h"
 
 namespace sbpf::agent {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/host/mounts.h"
+#include "base/mounts.h"
 
 namespace sbpf::agent {
 

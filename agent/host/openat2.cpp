@@ -51,7 +51,7 @@ tl::unexpected<Error> open_failed(int error, std::uint64_t resolve, const std::s
     default:
       break;
   }
-  auto failure = fail(error == EAGAIN ? "source_busy" : "source_unreadable",
+  auto failure = fail(error == EAGAIN ? ErrorCode("source_busy") : ErrorCode("source_unreadable"),
                       "cannot open " + shown + ": " + std::strerror(error), "", error);
   failure.value().retryable = error == EAGAIN;
   return failure;
@@ -82,7 +82,7 @@ Result<Fd> reopen_for_reading(int path_fd, const std::string& shown) {
   if (fd) return fd;
   const int error = errno;
   const bool busy = error == EAGAIN;  // a lease
-  auto failure = fail(busy ? "source_busy" : "source_unreadable", "cannot read " + shown + ": " + std::strerror(error),
+  auto failure = fail(busy ? ErrorCode("source_busy") : ErrorCode("source_unreadable"), "cannot read " + shown + ": " + std::strerror(error),
                       error == ENOENT ? "is /proc mounted?" : "", error);
   failure.value().retryable = busy;
   return failure;

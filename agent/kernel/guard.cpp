@@ -19,9 +19,9 @@
 #include <vector>
 
 #include "agent/host/audit.h"
-#include "agent/host/mounts.h"
 #include "agent/kernel/inodes.h"
 #include "base/clock.h"
+#include "base/mounts.h"
 
 namespace sbpf::agent {
 namespace {

@@ -3,6 +3,7 @@
 
 #include <linux/bpf.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "agent/kernel/kernel.h"

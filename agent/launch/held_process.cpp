@@ -19,6 +19,7 @@
 
 #include "agent/host/fdinfo.h"
 #include "base/file.h"
+#include "base/proc_cgroup.h"
 
 namespace sbpf::agent {
 namespace fs = std::filesystem;
@@ -153,10 +154,10 @@ Result<std::array<Fd, 3>> HeldProcess::stdio() const {
 }
 
 Result<std::string> HeldProcess::cgroup() const {
-  std::istringstream lines(read_file("/proc/" + std::to_string(pid_) + "/cgroup"));
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("0::/")) return line.substr(3);
-  return tl::unexpected<Error>(gone());
+  const std::string cgroups = read_file("/proc/" + std::to_string(pid_) + "/cgroup");
+  const std::string_view path = unified_cgroup(cgroups);
+  if (path.empty()) return tl::unexpected<Error>(gone());
+  return std::string(path);
 }
 
 Result<void> HeldProcess::move_to(const Cgroup& to) const {

@@ -99,7 +99,7 @@ class Program {
 
 Error exec_failure(const std::string& name, int error) {
   const bool missing = error == ENOENT || error == ENOTDIR;
-  return fail(missing ? "command_not_found" : "command_not_executable", name + ": " + std::strerror(error),
+  return fail(missing ? ErrorCode("command_not_found") : ErrorCode("command_not_executable"), name + ": " + std::strerror(error),
               missing ? "the PATH of the program's own environment is searched; give an absolute path" : "", error)
       .value();
 }

@@ -21,7 +21,7 @@ struct SandboxSpec {
   std::string name;
   std::uint32_t flags = 0;                      // enum sbpf_sandbox_flags
   std::array<std::uint64_t, 3> stdio_inode{};   // AF_UNIX stdio handed over; 0 if none
-  const SandboxNames* names = nullptr;          // null: without
+  const SandboxResolver* names = nullptr;          // null: without
 };
 
 // Attaches the cgroup hooks, publishes the policy, makes the record, opens the gate, and pins the links, in an order in

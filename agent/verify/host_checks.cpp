@@ -104,7 +104,7 @@ std::optional<Error> first_missing() {
   for (const Check& c : check_host()) {
     if (c.ok) continue;
     Error e;
-    e.code = "missing_" + c.name;
+    e.code = ErrorCode::relayed("missing_" + c.name);
     e.message = c.reason;
     e.hint = c.fix;
     e.domain = c.domain == "all" ? "" : c.domain;

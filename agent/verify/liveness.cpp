@@ -23,6 +23,7 @@
 #include "agent/host/sentinel_cgroup.h"
 #include "base/child.h"
 #include "base/clock.h"
+#include "base/proc_cgroup.h"
 
 namespace sbpf::agent {
 namespace {
@@ -85,9 +86,8 @@ bool is_in_place(int own) {
   std::array<char, 1024> buffer{};
   const ssize_t n = ::pread(own, buffer.data(), buffer.size(), 0);
   if (n <= 0) return true;  // it cannot be told
-  const std::string_view text(buffer.data(), static_cast<std::size_t>(n));
-  const std::size_t begin = text.find("0::");
-  return begin == std::string_view::npos || text.substr(begin, text.find('\n', begin) - begin).ends_with(kSentinelCgroup);
+  const std::string_view path = unified_cgroup({buffer.data(), static_cast<std::size_t>(n)});
+  return path.empty() || path.ends_with(kSentinelCgroup);
 }
 
 void call_in_place(const Calls& calls) {

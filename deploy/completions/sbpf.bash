@@ -68,9 +68,9 @@ _sbpf() {
     attach) options="--cgroup --policy --name --evict --keep-open-sockets --keep --json --help" ;;
     reattach) options="--if-assigned --json --help $(_sbpf_sandboxes)" ;;
     origin) options="--json --help" ;;
-    swap) options="--policy --json --help $(_sbpf_sandboxes)" ;;
-    detach) options="--all --help $(_sbpf_sandboxes)" ;;
-    kill) options="--help $(_sbpf_sandboxes)" ;;
+    swap) options="--policy --evict --keep-open-files --json --help $(_sbpf_sandboxes)" ;;
+    detach) options="--all --json --help $(_sbpf_sandboxes)" ;;
+    kill) options="--json --help $(_sbpf_sandboxes)" ;;
     status) options="--require --json --help $(_sbpf_sandboxes)" ;;
     verify) options="--json --help $(_sbpf_sandboxes)" ;;
     events) options="--follow --flows --json --ocsf --help $(_sbpf_sandboxes)" ;;
@@ -78,13 +78,13 @@ _sbpf() {
     list | preflight) options="--json --help" ;;
     explain)
       case $prev in
-        open | create | delete | rename) # a path
+        open | create | delete | rename | exec) # a path
           compopt -o filenames
           mapfile -t COMPREPLY < <(compgen -f -- "$cur")
           return
           ;;
       esac
-      options="--policy --protocol --json --help connect bind send open create delete rename"
+      options="--policy --protocol --json --help connect bind send open create delete rename exec"
       ;;
     stage)
       if [[ $cur != -* ]]; then

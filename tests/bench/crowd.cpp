@@ -19,7 +19,7 @@ namespace sbpf::agent {
 namespace {
 
 int complain(const Error& error) {
-  std::fprintf(stderr, "crowd: %s: %s\n", error.code.c_str(), error.message.c_str());
+  std::fprintf(stderr, "crowd: %s: %s\n", error.code.str().c_str(), error.message.c_str());
   return 1;
 }
 

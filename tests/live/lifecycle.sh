@@ -313,7 +313,7 @@ is swap/bad-policy-changed-nothing 2 "$(sbpf status box --json | json 'd["policy
 sbpf attach --cgroup "$cgroots/other.runtime/box" --policy no-network 2>/dev/null; is attach/twice 125 $?
 out=$(sbpf attach --cgroup "$cgroots/other.runtime/box" --name again --policy no-network 2>&1); is attach/twice-by-another-name 125 $?
 has attach/twice-by-another-name/says "is sandbox box" "$out"
-sbpf attach --cgroup /tmp --policy no-network 2>/dev/null; is attach/not-a-cgroup 125 $?
+sbpf attach --cgroup /tmp --policy no-network 2>/dev/null; is attach/not-a-cgroup 2 $?
 # Rules for programs alone, which need the tree of paths as those for files do.
 p=$(policy no-probe <<P
 version: 1
@@ -344,7 +344,7 @@ sbpf detach child
 kill $kept
 wait $kept 2>/dev/null
 # Whoever would freeze itself.
-timeout -s KILL 60 sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec sbpf attach --cgroup $cgroots/other.runtime/box --name own --policy no-network" >"$tmp/own" 2>&1; is attach/to-oneself 125 $?
+timeout -s KILL 60 sh -c "echo \$\$ >$cgroots/other.runtime/box/child/cgroup.procs; exec sbpf attach --cgroup $cgroots/other.runtime/box --name own --policy no-network" >"$tmp/own" 2>&1; is attach/to-oneself 2 $?
 has attach/to-oneself/says "sbpf itself runs in $cgroots/other.runtime/box" "$(cat "$tmp/own")"
 kill $loop
 wait $loop 2>/dev/null

@@ -34,7 +34,7 @@ is control/echo 0 "$(ask quiet echo a)"
 is control/denied 1 "$(ask quiet tcp x 7009)"
 is control/only-the-denial '["denied",7009]' "$(flows quiet '[.verdict, .port]')"
 is control/no-hook 0 "$(sbpf status quiet --json | jq '[.. | objects | select(.name? == "sock_ops")] | length')"
-out=$(sbpf swap quiet --policy "$told" 2>&1); is control/swap-cannot-begin 125 $?
+out=$(sbpf swap quiet --policy "$told" 2>&1); is control/swap-cannot-begin 2 $?
 has control/swap-says-why "cannot begin to record" "$out"
 sbpf kill quiet 2>/dev/null
 

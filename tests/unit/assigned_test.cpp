@@ -30,19 +30,19 @@ TEST(Assigned, what_is_not_of_our_making_is_an_error_with_its_file) {
                            "/cgroup\nversion: 1\nname: n\nextends: [no-network]\n"}) {
     const auto parsed = parse_assignment("web", text);
     ASSERT_FALSE(parsed) << text;
-    EXPECT_EQ(parsed.error().code, "state") << text;
+    EXPECT_EQ(parsed.error().code.text(), "state") << text;
     EXPECT_NE(parsed.error().message.find("/var/lib/sbpf/assigned/web"), std::string::npos) << parsed.error().message;
   }
 }
 
 TEST(Assigned, a_name_that_is_a_path_is_none) {
   for (const char* name : {"", ".", "..", "../web", "a/b", ".new"}) {
-    EXPECT_EQ(assign(name, "/sys/fs/cgroup/web", policy_of("version: 1\nname: n\n")).error().code, "bad_name") << name;
+    EXPECT_EQ(assign(name, "/sys/fs/cgroup/web", policy_of("version: 1\nname: n\n")).error().code.text(), "bad_name") << name;
     EXPECT_EQ(end_assignment(name).value_or(true), false) << name;
     EXPECT_EQ(assigned_cgroup(name), "") << name;
   }
   for (const char* path : {"", "web", "/sys/fs/cgroup/a\nb"})
-    EXPECT_EQ(assign("web", path, policy_of("version: 1\nname: n\n")).error().code, "not_a_cgroup") << path;
+    EXPECT_EQ(assign("web", path, policy_of("version: 1\nname: n\n")).error().code.text(), "not_a_cgroup") << path;
 }
 
 TEST(Launchers, are_service_managers_by_their_name) {

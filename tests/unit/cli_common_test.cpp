@@ -4,22 +4,25 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
+
+#include "base/nearest.h"
 
 namespace sbpf::cli {
 namespace {
 
-Error error_of(const char* code) { return {code, "message", "hint", 0, "", false}; }
+Error error_of(ErrorCode code) { return {code, "message", "hint", 0, "", false}; }
 
 TEST(ExitCode, tells_usage_the_shell_codes_and_sbpfs_own_failure_apart) {
   const Session session;
-  for (const char* code : {"usage", "invalid_policy", "no_such_policy", "too_many_rules", "path_escape", "not_regular", "fs_too_deep",
-                           "fs_conflict"})
-    EXPECT_EQ(exit_code_of(error_of(code), session), 2) << code;
+  for (const ErrorCode code : std::initializer_list<ErrorCode>{"usage", "invalid_policy", "no_such_policy", "too_many_rules", "path_escape", "not_regular",
+                                                               "fs_too_deep", "fs_conflict", "cgroup_not_found", "names_unenforceable"})
+    EXPECT_EQ(exit_code_of(error_of(code), session), 2) << code.text();
   EXPECT_EQ(exit_code_of(error_of("command_not_executable"), session), 126);
   EXPECT_EQ(exit_code_of(error_of("command_not_found"), session), 127);
-  for (const char* code : {"no_btf", "missing_lsm", "publish_failed", "no_such_sandbox", "no_openat2", "", "new_code"})
-    EXPECT_EQ(exit_code_of(error_of(code), session), 125) << code;
+  for (const ErrorCode code : std::initializer_list<ErrorCode>{"no_btf", "missing_lsm", "publish_failed", "no_such_sandbox", "no_openat2", "unknown"})
+    EXPECT_EQ(exit_code_of(error_of(code), session), 125) << code.text();
 }
 
 TEST(ExitCode, what_is_required_and_cannot_be_told_is_less) {
@@ -57,7 +60,7 @@ TEST(Nearest, finds_the_typo_and_not_the_stranger) {
 TEST(LoadPolicy, an_unknown_name_is_told_with_the_nearest) {
   const auto loaded = load_policy("no-netwrk");
   ASSERT_FALSE(loaded);
-  EXPECT_EQ(loaded.error().code, "no_such_policy");
+  EXPECT_EQ(loaded.error().code.text(), "no_such_policy");
   EXPECT_EQ(loaded.error().hint, "did you mean no-network?");
 }
 
@@ -65,7 +68,7 @@ TEST(LoadPolicy, a_missing_file_and_a_directory_are_told_with_their_path) {
   for (const char* path : {"/nonexistent/policy.yaml", "/"}) {
     const auto loaded = load_policy(path);
     ASSERT_FALSE(loaded) << path;
-    EXPECT_EQ(loaded.error().code, "no_such_policy");
+    EXPECT_EQ(loaded.error().code.text(), "no_such_policy");
     EXPECT_NE(loaded.error().message.find(path), std::string::npos);
     EXPECT_NE(loaded.error().sys_errno, 0);
   }

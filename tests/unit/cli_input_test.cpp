@@ -28,7 +28,7 @@ TEST(AddressPort, refuses_what_is_not_an_address_and_a_port) {
                            "192.0.2.1:99999999999999999999", "example.org:443", "192.0.2.0/24:443", "[]:1"}) {
     const auto parsed = parse_address_port(text);
     ASSERT_FALSE(parsed) << text;
-    EXPECT_EQ(parsed.error().code, "usage") << text;
+    EXPECT_EQ(parsed.error().code.text(), "usage") << text;
     EXPECT_FALSE(parsed.error().hint.empty()) << text;
   }
 }
@@ -52,7 +52,7 @@ TEST(FileQuestion, refuses_other_words_and_relative_paths) {
         std::tuple("delete", "/a", "w"), std::tuple("chmod", "/a", "")}) {
     const auto question = parse_file_question(operation, path, access);
     ASSERT_FALSE(question) << operation << " " << path;
-    EXPECT_EQ(question.error().code, "usage");
+    EXPECT_EQ(question.error().code.text(), "usage");
     EXPECT_FALSE(question.error().hint.empty());
   }
 }
@@ -174,7 +174,7 @@ TEST(Environment, entries_without_a_name_are_dropped_or_refused) {
     const Strings given = {bad};
     const auto result = build_env(env({}), none, given);
     ASSERT_FALSE(result) << bad;
-    EXPECT_EQ(result.error().code, "usage");
+    EXPECT_EQ(result.error().code.text(), "usage");
   }
 }
 

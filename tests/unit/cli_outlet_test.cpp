@@ -179,7 +179,7 @@ TEST_P(Outlets, a_reader_that_went_away_is_told_once) {
     ::usleep(1000);
   }
   ASSERT_FALSE(told);
-  EXPECT_EQ(told.error().code, "write_failed");
+  EXPECT_EQ(told.error().code.text(), "write_failed");
   EXPECT_EQ(told.error().sys_errno, EPIPE);
   EXPECT_FALSE(outlet_.is_open());
   EXPECT_TRUE(outlet_.line("two"));

@@ -170,7 +170,7 @@ TEST(ExecImage, one_file_with_two_names_has_one_right) {
   const Policy p = policy_of("process: {exec: {allow: [/a], deny: [/b]}}");
   const auto image = compile(p, 1, host.view(p));
   ASSERT_FALSE(image);
-  EXPECT_EQ(image.error().code, "fs_same_inode");
+  EXPECT_EQ(image.error().code.text(), "fs_same_inode");
   EXPECT_NE(image.error().message.find("/b (by p.yaml:3:38: process.exec.deny: /b)"), std::string::npos)
       << image.error().message;
 }
@@ -201,12 +201,12 @@ TEST(ExecImage, one_file_is_pinned_under_all_its_names_or_none) {
   const Policy p = policy_of("process: {exec: {allow: [/b], sha256: {/a: " + kDigest + "}}}");
   const auto image = compile(p, 1, host.view(p));
   ASSERT_FALSE(image);
-  EXPECT_EQ(image.error().code, "fs_same_inode");
+  EXPECT_EQ(image.error().code.text(), "fs_same_inode");
   host.links["/c"] = "/a";
   const Policy two = policy_of("process: {exec: {allow: [/c], sha256: {/a: " + kDigest + "}}}");
   const auto conflict = compile(two, 1, host.view(two));
   ASSERT_FALSE(conflict);
-  EXPECT_EQ(conflict.error().code, "fs_conflict");
+  EXPECT_EQ(conflict.error().code.text(), "fs_conflict");
 }
 
 TEST(ExecImage, two_rules_that_lead_to_one_place_must_agree) {
@@ -216,7 +216,7 @@ TEST(ExecImage, two_rules_that_lead_to_one_place_must_agree) {
   const Policy p = policy_of("process: {exec: {allow: [/usr/bin], deny: [/bin]}}");
   const auto image = compile(p, 1, host.view(p));
   ASSERT_FALSE(image);
-  EXPECT_EQ(image.error().code, "fs_conflict");
+  EXPECT_EQ(image.error().code.text(), "fs_conflict");
   const Policy files = policy_of("filesystem: {read: [/usr/bin]}\nprocess: {exec: {deny: [/bin]}}");
   EXPECT_TRUE(compile(files, 1, host.view(files))) << "rules of two kinds are no conflict";
 }

@@ -31,7 +31,7 @@ class Follow : public InTempDir {
   // "/a/b 2", and after it each link: " /l" or, the path's own last component, " =/l".
   std::string follow(const std::string& path) {
     const auto found = Follower(root_, ::getuid(), [](const std::string&) {}).follow(path);
-    if (!found) return found.error().code + " " + std::to_string(found.error().sys_errno);
+    if (!found) return found.error().code.str() + " " + std::to_string(found.error().sys_errno);
     std::string text = join(found->names, found->names.size()) + " " + std::to_string(found->existing);
     for (const Link& one : found->links) text += (one.last ? " =" : " ") + join(one.names, one.names.size());
     return text;

@@ -234,7 +234,7 @@ TEST(FilesystemRefused, rules_that_lead_to_one_place_with_different_access) {
   host.make("/srv/data");
   host.links["/data"] = "/srv/data";
   const Error error = refusal(policy, host.view(policy));
-  EXPECT_EQ(error.code, "fs_conflict");
+  EXPECT_EQ(error.code.text(), "fs_conflict");
   EXPECT_EQ(
       error.message,
       "filesystem: p.yaml:5:13: filesystem.protect: /data; p.yaml:4:11: filesystem.write: /srv/data: both lead to "
@@ -263,7 +263,7 @@ TEST(FilesystemRefused, one_inode_by_two_paths_with_different_rights) {
   host.make("/b/c");
   host.inodes["/b/c"] = host.inodes["/a"];
   const Error error = refusal(policy, host.view(policy));
-  EXPECT_EQ(error.code, "fs_same_inode");
+  EXPECT_EQ(error.code.text(), "fs_same_inode");
   EXPECT_EQ(
       error.message,
       "filesystem: /a (by p.yaml:5:11: filesystem.write: /a); /b/c (by p.yaml:6:10: filesystem.deny: /b/c): these "
@@ -279,7 +279,7 @@ TEST(FilesystemRefused, one_name_of_one_directory_by_two_paths_with_different_ri
   host.make("/a");
   host.make("/b");
   host.inodes["/b"] = host.inodes["/a"];
-  EXPECT_EQ(refusal(policy, host.view(policy)).code, "fs_same_inode");
+  EXPECT_EQ(refusal(policy, host.view(policy)).code.text(), "fs_same_inode");
 }
 
 TEST(FilesystemImage, all_that_is_above_a_protected_name_is_held) {
@@ -309,7 +309,7 @@ TEST(FilesystemRefused, more_names_than_can_be_watched) {
   Host host;
   host.make("/w");
   const Error error = refusal(policy, host.view(policy));
-  EXPECT_EQ(error.code, "fs_too_deep");
+  EXPECT_EQ(error.code.text(), "fs_too_deep");
   EXPECT_EQ(error.message.rfind("filesystem: p.yaml:5:10: filesystem.deny: /w/1/2/3/4/5/6/7/8/9: only /w exists", 0), 0u)
       << error.message;
   EXPECT_EQ(error.hint, "create /w/1, or put the rule higher up");
@@ -324,19 +324,19 @@ TEST(FilesystemRefused, a_view_that_lacks_a_path_or_contradicts_itself) {
   host.make("/a");
   FsView view = host.view(policy);
   view.paths.erase("/a/c");
-  EXPECT_EQ(refusal(policy, view).code, "fs_unresolved");
+  EXPECT_EQ(refusal(policy, view).code.text(), "fs_unresolved");
   view = host.view(policy);
   view.paths["/a/c"].clear();
-  EXPECT_EQ(refusal(policy, view).code, "fs_unresolved");
+  EXPECT_EQ(refusal(policy, view).code.text(), "fs_unresolved");
   view.paths["/a/c"] = {{}};
-  EXPECT_EQ(refusal(policy, view).code, "fs_unresolved");
+  EXPECT_EQ(refusal(policy, view).code.text(), "fs_unresolved");
   view.paths["/a/c"] = {{{"", std::nullopt}, {"a", std::nullopt}}};
-  EXPECT_EQ(refusal(policy, view).code, "fs_unresolved");
+  EXPECT_EQ(refusal(policy, view).code.text(), "fs_unresolved");
   view.paths["/a/c"] = {{{"", host.inodes.at("/")}, {"a", FsInode{1, 2, 3, true}}, {"c", std::nullopt}}};
-  EXPECT_EQ(refusal(policy, view).code, "fs_unresolved") << "/a is another one than that of /a/b";
+  EXPECT_EQ(refusal(policy, view).code.text(), "fs_unresolved") << "/a is another one than that of /a/b";
   view.paths["/a/c"] = {{{"", FsInode{1, 2, 3, true}}}};
-  EXPECT_EQ(refusal(policy, view).code, "fs_unresolved") << "another root";
-  EXPECT_EQ(refusal(policy_of("  default: read\n"), FsView{}).code, "fs_unresolved") << "no root at all";
+  EXPECT_EQ(refusal(policy, view).code.text(), "fs_unresolved") << "another root";
+  EXPECT_EQ(refusal(policy_of("  default: read\n"), FsView{}).code.text(), "fs_unresolved") << "no root at all";
 }
 
 TEST(FilesystemRefused, more_names_than_an_image_holds) {
@@ -344,7 +344,7 @@ TEST(FilesystemRefused, more_names_than_an_image_holds) {
   policy.filesystem.requested = true;
   for (int i = 0; i < SBPF_MAX_RULES; ++i)
     policy.filesystem.rules.push_back(FsRule{"/" + std::to_string(i), FsAccess::read, {}});
-  EXPECT_EQ(refusal(policy, empty_view(policy)).code, "too_many_rules");
+  EXPECT_EQ(refusal(policy, empty_view(policy)).code.text(), "too_many_rules");
 }
 
 TEST(FilesystemImage, empty_view_has_each_rule_at_its_own_path) {

@@ -24,7 +24,7 @@ TEST(FilesystemLinks, one_where_a_rule_lets_the_sandbox_write_is_not_followed) {
   Host host;
   for (const char* path : {"/w/tests", "/root/unit"}) host.make(path);
   const Error error = refusal(policy, led(policy, host, "/w/tests/unit", "/root/unit", "/w/tests"));
-  EXPECT_EQ(error.code, "planted_link");
+  EXPECT_EQ(error.code.text(), "planted_link");
   EXPECT_EQ(error.message,
             "filesystem: p.yaml:5:13: /w/tests/unit leads through the symbolic link /w/tests -> /root/unit, which lies where the sandbox may "
             "write");
@@ -36,7 +36,7 @@ TEST(FilesystemLinks, the_directorys_nearest_rule_decides) {
   Host host;
   for (const char* path : {"/w/ro/sub/link", "/data"}) host.make(path);
   compiled(policy, led(policy, host, "/w/ro/sub/link", "/data", "/w/ro/sub/link"));
-  EXPECT_EQ(refusal(policy, led(policy, host, "/w/ro/sub/link", "/data", "/w/link")).code, "planted_link");
+  EXPECT_EQ(refusal(policy, led(policy, host, "/w/ro/sub/link", "/data", "/w/link")).code.text(), "planted_link");
 }
 
 TEST(FilesystemLinks, a_rule_that_lets_the_link_itself_be_written_is_none_for_its_directory) {
@@ -64,7 +64,7 @@ TEST(FilesystemLinks, another_path_of_the_same_directory_counts_too) {
   FsView view = led(policy, host, "/mnt/link", "/data", "/mnt/link");
   compiled(policy, view);
   view.links[0].aliases.push_back(host.path("/srv/deep/w/link"));
-  EXPECT_EQ(refusal(policy, view).code, "planted_link");
+  EXPECT_EQ(refusal(policy, view).code.text(), "planted_link");
 }
 
 TEST(FilesystemLinks, rules_for_programs_and_sockets_are_led_astray_no_more_easily) {
@@ -72,8 +72,8 @@ TEST(FilesystemLinks, rules_for_programs_and_sockets_are_led_astray_no_more_easi
   ASSERT_TRUE(policy);
   Host host;
   for (const char* path : {"/w/bin", "/w/s", "/usr/bin", "/run/s"}) host.make(path);
-  EXPECT_EQ(refusal(*policy, led(*policy, host, "/w/bin", "/usr/bin", "/w/bin")).code, "planted_link");
-  EXPECT_EQ(refusal(*policy, led(*policy, host, "/w/s", "/run/s", "/w/s")).code, "planted_link");
+  EXPECT_EQ(refusal(*policy, led(*policy, host, "/w/bin", "/usr/bin", "/w/bin")).code.text(), "planted_link");
+  EXPECT_EQ(refusal(*policy, led(*policy, host, "/w/s", "/run/s", "/w/s")).code.text(), "planted_link");
 }
 
 }  // namespace

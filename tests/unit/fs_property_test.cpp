@@ -145,7 +145,7 @@ TEST(FilesystemProperties, image_says_what_the_policy_says_of_a_path) {
       Host host = any_host(), known = host;
       const auto image = compile(policy, 1, host.view(policy));
       if (!image) {
-        RC_ASSERT(image.error().code == "fs_too_deep");
+        RC_ASSERT(image.error().code.text() == "fs_too_deep");
         RC_ASSERT(!within_reach(policy, host));
         ++too_deep;
         continue;

@@ -21,7 +21,7 @@ std::string status(const std::string& key = "", const std::string& value = "") {
 
 std::string code(const std::string& text, Owner owner = kOwner) {
   auto checked = check_process(text, owner);
-  return checked ? "ok" : checked.error().code;
+  return checked ? "ok" : checked.error().code.str();
 }
 
 TEST(Process, ThatIsTheOwnersAndFit) {
@@ -58,7 +58,7 @@ TEST(PolicyOfAUser, NeedsNoRoot) {
     auto policy = policy::parse("version: 1\nname: x\n" + more, "p.yaml", policy::built_in_profile);
     if (!policy) return policy::format(policy.error());
     auto possible = check_for_user(*policy, uid);
-    return possible ? std::string("ok") : possible.error().code;
+    return possible ? std::string("ok") : possible.error().code.str();
   };
   EXPECT_EQ(check(""), "ok");
   EXPECT_EQ(check("process: {user: {uid: 1000, gid: 1000}}\n"), "ok");

@@ -239,7 +239,7 @@ TEST(ImageLimits, ranges_of_one_destination) {
   const auto image =
       compile(policy_of("network: {connect: [{address: 127.0.0.1, ports: [" + ports + ", 9000-9100]}]}"), 1);
   ASSERT_FALSE(image);
-  EXPECT_EQ(image.error().code, "too_many_ranges");
+  EXPECT_EQ(image.error().code.text(), "too_many_ranges");
   EXPECT_NE(image.error().message.find("image.yaml:3:21"), std::string::npos) << image.error().message;
 }
 
@@ -304,7 +304,7 @@ TEST(ImageLimits, prefix_lengths) {
   EXPECT_TRUE(compile(policy_of(body), 1));
   const auto image = compile(policy_of(body + "    - {cidr: \"2000::/3\", ports: [1]}\n"), 1);
   ASSERT_FALSE(image);
-  EXPECT_EQ(image.error().code, "too_many_prefixes");
+  EXPECT_EQ(image.error().code.text(), "too_many_prefixes");
   EXPECT_NE(image.error().message.find("2000::/3"), std::string::npos) << image.error().message;
 }
 
@@ -323,7 +323,7 @@ TEST(ImageLimits, rules) {
   policy.network.bind.push_back(entry);
   const auto image = compile(policy, 1);
   ASSERT_FALSE(image);
-  EXPECT_EQ(image.error().code, "too_many_rules");
+  EXPECT_EQ(image.error().code.text(), "too_many_rules");
   EXPECT_NE(image.error().message.find("10.0.0.5"), std::string::npos) << image.error().message;
 }
 

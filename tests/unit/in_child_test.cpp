@@ -28,7 +28,7 @@ TEST(InChild, GivesUpAndNamesWhatItWasAt) {
     return std::string("never");
   });
   ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().code, "no_answer");
+  EXPECT_EQ(answer.error().code.text(), "no_answer");
   EXPECT_EQ(answer.error().message, "/mnt/far/away gives no answer for 1 s");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 20s);
 }
@@ -46,7 +46,7 @@ TEST(InChild, CutsWhatIsTooLongToNote) {
 TEST(InChild, EndedWithoutAnAnswerIsAnError) {
   const auto answer = in_child(20s, {}, [](Doing) -> std::string { ::_exit(0); });
   ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().code, "spawn");
+  EXPECT_EQ(answer.error().code.text(), "spawn");
 }
 
 TEST(InChild, HasTheDescriptorsThatItIsGivenAlone) {

@@ -39,7 +39,7 @@ TEST(Inside, explains_an_error) {
   const Error in = explained_by({Seen::there, "web"}, error);
   EXPECT_EQ(in.message, "this is the inside of sandbox web, where nothing of sbpf's can be seen or changed (a filter refuses bpf(2))");
   EXPECT_EQ(in.hint, "run sbpf outside of the sandbox");
-  EXPECT_EQ(in.code, "missing_seccomp");
+  EXPECT_EQ(in.code.text(), "missing_seccomp");
   const Error perhaps = explained_by({Seen::unknown, "", true}, error);
   EXPECT_EQ(perhaps.message, error.message);
   EXPECT_EQ(perhaps.hint,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/host/mounts.h"
+#include "base/mounts.h"
 
 #include <gtest/gtest.h>
 

@@ -91,7 +91,7 @@ TEST_F(OtherNames, as_deep_as_the_hooks_walk) {
 TEST_F(OtherNames, what_is_no_file_is_an_error) {
   const auto done = each_file_with_other_names(Fd(), {"top"}, {}, [](const std::string&) {}, [](const std::vector<std::string>&) {});
   ASSERT_FALSE(done);
-  EXPECT_EQ(done.error().code, "fs_view");
+  EXPECT_EQ(done.error().code.text(), "fs_view");
   EXPECT_EQ(done.error().sys_errno, EBADF);
   EXPECT_NE(done.error().message.find("/top"), std::string::npos);
 }

@@ -230,7 +230,7 @@ TEST(Seccomp, mistakes_of_a_profile_are_found) {
   const auto error_of = [](const std::string& rules, const std::string& more = "") {
     const auto filters = compile_seccomp(custom("{\"defaultAction\": \"SCMP_ACT_ERRNO\"" + more + ",\n\"syscalls\": [\n" + rules + "]}"), {});
     EXPECT_FALSE(filters) << rules;
-    return filters ? "" : filters.error().code + " " + filters.error().message;
+    return filters ? "" : filters.error().code.str() + " " + filters.error().message;
   };
   EXPECT_NE(error_of(R"({"names": ["raed"], "action": "SCMP_ACT_ALLOW"})").find("/p.json:3:1: syscalls[0]: no system call is named raed"), std::string::npos);
   EXPECT_NE(error_of(R"({"names": ["read"], "action": "SCMP_ACT_ALLOW"}, {"names": ["read"], "action": "SCMP_ACT_LOG"})").find("another action"), std::string::npos);

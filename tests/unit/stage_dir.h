@@ -66,7 +66,7 @@ class Stage : public testing::Test {
     const std::size_t before = entries_out();
     const auto staged = stage(wanted);
     ASSERT_FALSE(staged) << wanted.source;
-    EXPECT_EQ(staged.error().code, code) << staged.error().message;
+    EXPECT_EQ(staged.error().code.text(), code) << staged.error().message;
     EXPECT_EQ(entries_out(), before) << wanted.source;
   }
   void refused(const std::string& source, const std::string& code) { refused(options(source), code); }

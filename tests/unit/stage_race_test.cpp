@@ -69,7 +69,7 @@ class StageRace : public Stage {
         outcome.refused++;
       } else {
         outcome.other++;
-        outcome.last_other = staged.error().code + ": " + staged.error().message;
+        outcome.last_other = staged.error().code.str() + ": " + staged.error().message;
       }
       if (read_file(root_ / control) == "SECRET") outcome.control_leaks++;
     }

@@ -140,13 +140,13 @@ TEST_F(Stage, long_names_and_deep_directories_are_copied_and_too_deep_ones_are_n
   };
   dig("deep", 200);
   const auto staged = stage(options("deep"));
-  ASSERT_TRUE(staged) << staged.error().code;
+  ASSERT_TRUE(staged) << staged.error().code.text();
   EXPECT_EQ(staged->directories, 201U);
   dig("deepest", kStageMaxDepth - 1);
   StageOptions deepest = options("deepest");
   deepest.destination = out_ / "deepest";
   const auto most = stage(deepest);
-  ASSERT_TRUE(most) << most.error().code;
+  ASSERT_TRUE(most) << most.error().code.text();
   EXPECT_EQ(most->directories, kStageMaxDepth);
   dig("deeper", kStageMaxDepth);
   StageOptions deeper = options("deeper");
