@@ -239,6 +239,23 @@ sbpf_policy_process process_slot(const KernelAccess& kernel, const Limits& limit
   return slot;
 }
 
+// What the policy says as a whole.
+sbpf_policy_header flags_of(const Policy& policy) {
+  sbpf_policy_header header{};
+  if (policy.filesystem.judged()) header.flags |= SBPF_POLICY_FS;
+  if (policy.filesystem.requested) header.flags |= SBPF_POLICY_DEVICES;
+  if (policy.exec.judged()) header.flags |= SBPF_POLICY_EXEC;
+  if (!policy.network.unix_peers.empty()) header.flags |= SBPF_POLICY_UNIX;
+  header.exec_places_only = policy.exec.allow_listed || policy.exec.deny_writable;
+  if (policy.mode == Mode::audit) header.flags |= SBPF_POLICY_AUDIT;
+  if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
+  if (policy.network.record_flows) header.flags |= SBPF_POLICY_RECORD;
+  if (policy.network.dangerously_allow_metadata) header.flags |= SBPF_POLICY_NET_METADATA;
+  for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
+  header.names = names_number(policy);
+  return header;
+}
+
 }  // namespace
 
 Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, const FsView& view) {
@@ -267,21 +284,10 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
     return fail("too_many_rules", "the policy needs more than " + std::to_string(SBPF_MAX_RULES) + " rules",
                 "name directories instead of what is in them, use wider prefixes, or longer port ranges");
 
-  sbpf_policy_header header{};
-  if (policy.filesystem.judged()) header.flags |= SBPF_POLICY_FS;
-  if (policy.filesystem.requested) header.flags |= SBPF_POLICY_DEVICES;
-  if (policy.exec.judged()) header.flags |= SBPF_POLICY_EXEC;
-  if (!policy.network.unix_peers.empty()) header.flags |= SBPF_POLICY_UNIX;
-  header.exec_places_only = policy.exec.allow_listed || policy.exec.deny_writable;
-  if (policy.mode == Mode::audit) header.flags |= SBPF_POLICY_AUDIT;
-  if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
-  if (policy.network.record_flows) header.flags |= SBPF_POLICY_RECORD;
-  if (policy.network.dangerously_allow_metadata) header.flags |= SBPF_POLICY_NET_METADATA;
-  for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
+  sbpf_policy_header header = flags_of(policy);
   header.n_connect_prefixes = static_cast<__u8>(connect_lengths.size());
   header.n_bind_prefixes = static_cast<__u8>(bind_lengths.size());
   header.generation = generation;
-  header.names = names_number(policy);
   for (const auto& [key, node] : *files) set_file_bit(header, key);
   header.n_rules = static_cast<__u32>(compiler.size() + files->size());
 

@@ -19,9 +19,10 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/nearest.h"
 #include "policy/entry_text.h"
 #include "policy/image.h"
-#include "policy/reader.h"
+#include "policy/keys.h"
 #include "policy/via.h"
 #include "policy/yaml_ready.h"
 
@@ -29,7 +30,6 @@ namespace sbpf::policy {
 namespace {
 
 using internal::Draft;
-using internal::Placed;
 
 // One spelling for each set, so that a policy equals what is read back from its canonical text.
 template <typename T>
@@ -54,85 +54,6 @@ void normalise(std::vector<HostRule>& hosts) {
   hosts.erase(std::unique(hosts.begin(), hosts.end(), same), hosts.end());
 }
 
-template <typename T>
-void append(std::vector<T>& to, std::vector<T> from) {
-  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-}
-
-template <typename T>
-void replace(std::optional<T>& value, const std::optional<T>& later) {
-  if (later) value = later;
-}
-
-void merge(internal::DraftFilesystem& base, internal::DraftFilesystem later) {
-  base.requested = base.requested || later.requested;
-  replace(base.dangerously_allow_all, later.dangerously_allow_all);
-  replace(base.fallback, later.fallback);
-  for (auto& [path, rule] : later.rules) base.rules.insert_or_assign(path, std::move(rule));
-}
-
-void merge(internal::DraftExec& base, internal::DraftExec later) {
-  base.allow_listed = base.allow_listed || later.allow_listed;
-  replace(base.deny_writable, later.deny_writable);
-  for (auto& [path, rule] : later.rules) base.rules.insert_or_assign(path, std::move(rule));
-}
-
-// Puts `later` over `base`, as said above.
-void merge(Draft& base, Draft later) {
-  base.name = later.name;
-  replace(base.mode, later.mode);
-  replace(base.on_loss, later.on_loss);
-  if (later.network_none) {
-    base.network_none = true;  // for whoever merges the result of this merge over something else
-    base.dangerously_allow_all.reset();
-    base.dangerously_allow_metadata.reset();
-    base.record_flows.reset();
-    base.connect.clear();
-    base.bind.clear();
-    base.dangerously_allow_sockets.clear();
-    base.unix_peers.clear();
-    base.trusted_programs.clear();
-    base.interfaces.clear();
-    base.hosts.clear();
-    base.resolver.reset();
-  }
-  replace(base.dangerously_allow_all, later.dangerously_allow_all);
-  replace(base.dangerously_allow_metadata, later.dangerously_allow_metadata);
-  replace(base.record_flows, later.record_flows);
-  append(base.connect, std::move(later.connect));
-  append(base.bind, std::move(later.bind));
-  append(base.hosts, std::move(later.hosts));
-  replace(base.resolver, later.resolver);
-  append(base.dangerously_allow_sockets, std::move(later.dangerously_allow_sockets));
-  append(base.trusted_programs, std::move(later.trusted_programs));
-  append(base.interfaces, std::move(later.interfaces));
-  for (auto& [peer, rule] : later.unix_peers) base.unix_peers.insert_or_assign(peer, std::move(rule));
-  merge(base.filesystem, std::move(later.filesystem));
-  merge(base.exec, std::move(later.exec));
-  if (later.env_allow) {
-    if (!base.env_allow) base.env_allow.emplace();
-    append(*base.env_allow, std::move(*later.env_allow));
-  }
-  for (auto& [name, value] : later.env_set) base.env_set[name] = std::move(value);
-  replace(base.limits.processes, later.limits.processes);
-  replace(base.limits.memory_bytes, later.limits.memory_bytes);
-  replace(base.limits.cpu_millis, later.limits.cpu_millis);
-  replace(base.limits.timeout, later.limits.timeout);
-  append(base.kernel.allow, std::move(later.kernel.allow));
-  append(base.kernel.deny, std::move(later.kernel.deny));
-  append(base.kernel.dangerously_allow_capabilities, std::move(later.kernel.dangerously_allow_capabilities));
-  replace(base.limits.open_files, later.limits.open_files);
-  replace(base.limits.file_size, later.limits.file_size);
-  replace(base.limits.core, later.limits.core);
-  replace(base.limits.stack, later.limits.stack);
-  replace(base.limits.locked_memory, later.limits.locked_memory);
-  replace(base.seccomp, later.seccomp);
-  replace(base.capabilities, later.capabilities);
-  replace(base.user, later.user);
-  replace(base.dangerously_allow_new_privileges, later.dangerously_allow_new_privileges);
-  for (auto& [name, secret] : later.secrets) base.secrets.insert_or_assign(name, std::move(secret));
-}
-
 class Loader {
  public:
   Loader(const ProfileSource& profiles, std::vector<Diagnostic>& diagnostics)
@@ -148,16 +69,21 @@ class Loader {
       return {};
     }
     internal::Reader reader(file, diagnostics_);
-    Draft own = internal::read_document(*tree, reader);
+    Draft own;
+    internal::read_section("", *tree, "", reader, own);
+    if (tree->kind == internal::YamlNode::Kind::map) {
+      if (!own.wrote("version")) reader.error(*tree, "version", {"missing_key", "the policy has no version", "add version: 1"});
+      if (!own.wrote("name")) reader.error(*tree, "name", {"missing_key", "the policy has no name", "add name: my-policy"});
+    }
     Draft merged;
     for (std::size_t i = 0; i < own.extends.size(); ++i)
       load_profile(own.extends[i], "extends[" + std::to_string(i) + "]", merged);
-    merge(merged, std::move(own));
+    internal::merge(merged, std::move(own));
     return merged;
   }
 
  private:
-  void load_profile(const Placed<std::string>& profile, const std::string& key, Draft& merged) {
+  void load_profile(const internal::Placed<std::string>& profile, const std::string& key, Draft& merged) {
     const auto error = [&](const char* code, std::string message, std::string hint) {
       internal::report(diagnostics_, Diagnostic{profile.where, code, key, std::move(message), std::move(hint)});
     };
@@ -176,14 +102,14 @@ class Loader {
     const auto text = profiles_ ? profiles_(profile.value) : std::nullopt;
     if (!text) {
       const std::vector<std::string> names = built_in_profile_names();
-      const auto near = internal::nearest(profile.value, {names.begin(), names.end()});
+      const std::string near = nearest(profile.value, names);
       error("unknown_profile", "there is no profile \"" + profile.value + "\"",
             near.empty() ? "name a built-in profile such as runtime-base, or install this one"
-                         : "did you mean \"" + std::string(near) + "\"?");
+                         : "did you mean \"" + near + "\"?");
       return;
     }
     chain_.push_back(profile.value);
-    merge(merged, load(*text, "profile " + profile.value));
+    internal::merge(merged, load(*text, "profile " + profile.value));
     chain_.pop_back();
   }
 
@@ -194,80 +120,56 @@ class Loader {
 };
 
 Policy finish(Draft draft) {
-  Policy policy;
-  policy.name = std::move(draft.name);
-  policy.mode = draft.mode.value_or(Mode::enforce);
-  policy.on_loss = draft.on_loss.value_or(OnLoss::freeze);
-  policy.network.dangerously_allow_all = draft.dangerously_allow_all && draft.dangerously_allow_all->value;
-  policy.network.record_flows = draft.record_flows.value_or(false);
-  policy.network.dangerously_allow_metadata = draft.dangerously_allow_metadata.value_or(false);
-  policy.network.connect = std::move(draft.connect);
-  policy.network.bind = std::move(draft.bind);
-  policy.network.dangerously_allow_sockets = std::move(draft.dangerously_allow_sockets);
-  policy.network.hosts = std::move(draft.hosts);
-  policy.network.resolver = draft.resolver;
+  Policy policy = std::move(draft.policy);
   normalise(policy.network.hosts);
   normalise(policy.network.connect);
   normalise(policy.network.bind);
   sort_unique(policy.network.dangerously_allow_sockets);
-  policy.network.trusted_programs = std::move(draft.trusted_programs);
   sort_unique(policy.network.trusted_programs);
-  policy.network.interfaces = std::move(draft.interfaces);
   sort_unique(policy.network.interfaces);
   for (auto& [peer, rule] : draft.unix_peers) policy.network.unix_peers.push_back(std::move(rule));
-  Filesystem& filesystem = policy.filesystem;
-  filesystem.requested = draft.filesystem.requested;
-  filesystem.dangerously_allow_all =
-      draft.filesystem.dangerously_allow_all && draft.filesystem.dangerously_allow_all->value;
-  filesystem.fallback = draft.filesystem.fallback.value_or(FsDefault::deny);
-  for (auto& [path, rule] : draft.filesystem.rules) filesystem.rules.push_back(std::move(rule));
-  policy.exec.allow_listed = draft.exec.allow_listed;
-  policy.exec.deny_writable = draft.exec.deny_writable && draft.exec.deny_writable->value;
-  for (auto& [path, rule] : draft.exec.rules) policy.exec.rules.push_back(std::move(rule));
-  policy.env.allow = draft.env_allow.value_or(std::vector<std::string>{"HOME", "LANG", "PATH", "TERM"});
+  policy.filesystem.requested = draft.wrote("filesystem");
+  for (auto& [path, rule] : draft.filesystem.by_path) policy.filesystem.rules.push_back(std::move(rule));
+  policy.exec.allow_listed = draft.wrote("process.exec.allow") || draft.wrote("process.exec.sha256");
+  for (auto& [path, rule] : draft.exec.by_path) policy.exec.rules.push_back(std::move(rule));
+  if (!draft.wrote("process.env.allow")) policy.env.allow = {"HOME", "LANG", "PATH", "TERM"};
   sort_unique(policy.env.allow);
-  policy.env.set = std::move(draft.env_set);
-  policy.limits = draft.limits;
-  policy.kernel = std::move(draft.kernel);
   sort_unique(policy.kernel.allow);
   sort_unique(policy.kernel.deny);
   sort_unique(policy.kernel.dangerously_allow_capabilities);
-  policy.launch.seccomp = std::move(draft.seccomp).value_or(Seccomp{});
-  policy.launch.capabilities = std::move(draft.capabilities).value_or(Capabilities{});
-  policy.launch.user = std::move(draft.user);
-  policy.launch.dangerously_allow_new_privileges =
-      draft.dangerously_allow_new_privileges && draft.dangerously_allow_new_privileges->value;
   internal::finish_secrets(draft, policy);
   return policy;
 }
 
 // A list beside dangerously_allow_all looks as if it limited something.
-void check_contradiction(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
-  if (!draft.dangerously_allow_all || !draft.dangerously_allow_all->value) return;
-  const char* list = !draft.connect.empty() || !draft.hosts.empty() ? "connect"
-                     : !draft.bind.empty()                      ? "bind"
-                     : !draft.dangerously_allow_sockets.empty() ? "dangerously_allow_sockets"
-                     : !draft.unix_peers.empty()                ? "unix"
-                                                                : nullptr;
+void check_network_contradiction(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
+  const Network& network = draft.policy.network;
+  if (!network.dangerously_allow_all) return;
+  const char* list = !network.connect.empty() || !network.hosts.empty() ? "connect"
+                     : !network.bind.empty()                            ? "bind"
+                     : !network.dangerously_allow_sockets.empty()       ? "dangerously_allow_sockets"
+                     : !draft.unix_peers.empty()                        ? "unix"
+                                                                        : nullptr;
   if (!list) return;
   internal::report(
       diagnostics,
-      Diagnostic{draft.dangerously_allow_all->where, "contradiction", "network.dangerously_allow_all",
+      Diagnostic{draft.written.at("network.dangerously_allow_all"), "contradiction", "network.dangerously_allow_all",
                  std::string("dangerously_allow_all lets everything through, so that ") + list + " would limit nothing",
                  std::string("remove dangerously_allow_all, or all entries of ") + list +
                      ", those of extended profiles too (network: none in between drops them)"});
 }
 
-void check_contradiction(const internal::DraftFilesystem& draft, std::vector<Diagnostic>& diagnostics) {
-  if (!draft.dangerously_allow_all || !draft.dangerously_allow_all->value) return;
-  if (draft.rules.empty() && !draft.fallback) return;
+void check_filesystem_contradiction(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
+  if (!draft.policy.filesystem.dangerously_allow_all) return;
+  const auto& rules = draft.filesystem.by_path;
+  if (rules.empty() && !draft.wrote("filesystem.default")) return;
   std::string what = "default";
-  if (!draft.rules.empty()) {
-    const FsRule& rule = draft.rules.begin()->second;
+  if (!rules.empty()) {
+    const FsRule& rule = rules.begin()->second;
     what = std::string(to_string(rule.access)) + ": " + internal::shown(rule.path);
   }
   internal::report(diagnostics,
-                   Diagnostic{draft.dangerously_allow_all->where, "contradiction", "filesystem.dangerously_allow_all",
+                   Diagnostic{draft.written.at("filesystem.dangerously_allow_all"), "contradiction", "filesystem.dangerously_allow_all",
                               "dangerously_allow_all lets everything through, so that " + what + " would limit nothing",
                               "remove dangerously_allow_all, or default and all paths of filesystem, those "
                               "of extended profiles too"});
@@ -275,8 +177,8 @@ void check_contradiction(const internal::DraftFilesystem& draft, std::vector<Dia
 
 // An entry that lies wholly where nothing is allowed would say nothing; one that reaches further is cut.
 void check_metadata(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
-  if (draft.dangerously_allow_metadata.value_or(false)) return;
-  for (const Endpoint& entry : draft.connect)
+  if (draft.policy.network.dangerously_allow_metadata) return;
+  for (const Endpoint& entry : draft.policy.network.connect)
     if (is_metadata(entry))
       internal::report(diagnostics,
                        Diagnostic{entry.where, "metadata", "network.connect",
@@ -286,11 +188,11 @@ void check_metadata(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
 
 // Without rules that say what may be written, everything may.
 void check_deny_writable(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
-  if (!draft.exec.deny_writable || !draft.exec.deny_writable->value) return;
-  const bool open = draft.filesystem.dangerously_allow_all && draft.filesystem.dangerously_allow_all->value;
-  if (draft.filesystem.requested && !open) return;
+  if (!draft.policy.exec.deny_writable) return;
+  const bool open = draft.policy.filesystem.dangerously_allow_all;
+  if (draft.wrote("filesystem") && !open) return;
   internal::report(diagnostics,
-                   Diagnostic{draft.exec.deny_writable->where, "needs_filesystem", "process.exec.deny_writable",
+                   Diagnostic{draft.written.at("process.exec.deny_writable"), "needs_filesystem", "process.exec.deny_writable",
                               std::string("deny_writable goes by what the filesystem rules let the sandbox write, and ") +
                                   (open ? "dangerously_allow_all lets it write everything" : "there are none"),
                               "give the policy a section filesystem, or remove deny_writable"});
@@ -299,10 +201,10 @@ void check_deny_writable(const Draft& draft, std::vector<Diagnostic>& diagnostic
 // Without no_new_privs the kernel takes a filter only from who could harm set-user-id programs anyway: a filter makes
 // calls of theirs fail that never do otherwise.
 void check_new_privileges(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
-  const auto& wanted = draft.dangerously_allow_new_privileges;
-  if (!wanted || !wanted->value) return;
-  if (draft.seccomp && draft.seccomp->kind == SeccompKind::dangerously_unconfined) return;
-  internal::report(diagnostics, Diagnostic{wanted->where, "contradiction", "process.dangerously_allow_new_privileges",
+  const Launch& launch = draft.policy.launch;
+  if (!launch.dangerously_allow_new_privileges || launch.seccomp.kind == SeccompKind::dangerously_unconfined) return;
+  internal::report(diagnostics, Diagnostic{draft.written.at("process.dangerously_allow_new_privileges"), "contradiction",
+                                           "process.dangerously_allow_new_privileges",
                                            "set-user-id programs must not run under a seccomp filter",
                                            "remove it, or write seccomp: dangerously_unconfined as well"});
 }
@@ -323,10 +225,10 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
                                                     const ProfileSource& profiles) {
   std::vector<Diagnostic> diagnostics;
   Draft draft = Loader(profiles, diagnostics).load(text, file);
-  check_contradiction(draft, diagnostics);
-  check_contradiction(draft.filesystem, diagnostics);
+  check_network_contradiction(draft, diagnostics);
+  check_filesystem_contradiction(draft, diagnostics);
   check_metadata(draft, diagnostics);
-  internal::check_via(draft.connect, diagnostics);
+  internal::check_via(draft.policy.network.connect, diagnostics);
   check_deny_writable(draft, diagnostics);
   check_new_privileges(draft, diagnostics);
   internal::check_secrets(draft, diagnostics);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `process.kernel` part of a policy.
+// The lists of `process.kernel`.
 #include "bpf/capabilities.h"
-#include "policy/reader.h"
+#include "policy/draft.h"
 
 namespace sbpf::policy::internal {
 namespace {
@@ -42,18 +42,18 @@ Value<std::uint8_t> parse_capability(std::string_view text) {
 
 }  // namespace
 
-void read_kernel(const YamlNode& node, const std::string& key, Reader& reader, KernelAccess& out) {
-  const auto read_capabilities = [&](const YamlNode& list, const std::string& list_key) {
-    reader.list(list, list_key, "a list, as in [sys_time]", [&](const YamlNode& item, const std::string& item_key) {
-      if (auto number = reader.value<std::uint8_t>(item, item_key, "a capability's name", parse_capability))
-        out.dangerously_allow_capabilities.push_back(*number);
-    });
-  };
-  reader.map(node, key,
-             {{"allow", [&](const YamlNode& n, const std::string& k) { read_interfaces(n, k, true, reader, out.allow); }},
-              {"deny", [&](const YamlNode& n, const std::string& k) { read_interfaces(n, k, false, reader, out.deny); }},
-              {"dangerously_allow_capabilities", read_capabilities}},
-             {});
+void read_closed_interfaces(const YamlNode& node, const std::string& key, Reader& reader, std::vector<sbpf_kernel_interface>& out) {
+  read_interfaces(node, key, true, reader, out);
+}
+
+void read_open_interfaces(const YamlNode& node, const std::string& key, Reader& reader, std::vector<sbpf_kernel_interface>& out) {
+  read_interfaces(node, key, false, reader, out);
+}
+
+void read_host_capabilities(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::uint8_t>& out) {
+  reader.list(node, key, "a list, as in [sys_time]", [&](const YamlNode& item, const std::string& item_key) {
+    if (auto number = reader.value<std::uint8_t>(item, item_key, "a capability's name", parse_capability)) out.push_back(*number);
+  });
 }
 
 }  // namespace sbpf::policy::internal

@@ -2,7 +2,7 @@
 // The parts of `process` that say how a program starts: seccomp, capabilities, user, new privileges.
 #include <algorithm>
 
-#include "policy/reader.h"
+#include "policy/draft.h"
 
 namespace sbpf::policy::internal {
 namespace {
@@ -45,7 +45,7 @@ void read_seccomp(const YamlNode& node, const std::string& key, Reader& reader, 
       reader.error(node, key, {"missing_key", "no file is given", "write seccomp: {file: /path/of/profile.json}"});
     seccomp.kind = SeccompKind::file;
     seccomp.path = path.value_or("");
-    draft.seccomp = std::move(seccomp);
+    draft.policy.launch.seccomp = std::move(seccomp);
     return;
   }
   const std::string* text = reader.text(node, key, "default, strict, dangerously_unconfined or a path");
@@ -54,12 +54,12 @@ void read_seccomp(const YamlNode& node, const std::string& key, Reader& reader, 
        {SeccompKind::builtin_default, SeccompKind::builtin_strict, SeccompKind::dangerously_unconfined}) {
     if (*text != to_string(kind)) continue;
     seccomp.kind = kind;
-    draft.seccomp = std::move(seccomp);
+    draft.policy.launch.seccomp = std::move(seccomp);
     return;
   }
   seccomp.kind = SeccompKind::file;
   seccomp.path = reader.value<std::string>(node, key, "a path", parse_profile_path).value_or("");
-  draft.seccomp = std::move(seccomp);
+  draft.policy.launch.seccomp = std::move(seccomp);
 }
 
 void read_capabilities(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
@@ -70,7 +70,7 @@ void read_capabilities(const YamlNode& node, const std::string& key, Reader& rea
     else
       reader.error(node, key, {"bad_capability", quoted(node.text) + " is not known here",
                                "write a list as in [NET_BIND_SERVICE], or dangerously_all"});
-    draft.capabilities = std::move(capabilities);
+    draft.policy.launch.capabilities = std::move(capabilities);
     return;
   }
   reader.list(node, key, "a list as in [NET_BIND_SERVICE]", [&](const YamlNode& item, const std::string& item_key) {
@@ -85,7 +85,7 @@ void read_capabilities(const YamlNode& node, const std::string& key, Reader& rea
   });
   std::sort(capabilities.keep.begin(), capabilities.keep.end());
   capabilities.keep.erase(std::unique(capabilities.keep.begin(), capabilities.keep.end()), capabilities.keep.end());
-  draft.capabilities = std::move(capabilities);
+  draft.policy.launch.capabilities = std::move(capabilities);
 }
 
 void read_user(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
@@ -112,7 +112,7 @@ void read_user(const YamlNode& node, const std::string& key, Reader& reader, Dra
   user.gid = gid.value_or(0);
   std::sort(user.groups.begin(), user.groups.end());
   user.groups.erase(std::unique(user.groups.begin(), user.groups.end()), user.groups.end());
-  draft.user = std::move(user);
+  draft.policy.launch.user = std::move(user);
 }
 
 }  // namespace sbpf::policy::internal

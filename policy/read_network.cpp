@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `network` part of a policy.
+// The values of the keys of `network`.
 #include <algorithm>
 #include <charconv>
 #include <set>
 
-#include "policy/reader.h"
+#include "policy/draft.h"
 #include "policy/via.h"
 
 namespace sbpf::policy::internal {
@@ -161,13 +161,29 @@ void read_entries(const YamlNode& node, const std::string& key, bool bind, Reade
       [&](const YamlNode& item, const std::string& item_key) { read_entry(item, item_key, bind, reader, out, hosts); });
 }
 
-void read_dns(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
-  reader.map(node, key,
-             {{"resolver",
-               [&](const YamlNode& n, const std::string& k) {
-                 if (auto address = reader.value<Address>(n, k, "an address", parse_host)) draft.resolver = *address;
-               }}},
-             {});
+Value<ProgramTag> parse_tag(std::string_view text) {
+  const BadValue bad{"bad_tag", quoted(text) + " is no tag of a BPF program", "16 hexadecimal digits, as `sbpf status` and `bpftool prog show` say it"};
+  ProgramTag tag{};
+  if (text.size() != 2 * tag.size()) return tl::unexpected(bad);
+  for (std::size_t i = 0; i < tag.size(); i++) {
+    const char* end = text.data() + 2 * i + 2;
+    if (const auto [at, error] = std::from_chars(end - 2, end, tag[i], 16); error != std::errc() || at != end) return tl::unexpected(bad);
+  }
+  return tag;
+}
+
+}  // namespace
+
+void read_connect(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
+  read_entries(node, key, false, reader, draft.policy.network.connect, &draft.policy.network.hosts);
+}
+
+void read_bind(const YamlNode& node, const std::string& key, Reader& reader, std::vector<Endpoint>& out) {
+  read_entries(node, key, true, reader, out, nullptr);
+}
+
+void read_resolver(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
+  if (auto address = reader.value<Address>(node, key, "an address", parse_host)) draft.policy.network.resolver = *address;
 }
 
 void read_sockets(const YamlNode& node, const std::string& key, Reader& reader, std::vector<sbpf_socket_class>& out) {
@@ -180,7 +196,7 @@ void read_sockets(const YamlNode& node, const std::string& key, Reader& reader, 
   });
 }
 
-void read_unix(const YamlNode& node, const std::string& key, Reader& reader, std::map<std::string, UnixRule>& out) {
+void read_unix(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
   std::set<std::string> seen;  // in this file
   reader.list(node, key, "a list of sockets, as in [/run/postgresql/.s.PGSQL.5432, \"@name\"]",
               [&](const YamlNode& item, const std::string& item_key) {
@@ -188,22 +204,11 @@ void read_unix(const YamlNode& node, const std::string& key, Reader& reader, std
                 if (!peer) return;
                 if (!seen.insert(*peer).second)
                   reader.error(item, item_key, {"duplicate_value", quoted(*peer) + " is named twice", "remove one"});
-                out.insert_or_assign(*peer, UnixRule{*peer, reader.where(item)});
+                draft.unix_peers.insert_or_assign(*peer, UnixRule{*peer, reader.where(item)});
               });
 }
 
-Value<ProgramTag> parse_tag(std::string_view text) {
-  const BadValue bad{"bad_tag", quoted(text) + " is no tag of a BPF program", "16 hexadecimal digits, as `sbpf status` and `bpftool prog show` say it"};
-  ProgramTag tag{};
-  if (text.size() != 2 * tag.size()) return tl::unexpected(bad);
-  for (std::size_t i = 0; i < tag.size(); i++) {
-    const char* end = text.data() + 2 * i + 2;
-    if (const auto [at, error] = std::from_chars(end - 2, end, tag[i], 16); error != std::errc() || at != end) return tl::unexpected(bad);
-  }
-  return tag;
-}
-
-void read_trusted(const YamlNode& node, const std::string& key, Reader& reader, std::vector<ProgramTag>& out) {
+void read_trusted_programs(const YamlNode& node, const std::string& key, Reader& reader, std::vector<ProgramTag>& out) {
   reader.list(node, key, "a list of tags, as in [\"6deef7357e7b4530\"]", [&](const YamlNode& item, const std::string& item_key) {
     const auto tag = reader.value<ProgramTag>(item, item_key, "a tag", parse_tag);
     if (!tag) return;
@@ -217,7 +222,7 @@ void read_trusted(const YamlNode& node, const std::string& key, Reader& reader, 
   });
 }
 
-void read_interfaces(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::string>& out) {
+void read_network_interfaces(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::string>& out) {
   reader.list(node, key, "a list of network interfaces, as in [eth0]", [&](const YamlNode& item, const std::string& item_key) {
     const auto name = reader.value<std::string>(item, item_key, "a network interface", parse_interface);
     if (!name) return;
@@ -226,44 +231,6 @@ void read_interfaces(const YamlNode& node, const std::string& key, Reader& reade
     else
       out.push_back(*name);
   });
-}
-
-}  // namespace
-
-void read_network(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
-  if (node.kind == YamlNode::Kind::scalar && node.text == "none") {
-    draft.network_none = true;
-    return;
-  }
-  if (node.kind != YamlNode::Kind::map) {
-    reader.error(node, key,
-                 {"wrong_type", "a map, or the word none, is expected here",
-                  "write network: none to deny everything, or the keys connect and bind"});
-    return;
-  }
-  const std::vector<Reader::Field> fields = {
-      {"connect", [&](const YamlNode& n, const std::string& k) { read_entries(n, k, false, reader, draft.connect, &draft.hosts); }},
-      {"bind", [&](const YamlNode& n, const std::string& k) { read_entries(n, k, true, reader, draft.bind, nullptr); }},
-      {"dangerously_allow_all",
-       [&](const YamlNode& n, const std::string& k) {
-         if (auto b = reader.boolean(n, k)) draft.dangerously_allow_all = Placed<bool>{*b, reader.where(n)};
-       }},
-      {"dangerously_allow_metadata",
-       [&](const YamlNode& n, const std::string& k) {
-         if (auto b = reader.boolean(n, k)) draft.dangerously_allow_metadata = *b;
-       }},
-      {"dangerously_allow_sockets",
-       [&](const YamlNode& n, const std::string& k) { read_sockets(n, k, reader, draft.dangerously_allow_sockets); }},
-      {"record_flows",
-       [&](const YamlNode& n, const std::string& k) {
-         if (auto b = reader.boolean(n, k)) draft.record_flows = *b;
-       }},
-      {"dns", [&](const YamlNode& n, const std::string& k) { read_dns(n, k, reader, draft); }},
-      {"unix", [&](const YamlNode& n, const std::string& k) { read_unix(n, k, reader, draft.unix_peers); }},
-      {"trusted_programs", [&](const YamlNode& n, const std::string& k) { read_trusted(n, k, reader, draft.trusted_programs); }},
-      {"interfaces", [&](const YamlNode& n, const std::string& k) { read_interfaces(n, k, reader, draft.interfaces); }},
-  };
-  reader.map(node, key, fields, {});
 }
 
 }  // namespace sbpf::policy::internal

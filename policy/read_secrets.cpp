@@ -2,7 +2,7 @@
 // `process.secrets`: where each comes from, and how the program gets it.
 #include <algorithm>
 
-#include "policy/reader.h"
+#include "policy/draft.h"
 
 namespace sbpf::policy::internal {
 namespace {
@@ -91,9 +91,9 @@ bool matches(const std::string& pattern, const std::string& name) {
 
 // The program would find the secret's name in its environment, with something else as its value, or the secret itself.
 std::string in_environment(const Draft& draft, const std::string& name) {
-  if (draft.env_set.contains(name)) return "env.set";
+  if (draft.policy.env.set.contains(name)) return "env.set";
   const auto allows = [&](const std::string& pattern) { return matches(pattern, name); };
-  if (draft.env_allow && std::any_of(draft.env_allow->begin(), draft.env_allow->end(), allows)) return "env.allow";
+  if (std::ranges::any_of(draft.policy.env.allow, allows)) return "env.allow";
   return "";
 }
 
@@ -137,7 +137,7 @@ void check_secrets(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
               "remove it from process." + list + ": what is in the environment can be read in /proc");
   }
   if (!as_file) return;
-  for (const auto& [path, rule] : draft.filesystem.rules)
+  for (const auto& [path, rule] : draft.filesystem.by_path)
     if (below_secrets(path) && (path != kSecretsDirectory || rule.access != FsAccess::read))
       report(diagnostics, Diagnostic{rule.where, "contradiction", "filesystem." + std::string(to_string(rule.access)),
                                      shown(path) + " is where the secrets are, which the program may read", "remove this path"});

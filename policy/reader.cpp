@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "base/nearest.h"
+
 namespace sbpf::policy::internal {
 namespace {
 
@@ -82,8 +84,8 @@ void Reader::unknown_key(const YamlNode& name, const std::string& key, const std
   }
   std::vector<std::string_view> names;
   for (const Field& field : fields) names.push_back(field.name);
-  const std::string_view near = nearest(name.text, names);
-  std::string hint = near.empty() ? "known here: " + list_of(names) : "did you mean \"" + std::string(near) + "\"?";
+  const std::string near = nearest(name.text, names);
+  std::string hint = near.empty() ? "known here: " + list_of(names) : "did you mean \"" + near + "\"?";
   if (name.text == "<<") hint = "merge keys are not supported; to share rules, use extends";
   error(name, key, {"unknown_key", "unknown key " + quoted(name.text), std::move(hint)});
 }
@@ -123,88 +125,6 @@ std::optional<std::size_t> Reader::word(const YamlNode& node, const std::string&
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
   error(node, key, {std::string(code), quoted(*scalar) + " is not known here", "write " + list_of(words)});
   return std::nullopt;
-}
-
-namespace {
-
-void read_version(const YamlNode& node, const std::string& key, Reader& reader) {
-  const std::string* scalar = reader.text(node, key, "the number 1");
-  if (!scalar) return;
-  if (!node.plain || *scalar != "1")
-    reader.error(node, key, {"bad_version", "this sbpf reads version 1 of the policy language", "write version: 1"});
-}
-
-void read_name(const YamlNode& node, const std::string& key, Reader& reader, std::string& name) {
-  const std::string* scalar = reader.text(node, key, "a name");
-  if (!scalar) return;
-  if (valid_policy_name(*scalar))
-    name = *scalar;
-  else
-    reader.error(
-        node, key,
-        {"bad_name", quoted(*scalar) + " is not a policy name", "use 1 to 63 of the characters a-z A-Z 0-9 . _ -"});
-}
-
-void read_extends(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
-  reader.list(node, key, "extends: [runtime-base]", [&](const YamlNode& item, const std::string& item_key) {
-    const std::string* scalar = reader.text(item, item_key, "the name of a profile");
-    if (!scalar) return;
-    if (draft.extends.size() >= kMaxFiles) {
-      reader.error(item, item_key,
-                   {"too_many_profiles", "more than " + std::to_string(kMaxFiles) + " profiles are extended",
-                    "join some of them"});
-      return;
-    }
-    const auto same = [scalar](const Placed<std::string>& other) { return other.value == *scalar; };
-    if (!valid_policy_name(*scalar))
-      reader.error(item, item_key,
-                   {"bad_name", quoted(*scalar) + " is not the name of a profile", "extends takes names, not paths"});
-    else if (std::any_of(draft.extends.begin(), draft.extends.end(), same))
-      reader.error(item, item_key, {"duplicate_value", quoted(*scalar) + " is extended twice", "remove one"});
-    else
-      draft.extends.push_back({*scalar, reader.where(item)});
-  });
-}
-
-}  // namespace
-
-Draft read_document(const YamlNode& root, Reader& reader) {
-  Draft draft;
-  bool has_version = false, has_name = false;
-  const std::vector<Reader::Field> fields = {
-      {"version",
-       [&](const YamlNode& n, const std::string& k) {
-         has_version = true;
-         read_version(n, k, reader);
-       }},
-      {"name",
-       [&](const YamlNode& n, const std::string& k) {
-         has_name = true;
-         read_name(n, k, reader, draft.name);
-       }},
-      {"extends", [&](const YamlNode& n, const std::string& k) { read_extends(n, k, reader, draft); }},
-      {"mode",
-       [&](const YamlNode& n, const std::string& k) {
-         constexpr Mode kModes[] = {Mode::enforce, Mode::audit};
-         if (auto i = reader.word(n, k, "bad_mode", {"enforce", "audit"})) draft.mode = kModes[*i];
-       }},
-      {"on_loss",
-       [&](const YamlNode& n, const std::string& k) {
-         constexpr OnLoss kActions[] = {OnLoss::freeze, OnLoss::kill, OnLoss::alert};
-         if (auto i = reader.word(n, k, "bad_on_loss", {"freeze", "kill", "alert"})) draft.on_loss = kActions[*i];
-       }},
-      {"network", [&](const YamlNode& n, const std::string& k) { read_network(n, k, reader, draft); }},
-      {"filesystem", [&](const YamlNode& n, const std::string& k) { read_filesystem(n, k, reader, draft); }},
-      {"process", [&](const YamlNode& n, const std::string& k) { read_process(n, k, reader, draft); }},
-  };
-  const std::vector<Reader::Later> later = {
-      {"inference", "the inference proxy comes in a later version; allow the address of your own in network.connect"},
-  };
-  reader.map(root, "", fields, later);
-  if (root.kind != YamlNode::Kind::map) return draft;
-  if (!has_version) reader.error(root, "version", {"missing_key", "the policy has no version", "add version: 1"});
-  if (!has_name) reader.error(root, "name", {"missing_key", "the policy has no name", "add name: my-policy"});
-  return draft;
 }
 
 }  // namespace sbpf::policy::internal

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One file's tree -> Draft: what that file says, before anything is merged. Internal to policy/.
+// Reads a tree of YAML, and notes what is wrong with it. Internal to policy/, and for sbpfd's configuration.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,61 +13,7 @@
 
 namespace sbpf::policy::internal {
 
-inline constexpr std::size_t kMaxDiagnostics = 100;      // of one parse; nobody reads the hundred-and-first
-inline constexpr std::size_t kMaxFiles = 64;             // read for one policy: bounds chains that fan out
-inline constexpr std::uint64_t kMaxProcesses = 4194304;  // the kernel's PID_MAX_LIMIT
-
-// A value with the place where it was written.
-template <typename T>
-struct Placed {
-  T value{};
-  Location where;
-};
-
-// What one file says of files.
-struct DraftFilesystem {
-  bool requested = false;  // the section is there, even if it is empty
-  std::optional<Placed<bool>> dangerously_allow_all;
-  std::optional<FsDefault> fallback;
-  std::map<std::string, FsRule> rules;  // by path
-};
-
-// What one file says of programs.
-struct DraftExec {
-  bool allow_listed = false;
-  std::optional<Placed<bool>> deny_writable;
-  std::map<std::string, ExecRule> rules;  // by path
-};
-
-// What one file says. Unset is "not written", so that merging can tell it from a default.
-struct Draft {
-  std::string name;
-  std::vector<Placed<std::string>> extends;
-  std::optional<Mode> mode;
-  std::optional<OnLoss> on_loss;
-  bool network_none = false;
-  std::optional<Placed<bool>> dangerously_allow_all;
-  std::optional<bool> dangerously_allow_metadata;
-  std::optional<bool> record_flows;
-  std::vector<Endpoint> connect, bind;
-  std::vector<HostRule> hosts;
-  std::optional<Address> resolver;
-  std::vector<sbpf_socket_class> dangerously_allow_sockets;
-  std::map<std::string, UnixRule> unix_peers;  // by peer
-  std::vector<ProgramTag> trusted_programs;
-  std::vector<std::string> interfaces;
-  DraftFilesystem filesystem;
-  DraftExec exec;
-  std::optional<std::vector<std::string>> env_allow;
-  std::map<std::string, std::string> env_set;
-  Limits limits;
-  KernelAccess kernel;
-  std::optional<Seccomp> seccomp;
-  std::optional<Capabilities> capabilities;
-  std::optional<User> user;
-  std::optional<Placed<bool>> dangerously_allow_new_privileges;
-  std::map<std::string, Secret> secrets;  // by name
-};
+inline constexpr std::size_t kMaxDiagnostics = 100;  // of one parse; nobody reads the hundred-and-first
 
 // Reads maps, lists and scalars, and notes what is wrong with them. Goes on after an error: all are found in one pass.
 class Reader {
@@ -122,22 +67,5 @@ class Reader {
 
 // Appends, up to kMaxDiagnostics.
 void report(std::vector<Diagnostic>& diagnostics, Diagnostic diagnostic);
-
-Draft read_document(const YamlNode& root, Reader& reader);
-void read_network(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
-void read_filesystem(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
-void read_kernel(const YamlNode& node, const std::string& key, Reader& reader, KernelAccess& out);
-void read_exec(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
-// Of process; read_launch.cpp.
-void read_seccomp(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
-void read_capabilities(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
-void read_user(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
-void read_process(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
-void read_secrets(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
-
-// What is wrong with the secrets of a merged policy: they contradict each other, the environment or the filesystem rules.
-void check_secrets(const Draft& draft, std::vector<Diagnostic>& diagnostics);
-// Moves the secrets to the policy, with the filesystem rule that they need.
-void finish_secrets(Draft& draft, Policy& policy);
 
 }  // namespace sbpf::policy::internal

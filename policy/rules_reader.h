@@ -2,19 +2,18 @@
 // Lists of paths in a policy -> rules, one per path.
 #pragma once
 
-#include "policy/reader.h"
+#include "policy/draft.h"
 
 namespace sbpf::policy::internal {
 
 template <typename Rule, typename Access>
 struct RulesReader {
   Reader& reader;
-  std::map<std::string, Rule>& rules;
+  DraftRules<Rule>& rules;
   Access Rule::*access;       // what a list says of its paths
   std::string example;        // "a list of paths, as in [/usr, /lib]"
   std::string conflict;       // what to add where two lists have a path…
   std::string conflict_hint;  // …and what to do about it
-  std::map<std::string, std::string> keys = {};  // where in this file each path stands: "filesystem.read[0]"
 
   // A path that stands in the file already is an error at its second place.
   void read_list(const YamlNode& node, const std::string& key, Access value) {
@@ -26,14 +25,14 @@ struct RulesReader {
   Rule* read_rule(const YamlNode& item, const std::string& key, Access value) {
     auto path = reader.value<std::string>(item, key, "a path", parse_path);
     if (!path) return nullptr;
-    const auto [earlier, fresh] = rules.emplace(*path, Rule{*path, value, reader.where(item)});
+    const auto [earlier, fresh] = rules.by_path.emplace(*path, Rule{*path, value, reader.where(item)});
     if (fresh) {
-      keys.emplace(*path, key);
+      rules.keys.emplace(*path, key);
       return &earlier->second;
     }
     const Location& where = earlier->second.where;
     const std::string other =
-        keys[*path] + " (line " + std::to_string(where.line) + ", column " + std::to_string(where.column) + ")";
+        rules.keys[*path] + " (line " + std::to_string(where.line) + ", column " + std::to_string(where.column) + ")";
     if (earlier->second.*access == value)
       reader.error(item, key, {"duplicate_value", quoted(*path) + " is named twice, first in " + other, "remove one"});
     else

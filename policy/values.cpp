@@ -34,21 +34,6 @@ std::size_t digits_of(std::string_view text) {
   return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), digit) - text.begin());
 }
 
-std::size_t distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
 tl::unexpected<BadValue> bad_path(std::string_view text, const char* what, const char* hint) {
   return tl::unexpected(BadValue{"bad_path", quoted(text) + " " + what, hint});
 }
@@ -353,21 +338,6 @@ std::vector<PortRange> normal_ports(std::vector<PortRange> ports) {
       joined.push_back(range);
   }
   return joined;
-}
-
-std::string_view nearest(std::string_view text, const std::vector<std::string_view>& candidates) {
-  constexpr std::size_t kLongest = 64;  // nothing of ours is longer, and the distance costs length times length
-  if (text.size() > kLongest) return {};
-  std::string_view best;
-  std::size_t best_distance = std::max<std::size_t>(1, std::min<std::size_t>(3, text.size() / 3)) + 1;
-  for (const std::string_view candidate : candidates) {
-    const std::size_t d = distance(text, candidate);
-    if (d < best_distance) {
-      best = candidate;
-      best_distance = d;
-    }
-  }
-  return best;
 }
 
 }  // namespace sbpf::policy::internal

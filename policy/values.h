@@ -66,7 +66,4 @@ std::string timeout_text(std::chrono::milliseconds timeout);  // "1h30m"
 // Sorted, and joined where they overlap or touch.
 std::vector<PortRange> normal_ports(std::vector<PortRange> ports);
 
-// The entry of `candidates` that `text` was probably meant to be; empty if none is near.
-std::string_view nearest(std::string_view text, const std::vector<std::string_view>& candidates);
-
 }  // namespace sbpf::policy::internal
