@@ -96,7 +96,7 @@ SBPF_ASSERT(sizeof(struct sbpf_fs_event) == 104 + 32 + SBPF_PATH_NAMES * SBPF_PA
 
 #define SBPF_DETAIL_OWN_LOCK 1 /* with SBPF_REASON_GUARD: a file by whose lock sbpf's processes wait for each other */
 
-/* Why: append-only; texts are in policy/explain. */
+/* Why: append-only; texts are in agent/sandbox/event_text.cpp. */
 enum sbpf_reason {
 	SBPF_REASON_NONE = 0,
 	SBPF_REASON_NO_RULE = 1,          /* no rule of the policy covers the endpoint */

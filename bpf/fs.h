@@ -150,6 +150,18 @@ static long fs_step(__u64 step, struct fs_walk *walk)
 		node = child; \
 	} while (0)
 
+static __always_inline void fs_nowhere(struct fs_place *place, const struct dentry *dentry)
+{
+	place->dentry = (__u64)dentry;
+	place->rights = 0;
+	place->flags = 0;
+	place->rule = SBPF_NO_RULE;
+	place->exec_rule = SBPF_NO_RULE;
+	place->covered = 0;
+	place->exact = 0;
+	place->shared = 0;
+}
+
 /* The deepest node above or at the dentry: upwards to the first inode that is one, from there down again by names, which
  * also hold for what was created or replaced since. A rename meanwhile is seen before or after, at each step; whatever a
  * task in the sandbox can rename has the same rights before and after. */
@@ -162,14 +174,7 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	__u64 passed;
 
 	inode_home(&walk.home, dentry->d_sb);
-	place->dentry = (__u64)dentry;
-	place->rights = 0;
-	place->flags = 0;
-	place->rule = SBPF_NO_RULE;
-	place->exec_rule = SBPF_NO_RULE;
-	place->covered = 0;
-	place->exact = 0;
-	place->shared = 0;
+	fs_nowhere(place, dentry);
 	if (is_file) {
 		node = NULL;
 		if (inode && !inode_borrows_numbers(walk.home.magic))

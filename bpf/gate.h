@@ -222,6 +222,8 @@ static __always_inline void count_denial(struct sbpf_sandbox *box, const struct 
 		__sync_fetch_and_add(&box->denied[denial->hook], 1);
 }
 
+/* One polarity: what is called judge_*() is 1 where it denies, and allows_*() where it allows. */
+
 /* Turns a decision to deny into what the mode says: 1 = deny, 0 = audit only. Emission never changes it. Global: verified
  * once, not at each of its callers. */
 __weak __noinline int refuse(struct sbpf_sandbox *box, const struct denial *denial)

@@ -36,7 +36,7 @@ static __noinline int cgroup_deny(__u64 cgroup_id, struct denial *denial, const 
 	return 1;
 }
 
-static __always_inline int judge_v4(struct bpf_sock_addr *ctx, struct denial *denial, __u8 kind)
+static __always_inline int allows_v4(struct bpf_sock_addr *ctx, struct denial *denial, __u8 kind)
 {
 	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&sbpf_cgroup_refs, 0);
 	struct endpoint ep;
@@ -63,7 +63,7 @@ static __always_inline int judge_v4(struct bpf_sock_addr *ctx, struct denial *de
 	return cgroup_deny(ref->cgroup_id, denial, &ep, reason == SBPF_REASON_NONE ? SBPF_REASON_NO_RULE : reason);
 }
 
-static __always_inline int judge_v6(struct bpf_sock_addr *ctx, struct denial *denial, __u8 kind)
+static __always_inline int allows_v6(struct bpf_sock_addr *ctx, struct denial *denial, __u8 kind)
 {
 	struct sbpf_cgroup_ref *ref = bpf_get_local_storage(&sbpf_cgroup_refs, 0);
 	__u32 words[4];
@@ -101,7 +101,7 @@ static __always_inline int judge_v6(struct bpf_sock_addr *ctx, struct denial *de
 	{ \
 		struct denial denial = DENIAL(name, SBPF_REASON_NO_RULE); \
 \
-		if (judge_v##version(ctx, &denial, kind)) \
+		if (allows_v##version(ctx, &denial, kind)) \
 			return 1; \
 		return 0; \
 	}

@@ -86,7 +86,7 @@ stubs() { LD_PRELOAD=$shim SBPF_STUBS=1 SBPF_STUB=$1 sbpf run --policy "$policy"
 refused control/stubs-are-found "the canary was not denied by" LD_PRELOAD="$shim" SBPF_STUBS=1
 each=connect4,connect6,sendmsg4,sendmsg6,bind4,bind6,sock_create
 # What the AB-3 faults show needs no program that does its work.
-light=(LD_PRELOAD="$shim" SBPF_STUBS=1 SBPF_STUB="${each%,*},recvmsg4,recvmsg6,getpeername4,sbpf_open_files,sbpf_mapped_files")
+light=(LD_PRELOAD="$shim" SBPF_STUBS=1 SBPF_STUB="$slow_programs")
 but_first=$(stubs "${each#*,}") but_last=$(stubs "${each%,*}")
 for hook in "${hooks[@]}"; do
   case $hook in

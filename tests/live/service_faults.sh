@@ -69,7 +69,7 @@ body='{"cgroup": "'$box'", "policy": "one", "name": "box"}'
 refused() {
   local hook=${1#*:}
   echo "export LD_PRELOAD=$shim SBPF_FAULT=$1" >"$tmp/fault"
-  [[ -n $2 ]] || echo "export SBPF_STUBS=1" >>"$tmp/fault"
+  [[ -n $2 ]] || echo "export SBPF_STUBS=1 SBPF_STUB=$slow_programs" >>"$tmp/fault"
   # Not assigned: the watch would attach what is missing, and be as soon as the look back.
   is "AB-3/$1" 500 "$(code -d "${body%\}}, \"keep\": false}" $url/v1/sandboxes)"
   has "AB-3/$1/named" "${hook%@*}" "$(field 'd["error"]["message"]')"

@@ -190,7 +190,7 @@ sbpf kill held 2>/dev/null
 
 # ---- job control is the user's ----
 run="sbpf run -q --name typed --policy $none --"
-sessions="for p in \$(pgrep -x sbpf); do { tr '\\\\0' ' ' </proc/\$p/cmdline; } 2>/dev/null | grep -q typed && echo \$(ps -o stat= -p \$p | cut -c1); done | sort | paste -sd' '"
+sessions="for p in \$(pgrep -x sbpf); do { tr '\\\\0' ' ' </proc/\$p/cmdline; } 2>/dev/null | grep -q typed && echo \$(ps -o stat= -p \$p | cut -c1 | tr R S); done | sort | paste -sd' '"
 terminal type "bash --norc -i" "send $run sleep 1000\\n" "run until ps -eo args | grep -qx 'sleep 1000'; do sleep 0.1; done" "send \\x1a" "expect Stopped" "run $sessions" \
   "send fg\\n" "expect sleep 1000" "run sleep 1; $sessions" "send \\x03" "send echo code=\$?\\n" "expect code=130" >"$tmp/typed"
 is jobs/stop-and-go " seen S T seen S S seen" "$(paste -sd' ' "$tmp/typed")"

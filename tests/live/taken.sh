@@ -98,7 +98,6 @@ done
 # ---- it stands still meanwhile, or one could hand to another what is looked for ----
 starts reads in_run
 crash=$tests/../bin/crash_shim.so
-is_stopped() { grep -q "^State:.T" "/proc/$1/status"; }
 for at in {1..12}; do
   (SBPF_STOP_AT=$at LD_PRELOAD=$crash exec sbpf swap box --policy "$closed" >/dev/null) & swapper=$!
   within 20 is_stopped $swapper || break

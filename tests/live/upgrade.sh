@@ -136,14 +136,14 @@ fails() {
   is "fails/$1/state" "$sound" "$(state)"
   is "fails/$1/programs" "$before" "$(all_programs)"
 }
-export SBPF_STUBS=1
+export SBPF_STUBS=1 SBPF_STUB=$slow_programs
 fails load load:connect4
 fails attach attach:file_open
 fails pin command:6
 is fails/stubs 125 "$(LD_PRELOAD=$shim code "$new" upgrade)"
 has fails/stubs/says "does not use sbpf's maps" "$(said)"
 is fails/stubs/state "$sound" "$(state)"
-unset SBPF_STUBS
+unset SBPF_STUBS SBPF_STUB
 # The fifth: those that took the new programs get the old ones again.
 ((turn == 1)) && fails link-update command:29@5
 
@@ -163,7 +163,7 @@ killed() {
 } 2>/dev/null
 before=$(all_programs)
 for ((i = 0; i < PER_KERNEL; i++)); do
-  SBPF_STUBS=1 killed $((1 + (i * 3 + turn) * (total - removals - updates - 2) / (PER_KERNEL * 3)))
+  SBPF_STUBS=1 SBPF_STUB=$slow_programs killed $((1 + (i * 3 + turn) * (total - removals - updates - 2) / (PER_KERNEL * 3)))
 done
 ((turn == 1)) && killed $((total - removals - updates / 2))
 is killed/as-it-was "$before" "$(all_programs)"
