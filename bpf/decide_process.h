@@ -13,7 +13,8 @@ SBPF_INLINE const struct sbpf_policy_process *sbpf_process_slot(void *policy)
 	return (const struct sbpf_policy_process *)sbpf_header_slot(policy, SBPF_SLOT_PROCESS);
 }
 
-/* May it be used over the host's user namespace? 1: yes. What a policy opened of the network, it opened. */
+/* May it be used over the host's user namespace? 1: yes. A policy that opens raw or packet sockets allows NET_RAW, too; one with
+ * dangerously_allow_all also NET_ADMIN. */
 SBPF_INLINE int sbpf_decide_capability(void *policy, __u32 capability)
 {
 	const struct sbpf_policy_process *process;

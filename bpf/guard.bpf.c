@@ -74,7 +74,7 @@ int BPF_PROG(hook_task_alloc, struct task_struct *task, unsigned long clone_flag
 	}
 	LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_task_alloc, !!(clone_flags & CLONE_INTO_CGROUP),
 		SBPF_REASON_LEAVE_CGROUP, 0);
-	/* One that could not be told when it is moved out does not come to be. */
+	/* A task without a label could be moved out unnoticed: so fork fails. */
 	if (!label_task(task, boxes.inner->cgroup_id))
 		return -EPERM;
 	return 0;

@@ -18,8 +18,8 @@ extern const volatile __u32 sbpf_overlay_upper;
 extern const volatile __u32 sbpf_fuse_nodeid;
 
 /* NULL: nothing of this name exists. The verifier of 6.2 and later takes the inode of a trusted dentry as never NULL, and
- * may remove a comparison with zero, though mkdir and its kin come with none: so with a little more than zero. The
- * compiler must not conclude anything from it, for later kernels want the other comparison too. */
+ * may delete a comparison with 0, although mkdir and others pass no inode. So this compares with 4096, below which no pointer lies.
+ * The compiler must not conclude anything from it, because later kernels want the other comparison too. */
 static __always_inline struct inode *inode_of(struct dentry *dentry)
 {
 	struct inode *inode = dentry->d_inode;

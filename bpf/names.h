@@ -53,8 +53,8 @@ static __noinline int redirect(struct bpf_sock_addr *ctx, __u64 cgroup_id, __u32
 	return sk->src_port ? bpf_htons(sk->src_port) : bpf_htons(ep->port);
 }
 
-/* A bind to no address and no port before a query, as dig and musl make it: no more than the kernel does by itself for who
- * sends without. Who may send nothing may not do it, or it could be sent to. */
+/* A bind to no address and no port before a query, as dig and musl make it. The kernel does the same by itself for a socket that
+ * sends unbound. Only a sandbox with host names may make this bind, because a bound socket can also receive. */
 static __noinline int binds_to_ask(const struct sbpf_cgroup_ref *ref, const struct endpoint *ep)
 {
 	if (ep->port || !sbpf_is_wildcard(ep->addr_be))

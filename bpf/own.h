@@ -24,8 +24,8 @@ static __always_inline int is_own_map(struct bpf_map *map)
 	       map->name[4] == '_';
 }
 
-/* Ours use our maps, and no one else gets a descriptor of those. By its address, which need not be one of a program: then
- * it does not lead back to itself. */
+/* A program is ours if it uses our maps, which nobody else can open. `address` may be no program: so prog->aux->prog must point
+ * back. */
 static __noinline int is_own_program(__u64 address)
 {
 	struct bpf_prog *prog = (struct bpf_prog *)address;

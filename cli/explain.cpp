@@ -146,7 +146,7 @@ Result<int> explain_file(const ExplainArgs& args, const Session& session) {
 
 Result<int> explain(const ExplainArgs& args, const Session& session) {
   if (is_file_operation(args.operation)) return explain_file(args, session);
-  if (!args.access.empty()) return fail("usage", "'" + args.access + "' is one too many", "r, w and rw go with open");
+  if (!args.access.empty()) return fail("usage", "unexpected argument '" + args.access + "'", "r, w and rw go with open");
   // Of a name, the policy says whether the resolver answers; which addresses it opens, nobody knows before.
   const auto host = args.operation == "bind" ? std::nullopt : parse_name_port(args.object);
   auto query = parse_question(args.operation, host ? "0.0.0.0:1" : args.object, args.protocol);

@@ -114,7 +114,7 @@ Result<FileQuestion> parse_file_question(std::string_view operation, std::string
                 "open, create, delete, rename or exec");
   }
   if (operation != "open" && !access.empty())
-    return fail("usage", "'" + std::string(access) + "' is one too many", "r, w and rw go with open");
+    return fail("usage", "unexpected argument '" + std::string(access) + "'", "r, w and rw go with open");
   if (path.empty() || path[0] != '/')
     return fail("usage", "'" + std::string(path) + "' is not an absolute path", "write the whole path, from / on");
   return question;

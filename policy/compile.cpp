@@ -200,7 +200,7 @@ sbpf_policy_id id_slot(const Policy& policy) {
   return id;
 }
 
-// By whom the resolver's answers are believed, and for what: all that decides what it opens.
+// A digest of all that decides what a name opens.
 std::uint32_t names_number(const Policy& policy) {
   if (policy.network.hosts.empty()) return 0;
   Sha256 digest;

@@ -160,7 +160,7 @@ wait_for_room() {
   while running=$(jobs -rp | wc -l); ((running >= processors)); do
     before=$(idle_time)
     sleep 1
-    if ((running < at_once && $(idle_time) - before >= 30)); then return; fi
+    if ((running < at_once && $(idle_time) - before >= 50)); then return; fi
   done
 }
 

@@ -192,7 +192,7 @@ void Service::gone(const std::string& name, const Json& last) {
 
 void Service::loss(const Json& loss) {
   core_.metrics.loss(loss);
-  log::error("sandbox " + text_in(loss, "sandbox") + " lost hooks",
+  log::error("sandbox " + text_in(loss, "sandbox") + " lost a part of its isolation",
              {{"SANDBOX", text_in(loss, "sandbox")},
               {"ON_LOSS", text_in(loss, "on_loss")},
               {"LOSS", dump(loss)}});

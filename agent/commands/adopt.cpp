@@ -104,7 +104,7 @@ Owner owner_of(const AdoptOptions& options) { return {options.uid, options.gid, 
 
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
   const auto refuse = [](const std::string& what, std::string hint) {
-    return fail("needs_root", what + " is not for a run of who is not root", std::move(hint));
+    return fail("needs_root", what + " needs root", std::move(hint));
   };
   if (uid != 0 && policy.launch.user && policy.launch.user->uid != uid)
     return refuse("process.user", "leave it out: the program runs as its caller");

@@ -52,8 +52,8 @@ std::string canary_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
   return lines;
 }
 
-// What a canary found while a part was missing that it needs: another one follows when that is back. Until then, in a frozen
-// sandbox for as long as it is frozen, this one would have it that things are not in order.
+// Was it found because a part is missing that is known to be missing? Such a finding is ignored; a new canary runs after the repair,
+// in a frozen sandbox once it is thawed. Kept, it would show a fault that is none.
 bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
   static constexpr std::array kNeeded = {"liveness", "overruled", "later", "policy", "storage", "gate"};
   return std::ranges::any_of(missing, [&](const Lost& one) {

@@ -18,7 +18,8 @@ Fd make_name_rules();
 // The same map for who only reads it. Errors: as above.
 Fd to_read_name_rules(const Fd& map);
 
-// Puts the host names of a policy, and who answers for them, beside those in use, and in the place of any others. `number` is policy_header.names, not 0.
+// Writes a second set of rules into the map: a policy's host names, and who answers for them. The set in use stays; one that is not
+// in use is overwritten. `number` is policy_header.names, not 0.
 // Errors: "no_resolver" (nobody to ask), "resolver" with errno.
 Result<void> put_name_rules(int map, const policy::Policy& policy, std::uint32_t number);
 

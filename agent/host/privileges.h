@@ -33,7 +33,7 @@ int drop_bounding(const Privileges& privileges);
 // Groups and user; supplementary groups are those of the policy. Without a user in the policy nothing changes; as_user: it
 // must be what the process is already.
 int set_user(const Privileges& privileges);
-// Permitted and effective; for who is not root inheritable and ambient too, so that they outlive exec.
+// Permitted and effective; for a user other than root inheritable and ambient too, so that they outlive exec.
 int set_capabilities(const Privileges& privileges);
 int set_no_new_privs(const Privileges& privileges);
 // Reads all of it back. EBADE: the kernel says otherwise than was set.

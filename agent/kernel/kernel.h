@@ -77,8 +77,8 @@ class Kernel {
   static Result<void> mend_upgrade();
   // Were other programs put in the place of those that this object knows?
   bool outdated() const;
-  // Knows those in force, if it is outdated and they can be opened, and lets go of those of before, which end with the last
-  // object that knows them: for whoever holds one for long.
+  // After an upgrade: opens the new programs, and closes the old ones, which the kernel frees once nobody has them open. Whoever keeps
+  // a Kernel for long calls this regularly. Without an upgrade, or where the new ones cannot be opened, it does nothing.
   void renew();
 
   // Removes all pins and sbpf's root cgroup. The caller has made sure that no sandbox is left.

@@ -92,7 +92,7 @@ bool explain_files(Event& event) {
       event.text = fs_text(event) + ", on a filesystem that was mounted, or in directories that were made anew, after the policy was published";
       return true;
     case SBPF_REASON_FS_HOLDS:
-      event.text = "move of " + event.path + ", which holds a path that must stay";
+      event.text = "rename of " + event.path + ": a path that a rule needs lies inside";
       return true;
     case SBPF_REASON_FS_MOUNT:
       event.text = std::string(all_hooks()[e.hook].name) + ": mounts and namespaces could move what rules name";

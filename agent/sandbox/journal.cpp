@@ -16,7 +16,7 @@ namespace {
 std::uint32_t what_of(const sbpf_change& slot) { return __atomic_load_n(&slot.what, __ATOMIC_SEQ_CST); }
 std::uint64_t whose(const sbpf_change& slot) { return __atomic_load_n(&slot.cgroup_id, __ATOMIC_SEQ_CST); }
 
-// What is under way says so last, and ends first: the rest means something only with it.
+// `what` is written last and cleared first: the other fields are valid only while it is set.
 void begin(sbpf_change& slot, std::uint32_t what, std::uint64_t cgroup_id, const std::string& name) {
   std::memset(slot.name, 0, sizeof slot.name);
   std::memcpy(slot.name, name.data(), std::min(name.size(), sizeof slot.name - 1));

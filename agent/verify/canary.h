@@ -12,7 +12,7 @@
 
 namespace sbpf::agent {
 
-// denied: by a hook that refuses nothing, it was seen, and what the hook changes was changed. not_run: the host was short of
+// denied: for hooks that never deny it means that the hook saw the canary, and made its change. not_run: the host was short of
 // something, before any hook of ours was asked: that proves nothing.
 enum class CanaryVerdict : unsigned char { not_run, denied, not_denied, unreachable };
 

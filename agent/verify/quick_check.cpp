@@ -152,7 +152,7 @@ Result<void> repair_policy(const Kernel& kernel, const Sound& sound) {
   if (!image) {
     // An older one than was published last would loosen, or tighten, what somebody decided. Without one all is denied.
     (void)bpf_map_delete_elem(kernel.policies(), &sound.record.cgroup_id);
-    return fail("repair", "the policy cannot be put back: it was never seen whole; everything is denied",
+    return fail("repair", "the policy cannot be put back: no valid copy is known; everything is denied",
                 "publish one with `sbpf swap`");
   }
   return publish(kernel, sound.record.cgroup_id, image->renumbered(sound.generation + 1));

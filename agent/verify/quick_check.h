@@ -27,7 +27,7 @@ struct Sound {
   Fd policy;                    // its map; an open descriptor keeps it, whatever becomes of the sandbox's entry
   std::uint32_t policy_id = 0;  // of the map; 0: none seen yet
   std::uint32_t generation = 0;
-  bool policy_gone = false;     // whichever whole policy comes next is taken
+  bool policy_gone = false;     // the next valid policy is taken, whatever its generation
   std::array<std::uint32_t, SBPF_HOOK_COUNT> links{};  // numbers
   // All pins were opened, and were the links above, when the directory that they are in was this one, and last changed then.
   struct Pins {

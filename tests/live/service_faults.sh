@@ -237,7 +237,7 @@ within 30 is_metric 'sbpf_sandboxes{state="inactive"}' 1; is loss/gauge 0 $?
 is loss/other-kinds "0 0" "$(metric 'sbpf_losses_total{on_loss="kill"}') $(metric 'sbpf_losses_total{on_loss="freeze"}')"
 within 30 box_is inactive; is loss/list 0 $?
 is loss/status "200 False" "$(code $url/v1/sandboxes/box) $(field 'd["isolation_active"]')"
-has loss/logged "sandbox box lost hooks" "$(cat "$tmp/log")"
+has loss/logged "sandbox box lost a part of its isolation" "$(cat "$tmp/log")"
 sbpf break-glass --close 2>/dev/null
 within 60 is_metric sbpf_restored_total 1; is loss/restored 0 $?
 within 30 is_metric 'sbpf_sandboxes{state="inactive"}' 0; is loss/gauge-again 0 $?
