@@ -192,6 +192,7 @@ void Supervisor::take_last_events(RunResult& result) {
   };
   log_.read_new(take, true);
   if (const auto now = find_record(kernel_, record_.cgroup_id)) result.lost_events = now->lost_full + now->lost_rate;
+  if (!options_.on_event) result.lost_events += log_.dropped();  // else they were read before
 }
 
 void Supervisor::on_mounts(Fd mountinfo, std::function<bool()> changed) {

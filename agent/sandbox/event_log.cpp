@@ -121,9 +121,16 @@ Result<void> EventLog::write(const std::string& first, const std::string& others
   if (!first.empty())
     if (auto written = append(directory_ + (full ? kLatest : kFirst), first); !written) return written;
   if (others.empty()) return {};
-  if (size_of(directory_ + kLatest) + others.size() > kLogBytes)
-    (void)::rename((directory_ + kLatest).c_str(), (directory_ + kOlder).c_str());
+  if (size_of(directory_ + kLatest) + others.size() > kLogBytes) begin_another_file();
   return append(directory_ + kLatest, others);
+}
+
+void EventLog::begin_another_file() {
+  Part gone;
+  std::vector<sbpf_fs_event> events;
+  if (open_part(gone, kOlder)) read_part(gone, events);
+  if (::rename((directory_ + kLatest).c_str(), (directory_ + kOlder).c_str()) != 0) return;
+  for (const sbpf_fs_event& event : events) dropped_ += std::max<std::uint32_t>(event.event.times, 1);
 }
 
 bool EventLog::open_part(Part& part, const char* name) const {

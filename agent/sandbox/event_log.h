@@ -43,6 +43,9 @@ class EventLog {
   // there once more, for those alone.
   void read_new(const Sink& sink, bool last = false);
 
+  // How many events, counted with their equals, fell out of the files that this object wrote, as only the latest are kept.
+  std::uint64_t dropped() const { return dropped_; }
+
   // Removes the files of one sandbox; of all.
   static void remove(std::uint64_t cgroup_id);
   static void remove_all();
@@ -56,6 +59,7 @@ class EventLog {
   };
   bool is_over() const;  // is the sandbox gone?
   Result<void> write(const std::string& first, const std::string& others);
+  void begin_another_file();
   bool open_part(Part& part, const char* name) const;
   void read_part(Part& part, std::vector<sbpf_fs_event>& to) const;
   void read_latest(std::vector<sbpf_fs_event>& to);
@@ -67,6 +71,7 @@ class EventLog {
   Fd ring_;
   void* ring_buffer_ = nullptr;  // libbpf's
   Sink collecting_;
+  std::uint64_t dropped_ = 0;
   Part first_, latest_;
   std::map<std::uint64_t, sbpf_fs_event> last_;  // of each key, what was read last; a bounded number of them
 };
