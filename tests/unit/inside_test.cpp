@@ -5,6 +5,8 @@
 
 #include <cerrno>
 
+#include "base/proc_cgroup.h"
+
 namespace sbpf::agent {
 namespace {
 
@@ -32,6 +34,14 @@ TEST(Inside, cannot_be_told_otherwise) {
     EXPECT_EQ(text_of(inside_of(cgroups, EPERM, true, true)), "unknown") << cgroups;
     EXPECT_EQ(text_of(inside_of(cgroups, EPERM, false, false)), "unknown") << cgroups;
   }
+}
+
+TEST(Inside, only_the_unified_hierarchy_counts) {
+  EXPECT_EQ(unified_cgroup("1:name=systemd:/sbpf/a\n0::/b\n"), "/b");
+  EXPECT_EQ(unified_cgroup("10::/sbpf/a\n0::/b\n"), "/b");
+  EXPECT_EQ(unified_cgroup("0::/"), "/");
+  EXPECT_EQ(unified_cgroup("0::/a/0::/b\n"), "/a/0::/b");
+  for (const char* none : {"", "\n", "2:cpu:/sbpf/a\n", "10::/sbpf/a\n", "0:"}) EXPECT_EQ(unified_cgroup(none), "") << none;
 }
 
 TEST(Inside, explains_an_error) {

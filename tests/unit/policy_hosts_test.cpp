@@ -143,5 +143,22 @@ TEST(Names, have_another_number_where_they_open_anything_else) {
   EXPECT_NE(number(host, "mode: audit\n"), first);
 }
 
+TEST(MayLeadTo, public_addresses_and_those_that_connect_lists) {
+  Network network;
+  const auto leads = [&network](const char* address) { return may_lead_to(network, *parse_address(address)); };
+  EXPECT_TRUE(leads("93.184.216.34"));
+  EXPECT_TRUE(leads("2606:2800:220:1:248:1893:25c8:1946"));
+  for (const char* inside : {"10.0.0.5", "127.0.0.1", "169.254.169.254", "::1", "fd00::1", "fe80::1"}) EXPECT_FALSE(leads(inside)) << inside;
+  network.connect.push_back({*parse_address("10.0.0.0"), 96 + 9, {{443, 443}}, Protocol::tcp, {}});
+  network.connect.push_back({*parse_address("fd00::1"), 128, {{443, 443}}, Protocol::tcp, {}});
+  EXPECT_TRUE(leads("10.0.0.5"));
+  EXPECT_TRUE(leads("10.127.255.255"));
+  EXPECT_FALSE(leads("10.128.0.0")) << "the first address beyond a prefix that ends within a byte";
+  EXPECT_FALSE(leads("172.16.0.1"));
+  EXPECT_TRUE(leads("fd00::1"));
+  EXPECT_FALSE(leads("fd00::2"));
+  EXPECT_FALSE(leads("192.168.0.1"));
+}
+
 }  // namespace
 }  // namespace sbpf::policy
