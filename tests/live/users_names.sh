@@ -101,7 +101,7 @@ within 20 nobody_answers; is lost/nobody-answers 0 $?
 # ---- what cannot be ----
 away() { unshare -n setpriv --reuid 4242 --regid 4242 --groups "$readers" sbpf run "$@" -- true 2>&1; }
 out=$(away); is away/control 0 $?
-out=$(away --policy "$held"); is away/code 125 $?
+out=$(away --policy "$held"); is away/code 2 $?
 has away/why "another network namespace" "$out"
 : >/etc/resolv.conf
 printf 'version: 1\nname: asks-nobody\nnetwork: {connect: [{host: a.example, ports: [443]}]}\n' >"$tmp/nobody.yaml"
