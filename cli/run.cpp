@@ -160,7 +160,7 @@ std::string service_headline(const Json& status) {
          " cgroup=" + status.value("cgroup", "");
 }
 
-// Where a caller who is not root finds sbpfd.
+// The socket at which the run of a user looks for sbpfd.
 std::string usual_socket() {
   const char* named = std::getenv("SBPF_SOCKET");
   return named != nullptr && *named != '\0' ? named : kServiceSocket;

@@ -44,7 +44,7 @@ struct Draft {
 };
 
 // Each reads the value of a key. `key` is its path as a message says it.
-void read_version(const YamlNode& node, const std::string& key, Reader& reader);
+void read_version(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_name(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_extends(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_connect(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);

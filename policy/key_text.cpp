@@ -130,9 +130,8 @@ std::string env_set_text(const Key& key, const Policy& policy) {
 }
 
 std::string limits_text(const Key& key, const Policy& policy) {
-  const Limits& all = policy.limits;
-  const bool any = all.processes || all.memory_bytes || all.cpu_millis || all.timeout || all.open_files || all.file_size ||
-                   all.core || all.stack || all.locked_memory;
+  const bool any = std::ranges::any_of(
+      keys(), [&](const Key& limit) { return limit.section() == key.path && !limit.write(limit, policy).empty(); });
   return any ? head_text(key, policy) : line(key, "{}");
 }
 

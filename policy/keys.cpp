@@ -206,8 +206,6 @@ struct Time {
   static std::string text(std::chrono::milliseconds time) { return timeout_text(time); }
 };
 
-void read_version_key(const YamlNode& node, const std::string& where, Reader& reader, Draft&) { read_version(node, where, reader); }
-
 void read_exec_allow(const YamlNode& node, const std::string& where, Reader& reader, Draft& draft) {
   read_exec_paths(node, where, true, reader, draft);
 }
@@ -256,7 +254,7 @@ constexpr auto kKernel = &Policy::kernel;
 constexpr auto kLaunch = &Policy::launch;
 
 constexpr Key kKeys[] = {
-    own<read_version_key, nullptr, version_text>("version"),
+    own<read_version, nullptr, version_text>("version"),
     own<read_name, replace<&Policy::name>, name_text>("name"),
     own<read_extends, nullptr, nullptr>("extends"),
     Word<always, &Policy::mode>::of<Mode::enforce, Mode::audit>("mode"),

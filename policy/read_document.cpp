@@ -6,7 +6,7 @@
 
 namespace sbpf::policy::internal {
 
-void read_version(const YamlNode& node, const std::string& key, Reader& reader) {
+void read_version(const YamlNode& node, const std::string& key, Reader& reader, Draft&) {
   const std::string* scalar = reader.text(node, key, "the number 1");
   if (!scalar) return;
   if (!node.plain || *scalar != "1")

@@ -18,7 +18,7 @@ std::string wanted_text(std::uint32_t rights) {
 
 // Where the event's filesystem is mounted, for the agent; the shortest place if there are several.
 std::string mount_point(std::uint32_t dev) {
-  const std::string wanted = std::to_string(dev >> SBPF_MINOR_BITS) + ":" + std::to_string(dev & ((1u << SBPF_MINOR_BITS) - 1));
+  const std::string wanted = device_text(dev);
   std::string best;
   for (const Mount& mount : own_mounts())
     if (mount.device == wanted && mount.root == "/" && (best.empty() || mount.point.size() < best.size())) best = mount.point;

@@ -20,6 +20,6 @@ void read_path(const sbpf_fs_event& raw, Event& event);
 // The line that would allow the path; empty where not all of it is known.
 std::string allow_path(const Event& event, policy::PathUse use);
 
-std::string device_text(std::uint32_t number);  // "7:0", as the kernel says a device in events
+std::string device_text(std::uint32_t number);  // "7:0", as mountinfo has it, of a device as the kernel side says it
 
 }  // namespace sbpf::agent
