@@ -22,28 +22,30 @@
 
 namespace sbpf::agent {
 
-// Runs a program in a new sandbox and waits for it: flat steps, any failure undoes all before it and nothing ran.
-// Errors: any of preflight's; "invalid_policy" (the seccomp profile); "sandbox_exists"; "launch_failed" (a user, limit,
-// capability or filter that could not be set); "command_not_found" (127), "command_not_executable" (126): exit_code_of().
+// Runs a program in a new sandbox and waits for it, in flat steps. A failed step undoes all steps before it, and
+// nothing ran. Errors: any of preflight's; "invalid_policy" (the seccomp profile); "sandbox_exists"; "namespace". Why
+// the program's process did not become the program is in the result: "launch_failed" (a user, limit, capability or
+// filter that could not be set); "command_not_found" (127), "command_not_executable" (126).
 Result<RunResult> run(const policy::Policy& policy, const RunOptions& options);
 
 struct AttachOptions {
-  std::string cgroup;               // path of a cgroup2 directory
-  std::string name;                 // "" = derived from the path
-  bool evict = false;               // end the TCP and UDP sockets that were open before and that the policy forbids
-  bool keep_open_sockets = false;   // accept sockets that were open before and that the policy forbids (degraded)
-  bool keep = false;                // assign the policy to the path: agent/sandbox/assigned.h
-  bool proof_later = false;         // no canary where the cgroup is frozen already: the watch runs one when it is not any more
+  std::string cgroup;              // path of a cgroup2 directory
+  std::string name;                // "" = derived from the path
+  bool evict = false;              // end the TCP and UDP sockets that were open before and that the policy forbids
+  bool keep_open_sockets = false;  // accept sockets that were open before and that the policy forbids (degraded)
+  bool keep = false;               // assign the policy to the path: agent/sandbox/assigned.h
+  bool proof_later = false;        // no canary while the cgroup is frozen: the watch runs one later
 };
 
-// Puts a policy on an existing cgroup and all below it; running tasks are frozen while it attaches. With `keep` nobody but sbpf
-// removes the cgroup's directory while the sandbox lives, so that whoever starts a unit again starts it in the same cgroup; one that is
-// not there is made.
-// Errors: "not_a_cgroup", "already_attached", "open_sockets" (lists them), "state" (agent/sandbox/assigned.h), and any of preflight's.
+// Puts a policy on an existing cgroup and all below it; running tasks are frozen while it attaches. With `keep` only
+// sbpf can remove the cgroup's directory while the sandbox lives, so that a unit that starts again starts in the same
+// cgroup. A directory that does not exist is made. Errors: "not_a_cgroup", "already_attached", "open_sockets" (lists
+// them), "state" (agent/sandbox/assigned.h), and any of preflight's.
 Result<Status> attach(const policy::Policy& policy, const AttachOptions& options);
 
-// Puts an assignment in force whose sandbox is gone, as after a restart of the host; one that is in force stays as it is. Sockets that
-// the policy forbids are ended. It may be degraded. Errors: "no_such_sandbox" (nothing is assigned under this name), those of attach().
+// Puts an assignment in force whose sandbox is gone, as after a restart of the host. An assignment already in force is
+// unchanged. Sockets that the policy forbids are ended. The sandbox may be degraded. Errors: "no_such_sandbox" (nothing
+// is assigned under this name), those of attach().
 Result<Status> reattach(const std::string& name);
 
 struct AdoptOptions {
@@ -51,25 +53,28 @@ struct AdoptOptions {
   int pidfd = -1;         // of the process
   std::uint32_t uid = 0;  // whose process it must be,
   std::uint32_t gid = 0;
-  pid_t parent = 0;       // and whose child
+  pid_t parent = 0;  // and whose child
   // The process is in its sandbox, as this says, and may be told to go on.
   std::function<void(const Status&)> on_adopted;
 };
 
-// Makes a sandbox as run() does, verifies it, and moves a process into it that waits to be told to go on: the part of run()
-// that needs root, for who is not. The process is stopped meanwhile; on failure nothing is left, and it is where it was or,
-// once moved, killed. What a process sets in itself (process.seccomp, .capabilities, .limits of one process, .env) is its
-// parent's to do. With host names in the policy it returns when nothing runs in the sandbox any more: the resolver is this
-// process's child. Errors: "not_your_process", "process_unfit", "process_busy", "process_gone" (agent/launch/held_process.h), those of
-// check_for_user(), "inherited_socket", "sandbox_exists", "no_resolver", "resolver", and any of preflight's.
+// The part of run() that needs root, for the run of another user: makes a sandbox as run() does, verifies it, and moves
+// a process into it that waits to be told to go on. The process is stopped meanwhile. On failure nothing is left, and
+// the process is where it was or, once moved, killed.
+// The settings of the process itself (process.seccomp, .capabilities, .limits of one process, .env) are left to its
+// parent. With host names in the policy it returns when nothing runs in the sandbox any more: the resolver is this
+// process's child. Errors: "not_your_process", "process_unfit", "process_busy", "process_gone"
+// (agent/launch/held_process.h), those of check_for_user(), "inherited_socket", "sandbox_exists", "no_resolver",
+// "resolver", and any of preflight's.
 Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options);
 
-// May who has this uid run by this policy, without root's help in the program's own process? Errors: "needs_root".
+// May a user with this uid run under this policy, without root's help in the program's own process? Errors:
+// "needs_root".
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid);
 
-// Takes a sandbox down. For a sandbox made by run: kills what runs in it and removes the cgroup.
-// For an attached cgroup: the tasks go on, unconfined. Ends an assignment, also one that has no sandbox. Errors: "no_such_sandbox",
-// "state" (agent/sandbox/assigned.h).
+// Takes a sandbox down. For a sandbox made by run: kills its processes and removes the cgroup. For an attached cgroup:
+// the tasks go on, unconfined. Ends an assignment, also one that has no sandbox. Errors: "no_such_sandbox", "state"
+// (agent/sandbox/assigned.h).
 Result<void> detach(const std::string& name);
 
 // Kills every process of the sandbox and takes it down, whoever made its cgroup.
@@ -77,17 +82,19 @@ Result<void> kill(const std::string& name);
 
 struct SwapOptions {
   bool evict = false;            // end the processes that have files open or mapped which only the old policy allows
-  bool keep_open_files = false;  // let them have these (degraded)
+  bool keep_open_files = false;  // let the processes keep these files (degraded)
 };
 
-// Puts another policy on a live sandbox: one flip, or the old one stands. Where it has rules for files the sandbox is frozen meanwhile.
-// Errors: "no_such_sandbox", "publish_failed", "open_files" (lists them), "sandbox_ended" (nothing was left in it), "cgroup_freeze".
+// Puts another policy on a live sandbox: in one flip, or the old policy stays in force. If the new policy has rules for
+// files, the sandbox is frozen during the change. Errors: "no_such_sandbox", "publish_failed", "open_files" (lists
+// them), "sandbox_ended" (nothing was left in it), "cgroup_freeze".
 Result<Status> swap(const std::string& name, const policy::Policy& policy, const SwapOptions& options = {});
 
 // The kernel's answer, now. `canary`: also has each hook deny a canary (needs room for one process in the sandbox).
 Result<Status> status(const std::string& name, bool canary);
 
-// Names of the sandboxes that have not ended, and of assignments. Changes nothing. Errors: "not_permitted", "cannot_tell", those of opening.
+// Names of the sandboxes that have not ended, and of assignments. Changes nothing. Errors: "not_permitted",
+// "cannot_tell", those of opening.
 struct Listed {
   std::vector<std::string> names;
   std::string unclear;  // why of some of them it cannot be told whether they have ended; empty: all are there
@@ -97,29 +104,30 @@ Result<Listed> list();
 // How all of them stand, without canaries. Errors: those of list().
 Result<std::vector<Status>> statuses();
 
-// Removes programs, maps and pins when no sandbox is left. The number of programs that the kernel has nevertheless, ten seconds
-// later: a process holds them, another pin, or they were attached elsewhere by others. Errors: "busy", "not_the_agent".
+// Removes programs, maps and pins when no sandbox is left. Gives the number of programs that the kernel still has ten
+// seconds later: a process or another pin holds them, or others attached them elsewhere. Errors: "busy",
+// "not_the_agent".
 Result<std::size_t> unload();
 
-// For so long, everyone outside of the sandboxes may touch what is sbpf's own: the way to take it down by hand, or to hand
-// it over to another executable. Told to the host's log and to every sandbox's ring. 0 seconds close the window.
+// For this time, everyone outside of the sandboxes may change sbpf's own objects: to take them down by hand, or to hand
+// them over to another executable. Logged in the host's log and in every sandbox's ring. 0 seconds close the window.
 // Errors: "not_loaded", "not_the_agent".
 Result<void> break_glass(const std::string& reason, std::chrono::seconds window);
 
-// Makes another executable (an upgrade of this one) an agent as well, so that it manages what this one loaded; processes of
-// this one stay agents. The other's programs must have the same layout of maps, which it says itself by `--version`. Told to
-// the host's log.
-// Errors: "not_loaded", "not_the_agent", "untrusted_file" (not root's alone), "stale_programs" (it lays them out otherwise),
-// "too_many_agents" (handed over too often since the programs were loaded), "exec".
+// Makes another executable (an upgrade of this one) an agent as well, so that it manages the programs that this one
+// loaded. Processes of this executable stay agents. The other's programs must have the same layout of maps, which its
+// `--version` prints. Logged in the host's log. Errors: "not_loaded", "not_the_agent", "untrusted_file" (not root's
+// alone), "stale_programs" (it lays them out otherwise), "too_many_agents" (handed over too often since the programs
+// were loaded), "exec".
 Result<void> hand_over(const std::string& executable);
 
-// Puts the programs that this executable carries in the place of those in force, without a moment in which a hook has none.
-// False: they are the same. Told to the host's log.
-// Errors: "not_loaded", "not_the_agent", "stale_programs" (another layout), "upgrade" and those of loading; then nothing changed.
+// Replaces the programs in force with those that this executable carries, without a moment in which a hook has none.
+// False: they are the same. Logged in the host's log. Errors: "not_loaded", "not_the_agent", "stale_programs" (another
+// layout), "upgrade" and those of loading; then nothing changed.
 Result<bool> upgrade();
 
-// Reads what is in a sandbox's ring, oldest first, calling `sink` for each; with `follow`, goes on until `sink` returns
-// false or the sandbox is gone. Errors: "no_such_sandbox".
+// Reads the events in a sandbox's ring, oldest first, calling `sink` for each; with `follow`, goes on until `sink`
+// returns false or the sandbox is gone. Errors: "no_such_sandbox".
 Result<void> events(const std::string& name, bool follow, const std::function<bool(const Event&)>& sink);
 
 }  // namespace sbpf::agent

@@ -23,7 +23,7 @@
 namespace sbpf {
 
 // There is no child, for what errno says.
-inline tl::unexpected<Error> cannot_start() { return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno), "", errno); }
+inline tl::unexpected<Error> cannot_start() { return fail("spawn", SystemError{errno}, "cannot start a process"); }
 
 // Closes all descriptors above 2 but these. 0, or the errno of what failed.
 inline int close_all_but(std::vector<int> keep) {
@@ -38,17 +38,18 @@ inline int close_all_but(std::vector<int> keep) {
   return ::syscall(SYS_close_range, from, ~0u, 0u) == 0 ? 0 : errno;
 }
 
-// How the kernel names the state of a process: R (it runs, or would), T (stopped), t (traced)… R also where that cannot be told.
+// How the kernel names the state of a process: R (it runs, or would), T (stopped), t (traced)… R also where that cannot
+// be told.
 inline char state_of(pid_t pid) {
-  const std::string text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::string text = read_file(fmt::format("/proc/{}/stat", pid));
   const auto comm = text.rfind(") ");
   return comm == std::string::npos || comm + 2 >= text.size() ? 'R' : text[comm + 2];
 }
 
-// Kills a child of ours, waits until it has ended, and sets `pid` to -1; a number that is not positive is none. Killed also where it
-// is about to end by itself: one that was stopped before would be waited for. One that does not end within 0.2 s (a freezer of
-// cgroup v1 holds it) is reaped by a later call. It ends at the caller's real-time priority, if the caller has one: on a busy host the
-// caller would wait for it long.
+// Kills a child of ours, waits until it has ended, and sets `pid` to -1; a number that is not positive is none. Killed
+// also where it is about to end by itself: one that was stopped before would be waited for. One that does not end
+// within 0.2 s (a freezer of cgroup v1 holds it) is reaped by a later call. It ends at the caller's real-time priority,
+// if the caller has one: on a busy host the caller would wait for it long.
 inline void end_child(pid_t& pid) {
   static std::vector<pid_t> left;
   constexpr int kPatienceMs = 200;
@@ -57,7 +58,8 @@ inline void end_child(pid_t& pid) {
     ::kill(pid, SIGKILL);
     sched_param priority{};
     const int policy = ::sched_getscheduler(0);
-    if ((policy == SCHED_RR || policy == SCHED_FIFO) && ::sched_getparam(0, &priority) == 0) (void)::sched_setscheduler(pid, policy, &priority);
+    if ((policy == SCHED_RR || policy == SCHED_FIFO) && ::sched_getparam(0, &priority) == 0)
+      (void)::sched_setscheduler(pid, policy, &priority);
     const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     pollfd ended{pidfd.get(), POLLIN, 0};  // without a descriptor it waits for the whole time
     (void)::poll(&ended, 1, kPatienceMs);

@@ -17,8 +17,8 @@
 
 namespace sbpf {
 
-// Opens a file of ours, and waits for nobody: what root in a sandbox that judges no files puts there instead, a link or a FIFO say, is
-// not opened. None, with errno, where that fails.
+// Opens a file of ours, and waits for nobody: what root in a sandbox that judges no files puts there instead, a link or
+// a FIFO say, is not opened. None, with errno, where that fails.
 inline Fd open_regular(const std::string& path, int flags, mode_t mode = 0600) {
   Fd file(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, mode));
   struct stat info {};
@@ -27,8 +27,8 @@ inline Fd open_regular(const std::string& path, int flags, mode_t mode = 0600) {
   return {};
 }
 
-// What the file holds, and no more than `most` bytes of it: a device or a pipe need have no end. Nothing, with errno, where it
-// cannot be read.
+// What the file holds, and no more than `most` bytes of it: a device or a pipe need have no end. Nothing, with errno,
+// where it cannot be read.
 inline std::optional<std::string> read_up_to(const Fd& file, std::size_t most) {
   std::string text;
   std::array<char, 4096> buffer;
@@ -64,7 +64,8 @@ inline std::string read_file(const std::string& path) {
   std::string text;
   std::array<char, 4096> buffer;
   ssize_t n = 0;
-  while ((n = ::read(file.get(), buffer.data(), buffer.size())) > 0) text.append(buffer.data(), static_cast<std::size_t>(n));
+  while ((n = ::read(file.get(), buffer.data(), buffer.size())) > 0)
+    text.append(buffer.data(), static_cast<std::size_t>(n));
   return text;
 }
 

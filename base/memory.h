@@ -10,9 +10,9 @@ namespace sbpf {
 // What is freed goes back to the kernel, and not to a heap that keeps it. And no huge pages, of which a heap of a few
 // megabytes would have one for every few bytes beyond the last; children inherit that. Called before there is a thread.
 inline void keep_memory_small() {
-  constexpr int most_kept = 128 << 10;  // bytes
-  (void)::mallopt(M_MMAP_THRESHOLD, most_kept);
-  (void)::mallopt(M_TRIM_THRESHOLD, most_kept);
+  constexpr int kMostKept = 128 << 10;  // bytes
+  (void)::mallopt(M_MMAP_THRESHOLD, kMostKept);
+  (void)::mallopt(M_TRIM_THRESHOLD, kMostKept);
   (void)::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
 }
 

@@ -29,7 +29,8 @@ inline bool is_octal(char c) { return c >= '0' && c <= '7'; }
 inline std::string unescape(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); i++) {
-    if (text[i] == '\\' && i + 3 < text.size() && is_octal(text[i + 1]) && is_octal(text[i + 2]) && is_octal(text[i + 3])) {
+    if (text[i] == '\\' && i + 3 < text.size() && is_octal(text[i + 1]) && is_octal(text[i + 2]) &&
+        is_octal(text[i + 3])) {
       out += static_cast<char>((text[i + 1] - '0') << 6 | (text[i + 2] - '0') << 3 | (text[i + 3] - '0'));
       i += 3;
     } else {
@@ -58,7 +59,9 @@ inline std::vector<Mount> parse_mounts(const std::string& mountinfo) {
   for (std::string_view text = mountinfo; !text.empty();) {
     std::string_view line = mountinfo::next(text, '\n');
     Mount mount;
-    if (!mountinfo::read_number(mountinfo::next(line, ' '), mount.id) || !mountinfo::read_number(mountinfo::next(line, ' '), mount.parent)) continue;
+    if (!mountinfo::read_number(mountinfo::next(line, ' '), mount.id) ||
+        !mountinfo::read_number(mountinfo::next(line, ' '), mount.parent))
+      continue;
     mount.device = mountinfo::next(line, ' ');
     mount.root = mountinfo::unescape(mountinfo::next(line, ' '));
     mount.point = mountinfo::unescape(mountinfo::next(line, ' '));

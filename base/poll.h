@@ -10,8 +10,8 @@
 
 namespace sbpf {
 
-// As poll(2) without a time limit, EINTR included. The kernel polls no more at once than a process may have open (EINVAL): then
-// one after another, ten times a second.
+// As poll(2) without a time limit, EINTR included. The kernel polls no more at once than a process may have open
+// (EINVAL): then one after another, ten times a second.
 inline int poll_all(pollfd* waiting, std::size_t count) {
   int ready = ::poll(waiting, count, -1);
   while (ready < 0 && (errno == EINVAL || errno == ENOMEM)) {

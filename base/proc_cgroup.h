@@ -7,8 +7,8 @@
 
 namespace sbpf {
 
-// Its path in the unified hierarchy, below the root of the cgroup namespace: "/system.slice/x.service". Empty where the text has none.
-// Allocates nothing.
+// Its path in the unified hierarchy, below the root of the cgroup namespace: "/system.slice/x.service". Empty where the
+// text has none. Allocates nothing.
 inline std::string_view unified_cgroup(std::string_view text) {
   constexpr std::string_view kUnified = "0::";
   while (!text.empty()) {

@@ -2,7 +2,10 @@
 // Result<T>: the one way in which sbpf's functions fail.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cerrno>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -33,9 +36,22 @@ inline tl::unexpected<Error> fail(ErrorCode code, std::string message, std::stri
   return tl::unexpected<Error>(Error{code, std::move(message), std::move(hint), sys_errno, "", false});
 }
 
+// Of a system call that failed: its errno, and how to mend it; no hint where there is nothing to do.
+struct SystemError {
+  int number;
+  std::string hint = {};
+};
+
+// Makes the failure value of any Result<T> for a system call: the message says last what its errno means.
+template <typename... Args>
+tl::unexpected<Error> fail(ErrorCode code, SystemError error, fmt::format_string<Args...> doing, Args&&... args) {
+  const std::string message = fmt::format(doing, std::forward<Args>(args)...);
+  return fail(code, fmt::format("{}: {}", message, std::strerror(error.number)), std::move(error.hint), error.number);
+}
+
 // Passes a failure on, with what the caller was doing put before its message.
 inline tl::unexpected<Error> fail(Error error, std::string_view context) {
-  error.message = std::string(context) + ": " + error.message;
+  error.message = fmt::format("{}: {}", context, error.message);
   return tl::unexpected<Error>(std::move(error));
 }
 

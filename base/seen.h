@@ -8,8 +8,8 @@ namespace sbpf {
 
 enum class Seen : unsigned char { there, absent, unknown };
 
-// What a failed look-up by name, number or key says. Of all errors only these mean that there is no such thing: the rest
-// (EMFILE, ENFILE, ENOMEM, EINTR, EPERM, EACCES, EROFS, EIO…) say something about who looks.
+// What a failed look-up by name, number or key says. Of all errors only these mean that there is no such thing: the
+// rest (EMFILE, ENFILE, ENOMEM, EINTR, EPERM, EACCES, EROFS, EIO…) say something about who looks.
 constexpr Seen seen_by_error(int error) { return error == ENOENT ? Seen::absent : Seen::unknown; }
 
 // Likewise, of opening a pin of sbpf's as root. A file of another kind at its place says as much as none.

@@ -13,7 +13,9 @@ namespace sbpf {
 class Sha256 {
  public:
   Sha256() { SHA256Init(&context_); }
-  void add(const void* bytes, std::size_t size) { SHA256Update(&context_, static_cast<const std::uint8_t*>(bytes), size); }
+  void add(const void* bytes, std::size_t size) {
+    SHA256Update(&context_, static_cast<const std::uint8_t*>(bytes), size);
+  }
   // To be called once.
   std::array<std::uint8_t, 32> finish() {
     std::array<std::uint8_t, 32> digest{};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SignalsBlocked: holds back all signals that others send, as long as it lives. A child of fork() starts with them blocked.
+// SignalsBlocked: holds back all signals that others send, as long as it lives. A child of fork() starts with them
+// blocked.
 #pragma once
 
 #include <signal.h>

@@ -9,8 +9,8 @@ struct sbpf_event_net {
 	__u16 protocol;
 	__u16 port; /* host byte order */
 	__u8 addr[16];
-	__u32 level; /* setsockopt */
-	__u32 option;
+	__u32 level;  /* setsockopt */
+	__u32 option; /* likewise; where no rule allows an endpoint, endpoint.in_own_netns of bpf/network.h */
 };
 
 struct sbpf_event_task {
@@ -42,7 +42,7 @@ struct sbpf_event {
 SBPF_ASSERT(sizeof(struct sbpf_event) == 56 + 32 + 16);
 
 /* What was told of a sandbox lately: which denials are no news. By its cgroup's id. */
-#define SBPF_TOLD 128
+#define SBPF_TOLD      128
 #define SBPF_TOLD_WAYS 4 /* places for one key */
 struct sbpf_told_one {
 	__u64 key;
@@ -50,14 +50,14 @@ struct sbpf_told_one {
 	__u32 untold; /* equals since then */
 };
 struct sbpf_told {
-	__u64 seed; /* of the keys: not known to the sandbox */
+	__u64 seed;		     /* of the keys: not known to the sandbox */
 	__u64 kinds[SBPF_MAX_HOOKS]; /* a bit for each reason that was told */
 	struct sbpf_told_one one[SBPF_TOLD / SBPF_TOLD_WAYS][SBPF_TOLD_WAYS]; /* by what the key leaves */
 };
 SBPF_ASSERT(sizeof(struct sbpf_told) == 8 + 8 * SBPF_MAX_HOOKS + 16 * SBPF_TOLD);
 
-/* What the sandbox's resolver reports, in place of struct sbpf_event (which it begins with): `net` has the first address,
- * as `level` the type of DNS and as `option` the number of addresses. */
+/* What the sandbox's resolver reports, in place of struct sbpf_event (which it begins with): `net` has the first
+ * address, as `level` the type of DNS and as `option` the number of addresses. */
 struct sbpf_name_event {
 	struct sbpf_event event;
 	char name[SBPF_HOST_NAME_LEN];
@@ -77,7 +77,7 @@ SBPF_ASSERT(sizeof(struct sbpf_flow_event) == 104 + 32 + SBPF_FLOW_NAME);
 #define SBPF_NO_HOOK 255 /* of an event: no hook tells it, but the resolver */
 
 /* The end of a path, of a filesystem event: entry names from the file upwards. */
-#define SBPF_PATH_NAMES 10
+#define SBPF_PATH_NAMES	   10
 #define SBPF_PATH_NAME_LEN 48 /* longer names are cut; NUL included */
 
 /* What a filesystem hook reports, in place of struct sbpf_event (which it begins with). */
@@ -99,47 +99,53 @@ SBPF_ASSERT(sizeof(struct sbpf_fs_event) == 104 + 32 + SBPF_PATH_NAMES * SBPF_PA
 /* Why: append-only; texts are in agent/sandbox/event_text.cpp. */
 enum sbpf_reason {
 	SBPF_REASON_NONE = 0,
-	SBPF_REASON_NO_RULE = 1,          /* no rule of the policy covers the endpoint */
-	SBPF_REASON_SOCKET_CLASS = 2,     /* family, type or protocol is not allowed */
-	SBPF_REASON_SOCKET_OPTION = 3,    /* the option could re-route packets */
-	SBPF_REASON_FOREIGN_SOCKET = 4,   /* socket of another cgroup */
-	SBPF_REASON_UNIX_PEER = 5,        /* AF_UNIX peer outside the sandbox */
-	SBPF_REASON_LEAVE_CGROUP = 6,     /* would leave the sandbox's cgroup */
-	SBPF_REASON_GUARD = 7,            /* touches sbpf's own objects or a task outside */
+	SBPF_REASON_NO_RULE = 1,	/* no rule of the policy covers the endpoint */
+	SBPF_REASON_SOCKET_CLASS = 2,	/* family, type or protocol is not allowed */
+	SBPF_REASON_SOCKET_OPTION = 3,	/* the option could re-route packets */
+	SBPF_REASON_FOREIGN_SOCKET = 4, /* socket of another cgroup */
+	SBPF_REASON_UNIX_PEER = 5,	/* AF_UNIX peer outside the sandbox */
+	SBPF_REASON_LEAVE_CGROUP = 6,	/* would leave the sandbox's cgroup */
+	SBPF_REASON_GUARD = 7,		/* touches sbpf's own objects or a task outside */
 	SBPF_REASON_CAPABILITY = 8,
-	SBPF_REASON_NO_POLICY = 9,        /* record or policy missing: fail closed */
+	SBPF_REASON_NO_POLICY = 9, /* record or policy missing: fail closed */
 	SBPF_REASON_CANARY = 10,
-	SBPF_REASON_BAD_ADDRESS = 11,     /* address unreadable or too short */
-	SBPF_REASON_FS_RULE = 12,         /* a filesystem rule does not allow it */
-	SBPF_REASON_FS_DEFAULT = 13,      /* no filesystem rule covers the path */
-	SBPF_REASON_FS_UNCOVERED = 14,    /* a filesystem that was not there when the policy was published */
-	SBPF_REASON_FS_HOLDS = 15,        /* the directory holds a path that must stay */
-	SBPF_REASON_FS_MOUNT = 16,        /* mounts and namespaces could move what the rules name */
-	SBPF_REASON_FS_DEVICE = 17,       /* device nodes */
-	SBPF_REASON_KERNEL = 18,          /* an interface of the kernel that the policy does not open */
-	SBPF_REASON_EXEC_RULE = 19,       /* an exec rule denies it */
-	SBPF_REASON_EXEC_DEFAULT = 20,    /* no exec rule covers the path, and there is a list of what is allowed */
-	SBPF_REASON_EXEC_WRITABLE = 21,   /* the sandbox may write it */
-	SBPF_REASON_EXEC_PLACELESS = 22,  /* memfd, shared memory, a deleted file */
-	SBPF_REASON_EXEC_PINNED = 23,     /* not the file whose contents the policy pins */
-	SBPF_REASON_BREAK_GLASS = 24,     /* nothing was denied: the guard of sbpf's own objects is open; detail: seconds */
-	SBPF_REASON_MOVED_OUT = 25,       /* nothing was denied: root outside moved a process out of its sandbox */
-	SBPF_REASON_NAME_ANSWERED = 26,   /* nothing was denied: a host name and where it leads */
-	SBPF_REASON_NAME = 27,            /* no rule of the policy covers the host name */
-	SBPF_REASON_NAME_WITHHELD = 28,   /* it leads to addresses that are not public */
-	SBPF_REASON_NAME_RATE = 29,       /* too many queries, or too many new names below one pattern */
-	SBPF_REASON_NAME_FAILED = 30,     /* nobody answers for it */
-	SBPF_REASON_FLOW = 31,            /* nothing was denied: a connection, or the first datagram to somewhere */
-	SBPF_REASON_FLOW_ACCEPTED = 32,   /* nothing was denied: a connection from outside */
-	SBPF_REASON_FLOW_ENDED = 33,      /* nothing was denied: a TCP connection is over */
-	SBPF_REASON_ISOLATION_LOST = 34,  /* nothing was denied: `sbpf watch` found parts of the isolation missing; detail: how many */
-	SBPF_REASON_ISOLATION_RESTORED = 35, /* nothing was denied: and put them back; detail: seconds that they were missing */
-	SBPF_REASON_INTERFACE = 36,       /* by an interface that the policy does not name (in addr, if there is one); level 1: the
-					   * address is one of lo's, which no other interface has */
-	SBPF_REASON_NETWORK_DEVICE = 37,  /* a character device that is a network; detail: its number, as the kernel has it */
-	SBPF_REASON_MACHINE_DEVICE = 38,  /* a device that is the whole machine's; detail: likewise */
-	SBPF_REASON_SEVERAL_MESSAGES = 39, /* sendmmsg with addresses: the kernel asks of the first message alone; ENOSYS */
-	SBPF_REASON_TERMINAL = 40,        /* a pseudo-terminal of a session outside; detail: its number, as the kernel has it */
+	SBPF_REASON_BAD_ADDRESS = 11,	 /* address unreadable or too short */
+	SBPF_REASON_FS_RULE = 12,	 /* a filesystem rule does not allow it */
+	SBPF_REASON_FS_DEFAULT = 13,	 /* no filesystem rule covers the path */
+	SBPF_REASON_FS_UNCOVERED = 14,	 /* a filesystem that was not there when the policy was published */
+	SBPF_REASON_FS_HOLDS = 15,	 /* the directory holds a path that must stay */
+	SBPF_REASON_FS_MOUNT = 16,	 /* mounts and namespaces could move what the rules name */
+	SBPF_REASON_FS_DEVICE = 17,	 /* device nodes */
+	SBPF_REASON_KERNEL = 18,	 /* an interface of the kernel that the policy does not open */
+	SBPF_REASON_EXEC_RULE = 19,	 /* an exec rule denies it */
+	SBPF_REASON_EXEC_DEFAULT = 20,	 /* no exec rule covers the path, and there is a list of what is allowed */
+	SBPF_REASON_EXEC_WRITABLE = 21,	 /* the sandbox may write it */
+	SBPF_REASON_EXEC_PLACELESS = 22, /* memfd, shared memory, a deleted file */
+	SBPF_REASON_EXEC_PINNED = 23,	 /* not the file whose contents the policy pins */
+	SBPF_REASON_BREAK_GLASS = 24, /* nothing was denied: the guard of sbpf's own objects is open; detail: seconds */
+	SBPF_REASON_MOVED_OUT = 25,   /* nothing was denied: root outside moved a process out of its sandbox */
+	SBPF_REASON_NAME_ANSWERED = 26, /* nothing was denied: a host name and where it leads */
+	SBPF_REASON_NAME = 27,		/* no rule of the policy covers the host name */
+	SBPF_REASON_NAME_WITHHELD = 28, /* it leads to addresses that are not public */
+	SBPF_REASON_NAME_RATE = 29,	/* too many queries, or too many new names below one pattern */
+	SBPF_REASON_NAME_FAILED = 30,	/* nobody answers for it */
+	SBPF_REASON_FLOW = 31,		/* nothing was denied: a connection, or the first datagram to somewhere */
+	SBPF_REASON_FLOW_ACCEPTED = 32, /* nothing was denied: a connection from outside */
+	SBPF_REASON_FLOW_ENDED = 33,	/* nothing was denied: a TCP connection is over */
+	/* Nothing was denied: `sbpf watch` found parts of the isolation missing; detail: how many. */
+	SBPF_REASON_ISOLATION_LOST = 34,
+	/* Nothing was denied: `sbpf watch` put them back; detail: seconds that they were missing. */
+	SBPF_REASON_ISOLATION_RESTORED = 35,
+	/* By an interface that the policy does not name (in addr, if there is one); level 1: the address is one of
+	 * lo's, which no other interface has. */
+	SBPF_REASON_INTERFACE = 36,
+	/* A character device that is a network; detail: its number, as the kernel has it. */
+	SBPF_REASON_NETWORK_DEVICE = 37,
+	SBPF_REASON_MACHINE_DEVICE = 38, /* a device that is the whole machine's; detail: likewise */
+	/* sendmmsg with addresses: the kernel asks of the first message alone; ENOSYS. */
+	SBPF_REASON_SEVERAL_MESSAGES = 39,
+	/* A pseudo-terminal of a session outside; detail: its number, as the kernel has it. */
+	SBPF_REASON_TERMINAL = 40,
 	SBPF_REASON_MAX
 };
 SBPF_ASSERT(SBPF_REASON_MAX <= 64);

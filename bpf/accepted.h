@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Did a server inside accept this AF_UNIX connection? The kernel makes the server's end while the client connects, and counts it to
- * the client's cgroup. Whose it is tells its address: the very object that its listener has, which the listener shares with nothing
- * but what it accepts. So a connection is the sandbox's own while a listener that was made inside has that object. The listener is
- * looked for among the descriptors of the task that sends, and of the process that called listen(2); one that was closed proves
- * nothing. */
+/* Did a server inside accept this AF_UNIX connection? The kernel makes the server's end while the client connects, and
+ * counts it to the client's cgroup. Whose it is tells its address: the very object that its listener has, which the
+ * listener shares with nothing but what it accepts. So a connection is the sandbox's own while a listener that was made
+ * inside has that object. The listener is looked for among the descriptors of the task that sends, and of the process
+ * that called listen(2); one that was closed proves nothing. */
 #ifndef SBPF_ACCEPTED_H
 #define SBPF_ACCEPTED_H
 
 #include "tasks.h"
 
 #define DESCRIPTORS_LOOKED_AT 1024
-#define STATE_LISTEN 10
+#define STATE_LISTEN	      10
 
 /* Members apart from kernel_types.h, for its length. */
 struct sock_common___state {
@@ -77,7 +77,8 @@ static __noinline __u64 listener_of_task(__u64 task, struct unix_address *addres
 	return BPF_CORE_READ((struct unix_sock *)found, addr) == address ? cgroup : 0;
 }
 
-/* The cgroup in which the listener was made that accepted this connection; 0: it is none, or the listener is not found. */
+/* The cgroup in which the listener was made that accepted this connection; 0: it is none, or the listener is not found.
+ */
 static __noinline __u64 listener_of(struct sock *sk)
 {
 	struct unix_address *address = BPF_CORE_READ((struct unix_sock *)sk, addr);
@@ -95,11 +96,11 @@ static __noinline __u64 listener_of(struct sock *sk)
 }
 
 /* Of a socket that was not made inside. */
-static __noinline int was_accepted_in(const struct sbpf_sandbox *box, struct sock *sk)
+static __noinline int was_accepted_in(const struct sbpf_sandbox *sandbox, struct sock *sk)
 {
 	if (sk->__sk_common.skc_family != AF_UNIX || sk->sk_type == SOCK_DGRAM)
 		return 0;
-	return cgroup_address_in_box(listener_of(sk), box);
+	return cgroup_address_in_sandbox(listener_of(sk), sandbox);
 }
 
 #endif

@@ -25,8 +25,8 @@ static __always_inline int is_canary_by_birth(struct task_struct *task)
 	       born <= sbpf_canary.born_until;
 }
 
-/* Is the task at this address the canary, or a child of its, and not for the current one to touch? Known by its parent, who
- * is outside, from its first moment on: before it runs, and could say who it is. */
+/* Is the task at this address the canary, or a child of its, and not for the current one to touch? Known by its parent,
+ * who is outside, from its first moment on: before it runs, and could say who it is. */
 static __noinline int is_canary_of_others(__u64 address)
 {
 	struct task_struct *task = (struct task_struct *)address;

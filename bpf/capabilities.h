@@ -40,11 +40,12 @@ enum sbpf_capability {
  *   SYS_RESOURCE                  limits, reserved space, quota
  *   NET_ADMIN, NET_RAW, NET_BROADCAST, BPF, PERFMON        addresses that mean another host; sbpf itself */
 #define SBPF_CAP_BIT(name) (1ull << SBPF_CAP_##name)
-#define SBPF_CAPS_OPEN \
-	(SBPF_CAP_BIT(CHOWN) | SBPF_CAP_BIT(DAC_OVERRIDE) | SBPF_CAP_BIT(FOWNER) | SBPF_CAP_BIT(FSETID) | \
-	 SBPF_CAP_BIT(KILL) /* task_kill judges whom */ | SBPF_CAP_BIT(SETGID) | SBPF_CAP_BIT(SETUID) | \
-	 SBPF_CAP_BIT(SETPCAP) | SBPF_CAP_BIT(NET_BIND_SERVICE) /* `bind` judges where */ | \
-	 SBPF_CAP_BIT(IPC_LOCK) /* memory is limited by the cgroup */ | SBPF_CAP_BIT(SYS_CHROOT) /* no rule is a path */ | \
-	 SBPF_CAP_BIT(MKNOD) /* filesystem rules judge devices */ | SBPF_CAP_BIT(AUDIT_WRITE) | SBPF_CAP_BIT(SETFCAP))
+#define SBPF_CAPS_OPEN                                                                                                 \
+	(SBPF_CAP_BIT(CHOWN) | SBPF_CAP_BIT(DAC_OVERRIDE) | SBPF_CAP_BIT(FOWNER) | SBPF_CAP_BIT(FSETID) |              \
+	 SBPF_CAP_BIT(KILL) /* task_kill judges whom */ | SBPF_CAP_BIT(SETGID) | SBPF_CAP_BIT(SETUID) |                \
+	 SBPF_CAP_BIT(SETPCAP) | SBPF_CAP_BIT(NET_BIND_SERVICE) /* `bind` judges where */ |                            \
+	 SBPF_CAP_BIT(IPC_LOCK) /* memory is limited by the cgroup */ |                                                \
+	 SBPF_CAP_BIT(SYS_CHROOT) /* no rule is a path */ | SBPF_CAP_BIT(MKNOD) /* filesystem rules judge devices */ | \
+	 SBPF_CAP_BIT(AUDIT_WRITE) | SBPF_CAP_BIT(SETFCAP))
 
 #endif

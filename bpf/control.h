@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Files by which the kernel is driven, which then acts outside of every sandbox: core_pattern, uevent_helper, kprobes, an EFI
- * variable, `abort` of a FUSE mount, a directory that is made in configfs… */
+/* Files by which the kernel is driven, which then acts outside of every sandbox: core_pattern, uevent_helper, kprobes,
+ * an EFI variable, `abort` of a FUSE mount, a directory that is made in configfs… */
 #ifndef SBPF_CONTROL_H
 #define SBPF_CONTROL_H
 
@@ -25,8 +25,8 @@ static __always_inline __u64 owner_of_proc_file(struct inode *inode)
 
 #define NET_DEPTH 4 /* of /proc/PID/net/stat/NAME below /proc/PID, and one more */
 
-/* A file below /proc/PID/net shows the networks of that process, and has no owner itself. 0: it has none above either. Global:
- * verified once. */
+/* A file below /proc/PID/net shows the networks of that process, and has no owner itself. 0: it has none above either.
+ * Global: verified once. */
 __weak __noinline __u64 owner_above_proc_file(__u64 entry)
 {
 	struct dentry *dentry = (struct dentry *)entry, *parent;
@@ -42,9 +42,9 @@ __weak __noinline __u64 owner_above_proc_file(__u64 entry)
 	return pid;
 }
 
-/* A file system that keeps files writes them back (to a disk, a server, a process), or is one of these, which keep them in memory
- * or in other file systems. One that cannot be mounted has no files: pipes and pidfds are opened by way of it. What is left are
- * the kernel's own interfaces, also those that no list of ours knows. */
+/* A file system that keeps files writes them back (to a disk, a server, a process), or is one of these, which keep them
+ * in memory or in other file systems. One that cannot be mounted has no files: pipes and pidfds are opened by way of
+ * it. What is left are the kernel's own interfaces, also those that no list of ours knows. */
 static __always_inline int keeps_files(unsigned long magic, unsigned long flags, unsigned int capabilities)
 {
 	switch (magic) {
@@ -61,8 +61,10 @@ static __always_inline int keeps_files(unsigned long magic, unsigned long flags,
 	}
 }
 
-/* Those of /proc are the ones that belong to no process. With what the file system says of itself, as it is read in two ways. */
-static __always_inline int is_control_of(struct inode *inode, unsigned long magic, unsigned long flags, unsigned int capabilities)
+/* Those of /proc are the ones that belong to no process. With what the file system says of itself, as it is read in two
+ * ways. */
+static __always_inline int is_control_of(struct inode *inode, unsigned long magic, unsigned long flags,
+					 unsigned int capabilities)
 {
 	return magic == PROC_MAGIC ? !owner_of_proc_file(inode) : !keeps_files(magic, flags, capabilities);
 }
@@ -90,13 +92,14 @@ static __always_inline int is_autogroup(struct dentry *dentry)
 	return *(__u64 *)name == *(const __u64 *)autogroup && *(__u16 *)(name + 8) == 'p';
 }
 
-/* One of sbpf's locks? A lock takes no right to write: whoever could read them could hold up all commands. By their names: to give them others, they would have to be written. */
+/* One of sbpf's locks? A lock takes no right to write: whoever could read them could hold up all commands. By their
+ * names: to give them others, they would have to be written. */
 static __noinline int is_own_lock(const struct dentry *dentry)
 {
 	static const union {
 		char text[24];
 		__u64 words[3];
-	} locks[] = {{"sbpf.lock"}, {"sbpf-watch.lock"}, {"sbpf-names.lock"}, {"sbpf-canaries.lock"}};
+	} locks[] = {{"sbpf.lock"}, {"sbpf-watch.lock"}, {"sbpf-resolver.lock"}, {"sbpf-canaries.lock"}};
 	__u32 len = dentry->d_name.len;
 	__u64 name[3] = {};
 
@@ -109,8 +112,8 @@ static __noinline int is_own_lock(const struct dentry *dentry)
 	return 0;
 }
 
-/* May nothing be made, removed or changed there? Pins and cgroup directories are among it, which a sandbox could take away from
- * the agent or from another sandbox. */
+/* May nothing be made, removed or changed there? Pins and cgroup directories are among it, which a sandbox could take
+ * away from the agent or from another sandbox. */
 static __always_inline int is_guarded(struct dentry *dentry)
 {
 	struct inode *inode = inode_of(dentry);
@@ -139,7 +142,8 @@ static long look_at_descriptor(__u64 i, struct descriptor_search *search)
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
 	sb = BPF_CORE_READ(inode, i_sb);
-	search->found = is_control_of(inode, BPF_CORE_READ(sb, s_magic), BPF_CORE_READ(sb, s_flags), BPF_CORE_READ(sb, s_bdi, capabilities));
+	search->found = is_control_of(inode, BPF_CORE_READ(sb, s_magic), BPF_CORE_READ(sb, s_flags),
+				      BPF_CORE_READ(sb, s_bdi, capabilities));
 	return search->found;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
-/* What a character device is, by its numbers and by its driver's name. As decide.h: what is opened is judged by this in the kernel,
- * and what was open before, by the agent. */
+/* What a character device is, by its numbers and by its driver's name. As decide.h: what is opened is judged by this in
+ * the kernel, and what was open before, by the agent. */
 #ifndef SBPF_DECIDE_DEVICE_H
 #define SBPF_DECIDE_DEVICE_H
 
@@ -10,14 +10,14 @@
 #define SBPF_INLINE static inline __attribute__((always_inline))
 #endif
 
-#define MISC_MAJOR 10
-#define TUN_MINOR 200
-#define VHOST_NET_MINOR 238
-#define VHOST_VSOCK_MINOR 241
-#define PPP_MAJOR 108
-#define INFINIBAND_MAJOR 231
-#define FIRST_PTS_MAJOR 136
-#define LAST_PTS_MAJOR 143
+#define MISC_MAJOR	    10
+#define TUN_MINOR	    200
+#define VHOST_NET_MINOR	    238
+#define VHOST_VSOCK_MINOR   241
+#define PPP_MAJOR	    108
+#define INFINIBAND_MAJOR    231
+#define FIRST_PTS_MAJOR	    136
+#define LAST_PTS_MAJOR	    143
 #define FIRST_DRIVERS_MAJOR (LAST_PTS_MAJOR + 1) /* of those that are looked up by name */
 
 enum device_kind {
@@ -27,16 +27,17 @@ enum device_kind {
 	DEVICE_BY_NAME = 3 /* kind_of_driver() tells */
 };
 
-#define NAME8(a, b, c, d, e, f, g, h) \
-	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | (__u64)(f) << 40 | (__u64)(g) << 48 | \
-	 (__u64)(h) << 56)
+#define NAME8(a, b, c, d, e, f, g, h)                                                                                  \
+	((__u64)(a) | (__u64)(b) << 8 | (__u64)(c) << 16 | (__u64)(d) << 24 | (__u64)(e) << 32 | (__u64)(f) << 40 |    \
+	 (__u64)(g) << 48 | (__u64)(h) << 56)
 #define FIRST_BYTES(name, n) ((name) & ((1ull << 8 * (n)) - 1))
 
 SBPF_INLINE int kind_of_number(__u32 major, __u32 minor)
 {
 	switch (major) {
 	case MISC_MAJOR:
-		return minor == TUN_MINOR || minor == VHOST_NET_MINOR || minor == VHOST_VSOCK_MINOR ? DEVICE_NETWORK : DEVICE_OTHER;
+		return minor == TUN_MINOR || minor == VHOST_NET_MINOR || minor == VHOST_VSOCK_MINOR ? DEVICE_NETWORK
+												    : DEVICE_OTHER;
 	case PPP_MAJOR:
 	case INFINIBAND_MAJOR:
 		return DEVICE_NETWORK;
@@ -63,7 +64,8 @@ SBPF_INLINE int kind_of_driver(__u64 name)
 /* userfaultfd, which a hook of its own judges, and ntsync. Their numbers are given as they come. */
 SBPF_INLINE int is_everyones_misc_name(__u64 name)
 {
-	return name == NAME8('u', 's', 'e', 'r', 'f', 'a', 'u', 'l') || name == NAME8('n', 't', 's', 'y', 'n', 'c', 0, 0);
+	return name == NAME8('u', 's', 'e', 'r', 'f', 'a', 'u', 'l') ||
+	       name == NAME8('n', 't', 's', 'y', 'n', 'c', 0, 0);
 }
 
 /* mem and port: to open them takes a capability, and to use one that is open does not. */
@@ -77,15 +79,17 @@ SBPF_INLINE int is_pseudo_terminal(__u32 major)
 	return major >= FIRST_PTS_MAJOR && major <= LAST_PTS_MAJOR;
 }
 
-/* Character devices that any program may need, and that end at itself: memory's (null, zero, full, random, urandom; kmsg to read;
- * mem and port take a capability), the terminal that it has, pseudo-terminals, FUSE, virtual machines. With these go accelerators,
- * the terminal by its own number, and what is_everyones_misc_name() has. All others are the whole machine's, or what is attached to
- * it: consoles, input, disks by another name (sg, bsg, nvme-generic), watchdogs, what drivers of later kernels bring. */
+/* Character devices that any program may need, and that end at itself: memory's (null, zero, full, random, urandom;
+ * kmsg to read; mem and port take a capability), the terminal that it has, pseudo-terminals, FUSE, virtual machines.
+ * With these go accelerators, the terminal by its own number, and what is_everyones_misc_name() has. All others are the
+ * whole machine's, or what is attached to it: consoles, input, disks by another name (sg, bsg, nvme-generic),
+ * watchdogs, what drivers of later kernels bring. */
 SBPF_INLINE int is_everyones_number(__u32 major, __u32 minor, int writes)
 {
 	switch (major) {
 	case 1:
-		return minor == 1 || (minor >= 3 && minor <= 5) || (minor >= 7 && minor <= 9) || (minor == 11 && !writes);
+		return minor == 1 || (minor >= 3 && minor <= 5) || (minor >= 7 && minor <= 9) ||
+		       (minor == 11 && !writes);
 	case 5:
 		return minor == 0 || minor == 2;
 	case MISC_MAJOR:

@@ -3,8 +3,8 @@
 #ifndef SBPF_DECIDE_FILES_H
 #define SBPF_DECIDE_FILES_H
 
-/* Names are hashed in words of 8 bytes, the last one filled up with zeros, by both sides alike. No secret is needed: what is
- * found by a hash is compared. */
+/* Names are hashed in words of 8 bytes, the last one filled up with zeros, by both sides alike. No secret is needed:
+ * what is found by a hash is compared. */
 #define SBPF_FS_HASH_SEED 0x5342504600000000ull
 
 SBPF_INLINE __u64 sbpf_fs_hash_word(__u64 hash, __u64 word)

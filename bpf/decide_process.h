@@ -13,8 +13,8 @@ SBPF_INLINE const struct sbpf_policy_process *sbpf_process_slot(void *policy)
 	return (const struct sbpf_policy_process *)sbpf_header_slot(policy, SBPF_SLOT_PROCESS);
 }
 
-/* May it be used over the host's user namespace? 1: yes. A policy that opens raw or packet sockets allows NET_RAW, too; one with
- * dangerously_allow_all also NET_ADMIN. */
+/* May it be used over the host's user namespace? 1: yes. A policy that opens raw or packet sockets allows NET_RAW, too;
+ * one with dangerously_allow_all also NET_ADMIN. */
 SBPF_INLINE int sbpf_decide_capability(void *policy, __u32 capability)
 {
 	const struct sbpf_policy_process *process;
@@ -29,7 +29,7 @@ SBPF_INLINE int sbpf_decide_capability(void *policy, __u32 capability)
 		return 1;
 	if (capability != SBPF_CAP_NET_ADMIN && capability != SBPF_CAP_NET_RAW)
 		return 0;
-	header = (const struct sbpf_policy_header *)sbpf_header_slot(policy, SBPF_SLOT_HEADER);
+	header = sbpf_header_of(policy);
 	if (!header)
 		return 0;
 	if (header->flags & SBPF_POLICY_NET_ALLOW_ALL)

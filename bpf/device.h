@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Devices that are more than a file. Character devices that are a network under another name: who has one open sends and receives
- * packets, or talks to servers of the host, without a socket that a hook would see. And devices of the whole machine. */
+/* Devices that are more than a file. Character devices that are a network under another name: who has one open sends
+ * and receives packets, or talks to servers of the host, without a socket that a hook would see. And devices of the
+ * whole machine. */
 #ifndef SBPF_DEVICE_H
 #define SBPF_DEVICE_H
 
 #include "decide_device.h"
 #include "gate.h"
 
-#define CHRDEV_BUCKETS 255
+#define CHRDEV_BUCKETS	  255
 #define DRIVERS_IN_BUCKET 64
-#define MISC_DEVICES 256
+#define MISC_DEVICES	  256
 
 /* Address of the kernel's table of character devices by major number, by the loader; 0 if it is not known. */
 extern const volatile __u64 sbpf_chrdevs;
@@ -50,7 +51,8 @@ __weak __noinline int kind_of_device(__u32 rdev)
 		return kind;
 	if (!sbpf_chrdevs)
 		return DEVICE_NETWORK; /* it cannot be told */
-	bpf_probe_read_kernel(&search.driver, sizeof(search.driver), (void *)(sbpf_chrdevs + major % CHRDEV_BUCKETS * 8));
+	bpf_probe_read_kernel(&search.driver, sizeof(search.driver),
+			      (void *)(sbpf_chrdevs + major % CHRDEV_BUCKETS * 8));
 	SBPF_REPEAT(DRIVERS_IN_BUCKET, search_driver, &search);
 	return search.kind;
 }
@@ -70,7 +72,8 @@ static __noinline __u32 own_terminal(void)
 
 	if (!tty)
 		return 0;
-	return (__u32)BPF_CORE_READ(tty, driver, major) << SBPF_MINOR_BITS | (BPF_CORE_READ(tty, driver, minor_start) + BPF_CORE_READ(tty, index));
+	return (__u32)BPF_CORE_READ(tty, driver, major) << SBPF_MINOR_BITS |
+	       (BPF_CORE_READ(tty, driver, minor_start) + BPF_CORE_READ(tty, index));
 }
 
 struct misc_search {
@@ -118,28 +121,29 @@ static __noinline int is_everyones_device(__u32 rdev, int writes)
 }
 
 /* With a filesystem section rules say which devices may be used. */
-static __noinline int judges_devices_as_files(const struct sbpf_sandbox *box)
+static __noinline int judges_devices_as_files(const struct sbpf_sandbox *sandbox)
 {
-	void *policy = box_policy(box);
-	const struct sbpf_policy_header *header = policy ? sbpf_header_slot(policy, SBPF_SLOT_HEADER) : NULL;
+	void *policy = sandbox_policy(sandbox);
+	const struct sbpf_policy_header *header = policy ? sbpf_header_of(policy) : NULL;
 
 	return header && header->flags & SBPF_POLICY_DEVICES;
 }
 
 /* Why the policy does not let this device be opened; SBPF_REASON_NONE: it does, or it is none. */
-static __noinline int refusal_of_device(const struct sbpf_sandbox *box, struct inode *inode, int writes)
+static __noinline int refusal_of_device(const struct sbpf_sandbox *sandbox, struct inode *inode, int writes)
 {
 	int block = (inode->i_mode & S_IFMT) == S_IFBLK;
 	void *policy;
 
 	if (!is_device(inode))
 		return SBPF_REASON_NONE;
-	policy = box_policy(box);
+	policy = sandbox_policy(sandbox);
 	if (!policy)
 		return SBPF_REASON_NO_POLICY;
 	if (!block && kind_of_device(inode->i_rdev) == DEVICE_NETWORK)
-		return sbpf_decide_socket(policy, SBPF_SOCKET_TUN) == SBPF_ALLOW ? SBPF_REASON_NONE : SBPF_REASON_NETWORK_DEVICE;
-	if (judges_devices_as_files(box))
+		return sbpf_decide_socket(policy, SBPF_SOCKET_TUN) == SBPF_ALLOW ? SBPF_REASON_NONE
+										 : SBPF_REASON_NETWORK_DEVICE;
+	if (judges_devices_as_files(sandbox))
 		return SBPF_REASON_NONE;
 	return block || !is_everyones_device(inode->i_rdev, writes) ? SBPF_REASON_MACHINE_DEVICE : SBPF_REASON_NONE;
 }

@@ -10,7 +10,7 @@ endfunction()
 file(WRITE ${HEADER} "")
 file(SHA256 ${OBJECT} digest)
 array(sbpf_object_sha256 ${digest})
-foreach(source abi.h abi_policy.h abi_names.h abi_event.h hooks.h maps.h maps.bpf.c)
+foreach(source abi.h abi_policy.h abi_dns.h abi_event.h hooks.h maps.h maps.bpf.c)
   file(READ ${CMAKE_CURRENT_LIST_DIR}/${source} text)
   # What is written about the layout is not the layout.
   string(REGEX REPLACE "/\\*([^*]|\\*+[^*/])*\\*+/" " " text "${text}")

@@ -8,7 +8,8 @@
  *                      which mmap_file sees              symbolic link, another mount
  * mmap_file            vm_mmap_pgoff, do_shmat, elf_map  mapping such a file to execute it  anonymous memory; mappings made before
  * file_mprotect        mprotect, pkey_mprotect           making such a mapping executable   a private mapping of an allowed file
- *                                                                                           that was written to: as anonymous
+ *                                                                                           that was written to: as
+ *                                                                                           anonymous
  */
 #include "exec.h"
 
@@ -17,10 +18,11 @@ int BPF_PROG(hook_bprm_check_security, struct linux_binprm *bprm)
 {
 	int launched = end_launch(bprm->file);
 
-	LSM_GATE(bprm_check_security, boxes);
+	LSM_GATE(bprm_check_security, sandboxes);
 	if (unlikely(launched))
-		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_bprm_check_security, holds_control_file(), SBPF_REASON_GUARD, 0);
-	EXEC_ASK(boxes, bprm_check_security, bprm->file);
+		LSM_ASK(EPERM, sandboxes, judge_flag, SBPF_HOOK_bprm_check_security, holds_control_file(),
+			SBPF_REASON_GUARD, 0);
+	EXEC_ASK(sandboxes, bprm_check_security, bprm->file);
 	return 0;
 }
 
@@ -34,7 +36,7 @@ int BPF_PROG(hook_file_mprotect, struct vm_area_struct *vma, unsigned long reqpr
 	file = vma->vm_file;
 	if (!file || vma->vm_flags & VM_EXEC)
 		return 0;
-	LSM_GATE(file_mprotect, boxes);
-	EXEC_ASK(boxes, file_mprotect, file);
+	LSM_GATE(file_mprotect, sandboxes);
+	EXEC_ASK(sandboxes, file_mprotect, file);
 	return 0;
 }

@@ -5,8 +5,8 @@
 
 #include "fs_judge.h"
 
-/* A file's place as user space knows it: a mapping of an overlay's file holds, since 6.6, the layer's file instead. That
- * one lies on an internal mount of an ordinary filesystem, which nothing else does. */
+/* A file's place as user space knows it: a mapping of an overlay's file holds, since 6.6, the layer's file instead.
+ * That one lies on an internal mount of an ordinary filesystem, which nothing else does. */
 static __noinline int find_file_place(struct file *file, struct fs_ask *place)
 {
 	struct dentry *dentry = file->f_path.dentry;
@@ -24,7 +24,7 @@ static __noinline int find_file_place(struct file *file, struct fs_ask *place)
 }
 
 /* 1: no. */
-static __always_inline int judge_program(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
+static __always_inline int judge_program(struct sbpf_sandbox *sandbox, const struct fs_ask *ask, struct dentry *dentry)
 {
 	struct vfsmount *mnt = (struct vfsmount *)ask->mnt;
 	struct denial d = {.hook = ask->hook, .domain = SBPF_DOMAIN_PROCESS};
@@ -37,22 +37,22 @@ static __always_inline int judge_program(struct sbpf_sandbox *box, const struct 
 	d.task.detail = SBPF_FS_EXEC;
 	if (is_canary(ask->hook)) {
 		d.reason = SBPF_REASON_CANARY;
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	}
-	if (!(box->flags & SBPF_SANDBOX_FS))
+	if (!(sandbox->flags & SBPF_SANDBOX_FS))
 		return 0;
 	inode = inode_of(dentry);
 	deleted = !inode || !inode->i_nlink;
-	if (!deleted && fs_recall(box->cgroup_id, dentry) & SBPF_FS_EXEC)
+	if (!deleted && fs_recall(sandbox->cgroup_id, dentry) & SBPF_FS_EXEC)
 		return 0;
 	stamp.epoch = sbpf_gate.epoch;
 	stamp.renames = sbpf_rename_lock ? fs_renames() : 1;
-	switch (fs_policy(box, &rules)) {
+	switch (fs_policy(sandbox, &rules)) {
 	case FS_FREE:
 		return 0;
 	case FS_LOST:
 		d.reason = SBPF_REASON_NO_POLICY;
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	case FS_JUDGED:
 		break;
 	}
@@ -61,17 +61,17 @@ static __always_inline int judge_program(struct sbpf_sandbox *box, const struct 
 	place.dentry = (__u64)dentry;
 	if (rules.places_only && (deleted || is_internal_mount(mnt))) {
 		d.reason = SBPF_REASON_EXEC_PLACELESS;
-		return refuse_place(box, &d, &place);
+		return refuse_place(sandbox, &d, &place);
 	}
 	fs_find(rules.policy, dentry, &place);
 	if (!place.covered) {
 		if (is_internal_mount(mnt))
 			return 0;
 		d.reason = SBPF_REASON_FS_UNCOVERED;
-		return refuse_place(box, &d, &place);
+		return refuse_place(sandbox, &d, &place);
 	}
 	if (place.shared)
-		fs_memorize(box, dentry, rules.policy, &stamp, place.rights | rules.unjudged);
+		fs_memorize(sandbox, dentry, rules.policy, &stamp, place.rights | rules.unjudged);
 	if (place.rights & SBPF_FS_EXEC)
 		return 0;
 	if (place.flags & SBPF_FS_DENY_WRITABLE)
@@ -81,28 +81,29 @@ static __always_inline int judge_program(struct sbpf_sandbox *box, const struct 
 	else
 		d.reason = place.exec_rule == SBPF_NO_RULE ? SBPF_REASON_EXEC_DEFAULT : SBPF_REASON_EXEC_RULE;
 	place.rule = place.exec_rule;
-	return refuse_place(box, &d, &place);
+	return refuse_place(sandbox, &d, &place);
 }
 
 /* As judge_place(). */
-__weak __noinline int judge_exec(struct sbpf_sandbox *box, const struct fs_ask *ask)
+__weak __noinline int judge_exec(struct sbpf_sandbox *sandbox, const struct fs_ask *ask)
 {
-	if (!box || !ask || !sbpf_rdonly_cast)
+	if (!sandbox || !ask || !sbpf_rdonly_cast)
 		return 1;
-	return judge_program(box, ask, STRUCT_AT(ask->dentry, dentry));
+	return judge_program(sandbox, ask, STRUCT_AT(ask->dentry, dentry));
 }
 
-static __noinline int judge_exec_before_6_2(struct sbpf_sandbox *box, const struct fs_ask *ask, struct dentry *dentry)
+static __noinline int judge_exec_before_6_2(struct sbpf_sandbox *sandbox, const struct fs_ask *ask,
+					    struct dentry *dentry)
 {
-	return judge_program(box, ask, dentry);
+	return judge_program(sandbox, ask, dentry);
 }
 
-#define EXEC_ASK(boxes, name, file) \
-	do { \
-		struct fs_ask exec_ask = {.hook = SBPF_HOOK_##name}; \
-\
-		find_file_place(file, &exec_ask); \
-		LSM_ASK_ONCE(EACCES, boxes, judge_exec, &exec_ask, (struct dentry *)exec_ask.dentry); \
+#define EXEC_ASK(sandboxes, name, file)                                                                                \
+	do {                                                                                                           \
+		struct fs_ask exec_ask = {.hook = SBPF_HOOK_##name};                                                   \
+                                                                                                                       \
+		find_file_place(file, &exec_ask);                                                                      \
+		LSM_ASK_ONCE(EACCES, sandboxes, judge_exec, &exec_ask, (struct dentry *)exec_ask.dentry);              \
 	} while (0)
 
 #endif

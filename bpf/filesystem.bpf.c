@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Filesystem domain: the hooks that only it needs. file_open, path_unlink, path_rmdir, path_rename, capable and the mount
- * hooks, which it shares, are in guard.bpf.c; file_receive in network_unix.bpf.c.
+/* Filesystem domain: the hooks that only it needs. file_open, path_unlink, path_rmdir, path_rename, capable and the
+ * mount hooks, which it shares, are in guard.bpf.c; file_receive in network_unix.bpf.c.
  *
  * hook                   kernel                            refuses                              does not see
  * path_mkdir, path_mknod, do_mkdirat, do_mknodat,          creating where writing is not        creation by the kernel itself
@@ -26,26 +26,26 @@
 #include "exec.h"
 #include "own.h"
 
-/* On bpffs, cgroup filesystems and the kernel's other interfaces, whatever the policy says: what is made there keeps names or
- * descriptors that are sbpf's to have, or drives the kernel. */
-#define REFUSE_GUARDED(name, inside, dentry) \
-	do { \
-		if ((inside) && is_guarded(dentry)) \
-			LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, 0); \
+/* On bpffs, cgroup filesystems and the kernel's other interfaces, whatever the policy says: what is made there keeps
+ * names or descriptors that are sbpf's to have, or drives the kernel. */
+#define REFUSE_GUARDED(name, inside, dentry)                                                                           \
+	do {                                                                                                           \
+		if ((inside) && is_guarded(dentry))                                                                    \
+			LSM_ASK(EPERM, sandboxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, 0);              \
 	} while (0)
 
 SEC("lsm/path_mkdir")
 int BPF_PROG(hook_path_mkdir, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE_ALL(path_mkdir, boxes, inside);
+	LSM_GATE_ALL(path_mkdir, sandboxes, inside);
 	REFUSE_GUARDED(path_mkdir, inside, dir->dentry);
 	KEEP_OFF(inside, is_own_pin(dir->dentry));
-	FS_JUDGE(boxes, path_mkdir, SBPF_FS_WRITE, dentry, dir->mnt);
+	FS_JUDGE(sandboxes, path_mkdir, SBPF_FS_WRITE, dentry, dir->mnt);
 }
 
-static __noinline int judge_device(struct sbpf_sandbox *box)
+static __noinline int judge_device(struct sbpf_sandbox *sandbox)
 {
-	return judge_never(box, SBPF_HOOK_path_mknod, SBPF_REASON_FS_DEVICE);
+	return judge_never(sandbox, SBPF_HOOK_path_mknod, SBPF_REASON_FS_DEVICE);
 }
 
 SEC("lsm/path_mknod")
@@ -53,65 +53,65 @@ int BPF_PROG(hook_path_mknod, struct path *dir, struct dentry *dentry, unsigned 
 {
 	int type = mode & S_IFMT;
 
-	LSM_GATE_ALL(path_mknod, boxes, inside);
+	LSM_GATE_ALL(path_mknod, sandboxes, inside);
 	REFUSE_GUARDED(path_mknod, inside, dir->dentry);
 	KEEP_OFF(inside, is_own_pin(dir->dentry));
 	if (type == S_IFBLK || type == S_IFCHR)
-		LSM_JUDGE(boxes, judge_device);
-	FS_JUDGE(boxes, path_mknod, SBPF_FS_WRITE, dentry, dir->mnt);
+		LSM_JUDGE(sandboxes, judge_device);
+	FS_JUDGE(sandboxes, path_mknod, SBPF_FS_WRITE, dentry, dir->mnt);
 }
 
 /* A symbolic link in place of what a rule's path has would lead the rule elsewhere. */
 SEC("lsm/path_symlink")
 int BPF_PROG(hook_path_symlink, struct path *dir, struct dentry *dentry)
 {
-	LSM_GATE_ALL(path_symlink, boxes, inside);
+	LSM_GATE_ALL(path_symlink, sandboxes, inside);
 	REFUSE_GUARDED(path_symlink, inside, dir->dentry);
 	KEEP_OFF(inside, is_own_pin(dir->dentry));
-	FS_ASK_LINK(boxes, path_symlink, dentry);
-	FS_JUDGE(boxes, path_symlink, SBPF_FS_WRITE, dentry, dir->mnt);
+	FS_ASK_LINK(sandboxes, path_symlink, dentry);
+	FS_JUDGE(sandboxes, path_symlink, SBPF_FS_WRITE, dentry, dir->mnt);
 }
 
 /* No rights may be gained by another name: what is linked must be writable itself. */
 SEC("lsm/path_link")
 int BPF_PROG(hook_path_link, struct dentry *old_dentry, struct path *new_dir, struct dentry *new_dentry)
 {
-	LSM_GATE_ALL(path_link, boxes, inside);
+	LSM_GATE_ALL(path_link, sandboxes, inside);
 	REFUSE_GUARDED(path_link, inside, old_dentry);
 	/* A link by another name would outlive `sbpf unload`. */
 	KEEP_OFF(inside, is_own_pin(old_dentry) || is_own_pin(new_dir->dentry));
-	FS_ASK(boxes, path_link, SBPF_FS_READ | SBPF_FS_WRITE, old_dentry, new_dir->mnt);
+	FS_ASK(sandboxes, path_link, SBPF_FS_READ | SBPF_FS_WRITE, old_dentry, new_dir->mnt);
 	if (is_symlink(inode_of(old_dentry)))
-		FS_ASK_LINK(boxes, path_link, new_dentry);
-	FS_JUDGE(boxes, path_link, SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
+		FS_ASK_LINK(sandboxes, path_link, new_dentry);
+	FS_JUDGE(sandboxes, path_link, SBPF_FS_WRITE | FS_MOVE, new_dentry, new_dir->mnt);
 }
 
 SEC("lsm/path_truncate")
 int BPF_PROG(hook_path_truncate, struct path *path)
 {
-	LSM_GATE(path_truncate, boxes);
-	FS_JUDGE(boxes, path_truncate, SBPF_FS_WRITE, path->dentry, path->mnt);
+	LSM_GATE(path_truncate, sandboxes);
+	FS_JUDGE(sandboxes, path_truncate, SBPF_FS_WRITE, path->dentry, path->mnt);
 }
 
 SEC("lsm/file_truncate")
 int BPF_PROG(hook_file_truncate, struct file *file)
 {
-	LSM_GATE(file_truncate, boxes);
-	FS_JUDGE(boxes, file_truncate, SBPF_FS_WRITE, file->f_path.dentry, file->f_path.mnt);
+	LSM_GATE(file_truncate, sandboxes);
+	FS_JUDGE(sandboxes, file_truncate, SBPF_FS_WRITE, file->f_path.dentry, file->f_path.mnt);
 }
 
 SEC("lsm/path_chmod")
 int BPF_PROG(hook_path_chmod, struct path *path)
 {
-	LSM_GATE(path_chmod, boxes);
-	FS_JUDGE(boxes, path_chmod, SBPF_FS_WRITE, path->dentry, path->mnt);
+	LSM_GATE(path_chmod, sandboxes);
+	FS_JUDGE(sandboxes, path_chmod, SBPF_FS_WRITE, path->dentry, path->mnt);
 }
 
 SEC("lsm/path_chown")
 int BPF_PROG(hook_path_chown, struct path *path)
 {
-	LSM_GATE(path_chown, boxes);
-	FS_JUDGE(boxes, path_chown, SBPF_FS_WRITE, path->dentry, path->mnt);
+	LSM_GATE(path_chown, sandboxes);
+	FS_JUDGE(sandboxes, path_chown, SBPF_FS_WRITE, path->dentry, path->mnt);
 }
 
 /* Which argument is the dentry differs between kernels. */
@@ -120,84 +120,84 @@ const volatile __u32 sbpf_setattr_dentry = 0;
 SEC("lsm/inode_setattr")
 int hook_inode_setattr(unsigned long long *ctx)
 {
-	LSM_GATE(inode_setattr, boxes);
+	LSM_GATE(inode_setattr, sandboxes);
 	if (sbpf_setattr_dentry) {
 		struct dentry *second = (struct dentry *)ctx[1];
 
 		REFUSE_GUARDED(inode_setattr, 1, second);
-		FS_JUDGE(boxes, inode_setattr, SBPF_FS_WRITE, second, NULL);
+		FS_JUDGE(sandboxes, inode_setattr, SBPF_FS_WRITE, second, NULL);
 	} else {
 		struct dentry *first = (struct dentry *)ctx[0];
 
 		REFUSE_GUARDED(inode_setattr, 1, first);
-		FS_JUDGE(boxes, inode_setattr, SBPF_FS_WRITE, first, NULL);
+		FS_JUDGE(sandboxes, inode_setattr, SBPF_FS_WRITE, first, NULL);
 	}
 }
 
 SEC("lsm/inode_setxattr")
 int BPF_PROG(hook_inode_setxattr, void *idmap, struct dentry *dentry)
 {
-	LSM_GATE(inode_setxattr, boxes);
+	LSM_GATE(inode_setxattr, sandboxes);
 	REFUSE_GUARDED(inode_setxattr, 1, dentry);
-	FS_JUDGE(boxes, inode_setxattr, SBPF_FS_WRITE, dentry, NULL);
+	FS_JUDGE(sandboxes, inode_setxattr, SBPF_FS_WRITE, dentry, NULL);
 }
 
 SEC("lsm/inode_removexattr")
 int BPF_PROG(hook_inode_removexattr, void *idmap, struct dentry *dentry)
 {
-	LSM_GATE(inode_removexattr, boxes);
+	LSM_GATE(inode_removexattr, sandboxes);
 	REFUSE_GUARDED(inode_removexattr, 1, dentry);
-	FS_JUDGE(boxes, inode_removexattr, SBPF_FS_WRITE, dentry, NULL);
+	FS_JUDGE(sandboxes, inode_removexattr, SBPF_FS_WRITE, dentry, NULL);
 }
 
 /* Contents that are read without opening the file. */
 SEC("lsm/inode_getxattr")
 int BPF_PROG(hook_inode_getxattr, struct dentry *dentry)
 {
-	LSM_GATE(inode_getxattr, boxes);
-	FS_JUDGE(boxes, inode_getxattr, SBPF_FS_READ, dentry, NULL);
+	LSM_GATE(inode_getxattr, sandboxes);
+	FS_JUDGE(sandboxes, inode_getxattr, SBPF_FS_READ, dentry, NULL);
 }
 
 SEC("lsm/inode_readlink")
 int BPF_PROG(hook_inode_readlink, struct dentry *dentry)
 {
-	LSM_GATE(inode_readlink, boxes);
-	FS_JUDGE(boxes, inode_readlink, SBPF_FS_READ, dentry, NULL);
+	LSM_GATE(inode_readlink, sandboxes);
+	FS_JUDGE(sandboxes, inode_readlink, SBPF_FS_READ, dentry, NULL);
 }
 
 SEC("lsm/inode_set_acl")
 int BPF_PROG(hook_inode_set_acl, void *idmap, struct dentry *dentry)
 {
-	LSM_GATE(inode_set_acl, boxes);
-	FS_JUDGE(boxes, inode_set_acl, SBPF_FS_WRITE, dentry, NULL);
+	LSM_GATE(inode_set_acl, sandboxes);
+	FS_JUDGE(sandboxes, inode_set_acl, SBPF_FS_WRITE, dentry, NULL);
 }
 
 SEC("lsm/inode_remove_acl")
 int BPF_PROG(hook_inode_remove_acl, void *idmap, struct dentry *dentry)
 {
-	LSM_GATE(inode_remove_acl, boxes);
-	FS_JUDGE(boxes, inode_remove_acl, SBPF_FS_WRITE, dentry, NULL);
+	LSM_GATE(inode_remove_acl, sandboxes);
+	FS_JUDGE(sandboxes, inode_remove_acl, SBPF_FS_WRITE, dentry, NULL);
 }
 
 SEC("lsm/inode_file_setattr")
 int BPF_PROG(hook_inode_file_setattr, struct dentry *dentry)
 {
-	LSM_GATE(inode_file_setattr, boxes);
-	FS_JUDGE(boxes, inode_file_setattr, SBPF_FS_WRITE, dentry, NULL);
+	LSM_GATE(inode_file_setattr, sandboxes);
+	FS_JUDGE(sandboxes, inode_file_setattr, SBPF_FS_WRITE, dentry, NULL);
 }
 
-/* Who gets a descriptor's signals: as fcntl's F_SETOWN and O_ASYNC (process.bpf.c), but the number is in memory that another thread
- * could change. */
+/* Who gets a descriptor's signals: as fcntl's F_SETOWN and O_ASYNC (process.bpf.c), but the number is in memory that
+ * another thread could change. */
 #define FIOSETOWN 0x8901
 #define SIOCSPGRP 0x8902
-#define FIOASYNC 0x5452
+#define FIOASYNC  0x5452
 
-#define IOC_WRITE 1u
-#define IOC_DIRECTION(cmd) ((cmd) >> 30)
-#define IOC_TYPE(cmd) ((cmd) >> 8 & 0xff)
-#define FS_IOC_FIEMAP 0xc020660bu
+#define IOC_WRITE	      1u
+#define IOC_DIRECTION(cmd)    ((cmd) >> 30)
+#define IOC_TYPE(cmd)	      ((cmd) >> 8 & 0xff)
+#define FS_IOC_FIEMAP	      0xc020660bu
 #define FS_IOC_MEASURE_VERITY 0xc0046686u
-#define BTRFS_IOCTL_MAGIC 0x94u
+#define BTRFS_IOCTL_MAGIC     0x94u
 
 enum {
 	TIOCSTI = 0x5412, /* types into the terminal, for the operator's shell to read */
@@ -206,8 +206,8 @@ enum {
 	TIOCSETD = 0x5423
 };
 
-/* Gives a file the generation of another one, by which a rule knows it: _IOW('v', 2, …), and ext4's own _IOW('f', 4, …), of
- * any size. */
+/* Gives a file the generation of another one, by which a rule knows it: _IOW('v', 2, …), and ext4's own _IOW('f', 4,
+ * …), of any size. */
 static __always_inline int is_generation_ioctl(__u32 cmd)
 {
 	__u32 kind = cmd & 0xffff;
@@ -215,8 +215,8 @@ static __always_inline int is_generation_ioctl(__u32 cmd)
 	return IOC_DIRECTION(cmd) & IOC_WRITE && (kind == ('v' << 8 | 2) || kind == ('f' << 8 | 4));
 }
 
-/* Makes or removes a whole tree of btrfs in one call: a snapshot has every file of a subvolume, those that a rule denies
- * too, in another place; and what is removed may hold places that must stay. */
+/* Makes or removes a whole tree of btrfs in one call: a snapshot has every file of a subvolume, those that a rule
+ * denies too, in another place; and what is removed may hold places that must stay. */
 static __always_inline int is_subvolume_ioctl(__u32 cmd)
 {
 	switch (cmd & 0xff) {
@@ -254,33 +254,33 @@ static __always_inline __u32 ioctl_wants(unsigned short mode, __u32 cmd)
 	return 0;
 }
 
-#define IOCTL_HOOK(name) \
-	static __noinline int judge_##name(struct sbpf_sandbox *box) \
-	{ \
-		return judge_never(box, SBPF_HOOK_##name, SBPF_REASON_FS_DEVICE); \
-	} \
-\
-	SEC("lsm/" #name) \
-	int BPF_PROG(hook_##name, struct file *file, unsigned int cmd) \
-	{ \
-		__u32 want; \
-\
-		LSM_GATE(name, boxes); \
+#define IOCTL_HOOK(name)                                                                                               \
+	static __noinline int judge_##name(struct sbpf_sandbox *sandbox)                                               \
+	{                                                                                                              \
+		return judge_never(sandbox, SBPF_HOOK_##name, SBPF_REASON_FS_DEVICE);                                  \
+	}                                                                                                              \
+                                                                                                                       \
+	SEC("lsm/" #name)                                                                                              \
+	int BPF_PROG(hook_##name, struct file *file, unsigned int cmd)                                                 \
+	{                                                                                                              \
+		__u32 want;                                                                                            \
+                                                                                                                       \
+		LSM_GATE(name, sandboxes);                                                                             \
 		if (cmd == FIOSETOWN || cmd == SIOCSPGRP || (cmd == FIOASYNC && is_character_device(file->f_inode)) || \
-		    (is_generation_ioctl(cmd) && !is_character_device(file->f_inode))) \
-			LSM_JUDGE(boxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, cmd); \
-		want = ioctl_wants(file->f_inode->i_mode, cmd); \
-		if (want == FS_MOVE) \
-			LSM_JUDGE(boxes, judge_##name); \
-		if (!want && !is_canary(SBPF_HOOK_##name)) \
-			return 0; \
-		FS_JUDGE(boxes, name, want, file->f_path.dentry, file->f_path.mnt); \
+		    (is_generation_ioctl(cmd) && !is_character_device(file->f_inode)))                                 \
+			LSM_JUDGE(sandboxes, judge_flag, SBPF_HOOK_##name, 1, SBPF_REASON_GUARD, cmd);                 \
+		want = ioctl_wants(file->f_inode->i_mode, cmd);                                                        \
+		if (want == FS_MOVE)                                                                                   \
+			LSM_JUDGE(sandboxes, judge_##name);                                                            \
+		if (!want && !is_canary(SBPF_HOOK_##name))                                                             \
+			return 0;                                                                                      \
+		FS_JUDGE(sandboxes, name, want, file->f_path.dentry, file->f_path.mnt);                                \
 	}
 
 IOCTL_HOOK(file_ioctl)
 IOCTL_HOOK(file_ioctl_compat)
 
-#define MAP_TYPE 0xf
+#define MAP_TYPE    0xf
 #define MAP_PRIVATE 2
 
 SEC("lsm/mmap_file")
@@ -290,24 +290,24 @@ int BPF_PROG(hook_mmap_file, struct file *file, unsigned long reqprot, unsigned 
 
 	if (!file) /* anonymous */
 		return 0;
-	LSM_GATE(mmap_file, boxes);
+	LSM_GATE(mmap_file, sandboxes);
 	if ((flags & MAP_TYPE) != MAP_PRIVATE && file->f_mode & FMODE_WRITE)
 		want |= SBPF_FS_WRITE; /* mprotect could make it writable later */
-	FS_ASK(boxes, mmap_file, want, file->f_path.dentry, file->f_path.mnt);
+	FS_ASK(sandboxes, mmap_file, want, file->f_path.dentry, file->f_path.mnt);
 	/* `prot` has what the kernel adds for programs for which reading is executing. */
 	if ((reqprot | prot) & PROT_EXEC)
-		EXEC_ASK(boxes, mmap_file, file);
+		EXEC_ASK(sandboxes, mmap_file, file);
 	return 0;
 }
 
-static __noinline int judge_sb_pivotroot(struct sbpf_sandbox *box)
+static __noinline int judge_sb_pivotroot(struct sbpf_sandbox *sandbox)
 {
-	return judge_never(box, SBPF_HOOK_sb_pivotroot, SBPF_REASON_FS_MOUNT);
+	return judge_never(sandbox, SBPF_HOOK_sb_pivotroot, SBPF_REASON_FS_MOUNT);
 }
 
 SEC("lsm/sb_pivotroot")
 int BPF_PROG(hook_sb_pivotroot)
 {
-	LSM_GATE(sb_pivotroot, boxes);
-	LSM_JUDGE(boxes, judge_sb_pivotroot);
+	LSM_GATE(sb_pivotroot, sandboxes);
+	LSM_JUDGE(sandboxes, judge_sb_pivotroot);
 }

@@ -12,8 +12,8 @@
 
 static __always_inline void endpoint_of_peer_of(struct endpoint *ep, struct bpf_sock_ops *ctx)
 {
-	/* All of it, before there is a branch: the compiler makes one load of two, at an address that the verifier does not
-	 * take. */
+	/* All of it, before there is a branch: the compiler makes one load of two, at an address that the verifier does
+	 * not take. */
 	__u32 v4 = ctx->remote_ip4, family = ctx->family;
 	__u16 port = bpf_ntohl(ctx->remote_port);
 	__u32 words[4];
@@ -33,7 +33,7 @@ static __always_inline void endpoint_of_peer_of(struct endpoint *ep, struct bpf_
 /* The kernel's timers and peers bring this about: the current task says nothing. */
 static __noinline int record_tcp(struct bpf_sock_ops *ctx, __u64 cgroup_id, __u32 reason)
 {
-	struct sbpf_sandbox *box = bpf_map_lookup_elem(&sbpf_sandboxes, &cgroup_id);
+	struct sbpf_sandbox *sandbox = bpf_map_lookup_elem(&sbpf_sandboxes, &cgroup_id);
 	struct denial d = {.hook = SBPF_HOOK_sock_ops, .domain = SBPF_DOMAIN_NETWORK, .reason = reason};
 	const struct sbpf_policy_header *header;
 	__u64 now = bpf_ktime_get_boot_ns();
@@ -42,21 +42,21 @@ static __noinline int record_tcp(struct bpf_sock_ops *ctx, __u64 cgroup_id, __u3
 	struct bpf_sock *sk = ctx->sk;
 	struct endpoint ep;
 
-	if (!box)
+	if (!sandbox)
 		return 0;
 	endpoint_of_peer_of(&ep, ctx);
 	/* ProxiedConnection to a proxy: whom it is for is what counts. */
 	if (sk)
 		origin = bpf_sk_storage_get(&sbpf_origins, sk, 0, 0);
-	if (origin && origin->led_port_be == bpf_htons(ep.port)) {
+	if (origin && origin->proxy_port_be == bpf_htons(ep.port)) {
 		__builtin_memcpy(ep.addr_be, origin->address_be, sizeof(ep.addr_be));
 		ep.port = bpf_ntohs(origin->port_be);
 	}
-	flow = may_tell_allowed(box) ? reserve_event(box, sizeof(*flow)) : NULL;
+	flow = may_tell_allowed(sandbox) ? reserve_event(sandbox, sizeof(*flow)) : NULL;
 	if (!flow)
 		return 0;
 	denial_fill_net(&d, &ep);
-	header = box_header(box);
+	header = sandbox_header(sandbox);
 	flow->event = (struct sbpf_event){.ts_ns = now,
 					  .cgroup_id = cgroup_id,
 					  .generation = header ? header->generation : 0,
@@ -73,7 +73,7 @@ static __noinline int record_tcp(struct bpf_sock_ops *ctx, __u64 cgroup_id, __u3
 	flow->pad = 0;
 	copy_name(flow->name, cgroup_id, &ep);
 	bpf_ringbuf_submit(flow, 0);
-	__sync_fetch_and_add(&box->events, 1);
+	__sync_fetch_and_add(&sandbox->events, 1);
 	return 0;
 }
 

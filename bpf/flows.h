@@ -5,22 +5,10 @@
 
 #include "network.h"
 
-/* Whom an unconnected socket sent to last: one record for each, not one for each datagram. */
-struct sbpf_last_sent {
-	__u64 addr_be[2];
-	__u64 port;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct sbpf_last_sent);
-} sbpf_last_sent SEC(".maps");
-
 static __always_inline int is_sent_to_again(struct bpf_sock *sk, const struct endpoint *ep)
 {
-	struct sbpf_last_sent *last = sk ? bpf_sk_storage_get(&sbpf_last_sent, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
+	struct sbpf_last_sent *last =
+	    sk ? bpf_sk_storage_get(&sbpf_last_sent, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : NULL;
 
 	if (!last)
 		return 0;
@@ -34,7 +22,7 @@ static __always_inline int is_sent_to_again(struct bpf_sock *sk, const struct en
 
 static __always_inline void copy_name(char to[SBPF_FLOW_NAME], __u64 cgroup_id, const struct endpoint *ep)
 {
-	void *names = bpf_map_lookup_elem(&sbpf_names, &cgroup_id);
+	void *names = bpf_map_lookup_elem(&sbpf_host_names, &cgroup_id);
 	struct sbpf_net_query q = {.kind = SBPF_RULE_CONNECT, .port = ep->port};
 	struct sbpf_opened *opened;
 	struct sbpf_rule_key key;
@@ -61,20 +49,20 @@ static __always_inline void copy_name(char to[SBPF_FLOW_NAME], __u64 cgroup_id, 
 /* A connect or a send that was allowed. */
 static __noinline int record_flow(struct bpf_sock_addr *ctx, __u64 cgroup_id, __u32 hook, const struct endpoint *ep)
 {
-	struct sbpf_sandbox *box = bpf_map_lookup_elem(&sbpf_sandboxes, &cgroup_id);
+	struct sbpf_sandbox *sandbox = bpf_map_lookup_elem(&sbpf_sandboxes, &cgroup_id);
 	struct denial d = {.hook = hook, .domain = SBPF_DOMAIN_NETWORK, .reason = SBPF_REASON_FLOW};
 	struct telling telling = {.times = 1};
 	struct sbpf_flow_event *flow;
 
-	if (!box || is_canary_task())
+	if (!sandbox || is_canary_task())
 		return 0;
 	if ((hook == SBPF_HOOK_sendmsg4 || hook == SBPF_HOOK_sendmsg6) && is_sent_to_again(ctx->sk, ep))
 		return 0;
-	flow = may_tell_allowed(box) ? reserve_event(box, sizeof(*flow)) : NULL;
+	flow = may_tell_allowed(sandbox) ? reserve_event(sandbox, sizeof(*flow)) : NULL;
 	if (!flow)
 		return 0;
 	denial_fill_net(&d, ep);
-	fill_event(&flow->event, box, &d, &telling, SBPF_ALLOW, 0);
+	fill_event(&flow->event, sandbox, &d, &telling, SBPF_ALLOW, 0);
 	flow->cookie = bpf_get_socket_cookie(ctx);
 	flow->sent = 0;
 	flow->received = 0;

@@ -11,14 +11,14 @@ struct fs_place {
 	__u32 flags; /* enum sbpf_fs_flags: of what lies beneath and of its name, only if it is itself a node */
 	__u32 rule;
 	__u32 exec_rule;
-	__u8 rights;   /* enum sbpf_fs_rights */
-	__u8 covered;  /* 0: no node up to the root of the filesystem */
-	__u8 exact;    /* it is itself a node */
-	__u8 shared;   /* the directory, and all in it that no rule knows, have the same rights */
+	__u8 rights;  /* enum sbpf_fs_rights */
+	__u8 covered; /* 0: no node up to the root of the filesystem */
+	__u8 exact;   /* it is itself a node */
+	__u8 shared;  /* the directory, and all in it that no rule knows, have the same rights */
 };
 
-/* Hash of a name, in chunks of 32 bytes (policy/filesystem.cpp has the same for user space). Global, so that the loop is
- * verified once; the name by its address, as such functions take no kernel pointers. */
+/* Hash of a name, in chunks of 32 bytes (policy/filesystem.cpp has the same for user space). Global, so that the loop
+ * is verified once; the name by its address, as such functions take no kernel pointers. */
 __weak __noinline __u64 fs_name_hash(__u64 name, __u32 len)
 {
 	__u64 hash = SBPF_FS_HASH_SEED;
@@ -61,7 +61,8 @@ __weak __noinline int fs_holds_piece(const struct sbpf_fs_node *entry, __u64 pie
 }
 
 /* Is it this name's entry, and not one of a name with the same hash? `key`: of the entry; changed. */
-static __always_inline int fs_bears(void *policy, struct sbpf_rule_key *key, const struct sbpf_fs_node *entry, __u64 name, __u32 len)
+static __always_inline int fs_bears(void *policy, struct sbpf_rule_key *key, const struct sbpf_fs_node *entry,
+				    __u64 name, __u32 len)
 {
 	if (!fs_holds_piece(entry, name, len))
 		return 0;
@@ -96,7 +97,8 @@ static __always_inline const struct sbpf_fs_node *fs_node_of(void *policy, struc
 	struct sbpf_rule_key key;
 
 	home->inode = (__u64)inode;
-	sbpf_fs_inode_key(&key, inode_number(home->magic, inode), inode_dev(home), inode_generation(home->magic, inode), is_directory);
+	sbpf_fs_inode_key(&key, inode_number(home->magic, inode), inode_dev(home), inode_generation(home->magic, inode),
+			  is_directory);
 	return sbpf_policy_lookup(policy, &key);
 }
 
@@ -114,8 +116,8 @@ struct fs_walk {
 	struct inode_home home;
 };
 
-/* A step of SBPF_REPEAT. Entries by their addresses: to the verifier, what a walk has passed is then of one type, however
- * far it came. */
+/* A step of SBPF_REPEAT. Entries by their addresses: to the verifier, what a walk has passed is then of one type,
+ * however far it came. */
 static long fs_step(__u64 step, struct fs_walk *walk)
 {
 	struct dentry *dentry = walk->at, *parent;
@@ -136,18 +138,18 @@ static long fs_step(__u64 step, struct fs_walk *walk)
 }
 
 /* From the node to the entry below it that was passed last but `back`. */
-#define FS_DOWN(back, deeper) \
-	do { \
-		if (passed <= (back)) \
-			goto exact; \
-		if (!(node->flags & SBPF_FS_NAMED)) \
-			goto found; \
-		child = fs_child(policy, node->node, walk.entry[FS_SLOT(walk.steps - (back))], place); \
-		if (!child) { \
-			place->shared = !is_file || (deeper); \
-			goto found; \
-		} \
-		node = child; \
+#define FS_DOWN(back, deeper)                                                                                          \
+	do {                                                                                                           \
+		if (passed <= (back))                                                                                  \
+			goto exact;                                                                                    \
+		if (!(node->flags & SBPF_FS_NAMED))                                                                    \
+			goto found;                                                                                    \
+		child = fs_child(policy, node->node, walk.entry[FS_SLOT(walk.steps - (back))], place);                 \
+		if (!child) {                                                                                          \
+			place->shared = !is_file || (deeper);                                                          \
+			goto found;                                                                                    \
+		}                                                                                                      \
+		node = child;                                                                                          \
 	} while (0)
 
 static __always_inline void fs_nowhere(struct fs_place *place, const struct dentry *dentry)
@@ -162,9 +164,9 @@ static __always_inline void fs_nowhere(struct fs_place *place, const struct dent
 	place->shared = 0;
 }
 
-/* The deepest node above or at the dentry: upwards to the first inode that is one, from there down again by names, which
- * also hold for what was created or replaced since. A rename meanwhile is seen before or after, at each step; whatever a
- * task in the sandbox can rename has the same rights before and after. */
+/* The deepest node above or at the dentry: upwards to the first inode that is one, from there down again by names,
+ * which also hold for what was created or replaced since. A rename meanwhile is seen before or after, at each step;
+ * whatever a task in the sandbox can rename has the same rights before and after. */
 static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_place *place)
 {
 	const struct sbpf_fs_node *node, *child;
@@ -204,7 +206,8 @@ static __noinline int fs_find(void *policy, struct dentry *dentry, struct fs_pla
 	FS_DOWN(5, passed > 6);
 	FS_DOWN(6, passed > 7);
 	FS_DOWN(7, 0);
-	/* Directories that rules named are gone, and stand here anew: what the rules beneath say is out of reach (I3). */
+	/* Directories that rules named are gone, and stand here anew: what the rules beneath say is out of reach (I3).
+	 */
 	if (passed > SBPF_FS_NAME_DEPTH) {
 		place->covered = !(node->flags & SBPF_FS_NAMED);
 		goto found;
@@ -230,7 +233,7 @@ enum fs_applies {
 /* A policy, as far as it is about paths. */
 struct fs_rules {
 	void *policy;
-	__u32 unjudged;    /* enum sbpf_fs_rights that it has no rules about */
+	__u32 unjudged;	   /* enum sbpf_fs_rights that it has no rules about */
 	__u32 places_only; /* of struct sbpf_policy_header, exec_places_only */
 };
 
@@ -241,7 +244,7 @@ static __always_inline enum fs_applies fs_rules_of(void *policy, struct fs_rules
 	rules->policy = policy;
 	if (!rules->policy)
 		return FS_LOST;
-	header = sbpf_header_slot(rules->policy, SBPF_SLOT_HEADER);
+	header = sbpf_header_of(rules->policy);
 	if (!header)
 		return FS_LOST;
 	rules->unjudged = 0;
@@ -254,9 +257,9 @@ static __always_inline enum fs_applies fs_rules_of(void *policy, struct fs_rules
 }
 
 /* Does the sandbox's policy judge paths, and which is it? The record's flag spares the others two lookups. */
-static __always_inline enum fs_applies fs_policy(const struct sbpf_sandbox *box, struct fs_rules *rules)
+static __always_inline enum fs_applies fs_policy(const struct sbpf_sandbox *sandbox, struct fs_rules *rules)
 {
-	return box->flags & SBPF_SANDBOX_FS ? fs_rules_of(box_policy(box), rules) : FS_FREE;
+	return sandbox->flags & SBPF_SANDBOX_FS ? fs_rules_of(sandbox_policy(sandbox), rules) : FS_FREE;
 }
 
 #endif

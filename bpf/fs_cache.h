@@ -2,8 +2,8 @@
 /* Remembers what the walk found for a directory, so that files in it cost the same at any depth.
  *
  * A remembered verdict is used only if nothing that the walk depends on can have changed since before it:
- * - the tree: the kernel moves a dentry only under rename_lock, whose sequence is kept. Mounts play no part, as the walk
- *   stays in one filesystem;
+ * - the tree: the kernel moves a dentry only under rename_lock, whose sequence is kept. Mounts play no part, as the
+ *   walk stays in one filesystem;
  * - the policy: the agent moves the epoch on after each flip, which waits for the programs that still use the old one,
  *   and when it takes a sandbox down;
  * - the directory: its dentry, and its inode's number, device and generation, where no two directories have the same
@@ -43,7 +43,8 @@ static __always_inline struct sbpf_fs_verdict *fs_slot(__u64 cgroup_id, const st
 }
 SBPF_ASSERT(SBPF_FS_VERDICTS == 1 << (64 - 52));
 
-/* Rights of the sandbox that are known without a walk; 0: none are, or it is a block device, which is judged by more. */
+/* Rights of the sandbox that are known without a walk; 0: none are, or it is a block device, which is judged by more.
+ */
 static __noinline __u32 fs_recall(__u64 cgroup_id, struct dentry *dentry)
 {
 	struct inode *inode = inode_of(dentry), *directory = inode;
@@ -92,9 +93,10 @@ static __always_inline __u32 fs_open_wants(struct file *file)
 	return want ? want : SBPF_FS_READ;
 }
 
-/* May this file be opened, by what is known of its directory? Spares the common case the sandbox's record. Whatever else
- * judges an open stands above it: several sandboxes around the task, the canary, and files that drive the kernel, which
- * lie on filesystems of which nothing is remembered. Devices and sbpf's own locks, which lie anywhere, the hook itself excepts. */
+/* May this file be opened, by what is known of its directory? Spares the common case the sandbox's record. Whatever
+ * else judges an open stands above it: several sandboxes around the task, the canary, and files that drive the kernel,
+ * which lie on filesystems of which nothing is remembered. Devices and sbpf's own locks, which lie anywhere, the hook
+ * itself excepts. */
 static __always_inline int fs_knows_open(__u64 cgroup_id, struct file *file)
 {
 	__u32 want = fs_open_wants(file);
@@ -105,10 +107,10 @@ static __always_inline int fs_knows_open(__u64 cgroup_id, struct file *file)
 }
 
 /* The walk that began at `stamp` found these rights for the dentry's directory and what is in it. */
-static __noinline int fs_memorize(const struct sbpf_sandbox *box, struct dentry *dentry, void *policy,
+static __noinline int fs_memorize(const struct sbpf_sandbox *sandbox, struct dentry *dentry, void *policy,
 				  const struct fs_stamp *stamp, __u32 rights)
 {
-	const struct sbpf_policy_header *header = sbpf_header_slot(policy, SBPF_SLOT_HEADER);
+	const struct sbpf_policy_header *header = sbpf_header_of(policy);
 	struct sbpf_fs_verdict *slot;
 	struct inode *directory;
 	__u64 generation;
@@ -124,14 +126,14 @@ static __noinline int fs_memorize(const struct sbpf_sandbox *box, struct dentry 
 	generation = inode_generation(directory->i_sb->s_magic, directory);
 	if (!generation)
 		return 0;
-	slot = fs_slot(box->cgroup_id, directory);
+	slot = fs_slot(sandbox->cgroup_id, directory);
 	if (!slot || fs_renames() != stamp->renames)
 		return 0;
 	lock = slot->lock;
 	if (lock & 1 || __sync_val_compare_and_swap(&slot->lock, lock, lock + 1) != lock)
 		return 0;
 	slot->rights = rights;
-	slot->cgroup_id = box->cgroup_id;
+	slot->cgroup_id = sandbox->cgroup_id;
 	slot->dentry = (__u64)dentry;
 	slot->inode.ino = directory->i_ino;
 	slot->inode.dev = directory->i_sb->s_dev;

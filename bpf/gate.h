@@ -17,8 +17,9 @@ static __always_inline const void *sbpf_policy_lookup(void *policy, const struct
 #define SBPF_REPEAT(n, step, context) bpf_loop(n, step, context, 0)
 #include "decide.h"
 
-/* The sandboxes that hold the current task: the outermost and the innermost; both must allow. Equal in the usual case. */
-struct boxes {
+/* The sandboxes that hold the current task: the outermost and the innermost; both must allow. Equal in the usual case.
+ */
+struct sandboxes {
 	struct sbpf_sandbox *outer;
 	struct sbpf_sandbox *inner;
 };
@@ -90,34 +91,34 @@ __weak __noinline int levels_above(void)
 	return search.found;
 }
 
-static __always_inline struct sbpf_sandbox *box_at_level(__u32 level)
+static __always_inline struct sbpf_sandbox *sandbox_at_level(__u32 level)
 {
 	__u64 id = bpf_get_current_ancestor_cgroup_id(level & (SBPF_MAX_LEVELS - 1));
 
 	return bpf_map_lookup_elem(&sbpf_sandboxes, &id);
 }
 
-static __noinline int gate_other_levels(struct boxes *boxes)
+static __noinline int gate_other_levels(struct sandboxes *sandboxes)
 {
-	__u32 own = boxes->outer ? boxes->outer->level : SBPF_MAX_LEVELS;
+	__u32 own = sandboxes->outer ? sandboxes->outer->level : SBPF_MAX_LEVELS;
 	__u32 levels = levels_above(), outer, inner;
 
 	if (!levels)
 		return 0;
 	outer = highest_level(levels & -levels);
 	inner = highest_level(levels);
-	if (inner > own || !boxes->inner)
-		boxes->inner = box_at_level(inner);
+	if (inner > own || !sandboxes->inner)
+		sandboxes->inner = sandbox_at_level(inner);
 	if (outer < own)
-		boxes->outer = box_at_level(outer);
-	if (boxes->outer && boxes->outer->flags & SBPF_SANDBOX_KEPT && boxes->inner && boxes->inner->flags & SBPF_SANDBOX_KEPT &&
-	    is_launching())
-		boxes->outer = boxes->inner = NULL;
+		sandboxes->outer = sandbox_at_level(outer);
+	if (sandboxes->outer && sandboxes->outer->flags & SBPF_SANDBOX_KEPT && sandboxes->inner &&
+	    sandboxes->inner->flags & SBPF_SANDBOX_KEPT && is_launching())
+		sandboxes->outer = sandboxes->inner = NULL;
 	return 0;
 }
 
-/* Is the current task below our root, and in which sandbox there? 0: in none, which is for the gate to deny. A task of no
- * sandbox pays one helper call. */
+/* Is the current task below our root, and in which sandbox there? 0: in none, which is for the gate to deny. A task of
+ * no sandbox pays one helper call. */
 static __always_inline int is_below_root(__u64 *cgroup_id)
 {
 	__u64 root_id = sbpf_gate.root_id;
@@ -128,69 +129,69 @@ static __always_inline int is_below_root(__u64 *cgroup_id)
 	return 1;
 }
 
-static __always_inline enum gate_result gate(struct boxes *boxes, int below_root, const __u64 *cgroup_id)
+static __always_inline enum gate_result gate(struct sandboxes *sandboxes, int below_root, const __u64 *cgroup_id)
 {
-	boxes->outer = NULL;
-	boxes->inner = NULL;
+	sandboxes->outer = NULL;
+	sandboxes->inner = NULL;
 	if (below_root) {
-		boxes->outer = bpf_map_lookup_elem(&sbpf_sandboxes, cgroup_id);
-		if (!boxes->outer)
+		sandboxes->outer = bpf_map_lookup_elem(&sbpf_sandboxes, cgroup_id);
+		if (!sandboxes->outer)
 			return GATE_LOST;
-		boxes->inner = boxes->outer;
+		sandboxes->inner = sandboxes->outer;
 	}
 	if (unlikely(sbpf_gate.other_levels)) {
-		gate_other_levels(boxes);
-		if (!boxes->outer != !boxes->inner)
+		gate_other_levels(sandboxes);
+		if (!sandboxes->outer != !sandboxes->inner)
 			return GATE_LOST; /* a record vanished between two looks: being taken down */
 	}
-	return boxes->outer ? GATE_INSIDE : GATE_OUTSIDE;
+	return sandboxes->outer ? GATE_INSIDE : GATE_OUTSIDE;
 }
 
 /* Does this cgroup lie in the sandbox? Reads nothing but ids on the common path. */
-static __always_inline int cgroup_in_box(struct cgroup *cgrp, const struct sbpf_sandbox *box)
+static __always_inline int cgroup_in_sandbox(struct cgroup *cgrp, const struct sbpf_sandbox *sandbox)
 {
 	struct cgroup *ancestor = NULL;
-	__u32 level = box->level;
+	__u32 level = sandbox->level;
 
 	if (!cgrp)
 		return 0;
-	if (cgrp->kn->id == box->cgroup_id)
+	if (cgrp->kn->id == sandbox->cgroup_id)
 		return 1;
 	if (cgrp->level <= (int)level || level >= SBPF_MAX_LEVELS)
 		return 0;
 	bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
 			      (void *)__builtin_preserve_access_index(&cgrp->ancestors) + level * sizeof(ancestor));
-	return ancestor && BPF_CORE_READ(ancestor, kn, id) == box->cgroup_id;
+	return ancestor && BPF_CORE_READ(ancestor, kn, id) == sandbox->cgroup_id;
 }
 
 /* Foreign: made outside the sandbox, so the cgroup hooks of this sandbox do not see what it does. */
-static __always_inline int sock_in_box(struct sock *sk, const struct sbpf_sandbox *box)
+static __always_inline int sock_in_sandbox(struct sock *sk, const struct sbpf_sandbox *sandbox)
 {
-	return sk && cgroup_in_box(sk->sk_cgrp_data.cgroup, box);
+	return sk && cgroup_in_sandbox(sk->sk_cgrp_data.cgroup, sandbox);
 }
 
-static __always_inline int task_in_box(struct task_struct *task, const struct sbpf_sandbox *box)
+static __always_inline int task_in_sandbox(struct task_struct *task, const struct sbpf_sandbox *sandbox)
 {
-	return cgroup_in_box(task->cgroups->dfl_cgrp, box);
+	return cgroup_in_sandbox(task->cgroups->dfl_cgrp, sandbox);
 }
 
-static __always_inline void *box_policy(const struct sbpf_sandbox *box)
+static __always_inline void *sandbox_policy(const struct sbpf_sandbox *sandbox)
 {
-	__u64 id = box->cgroup_id;
+	__u64 id = sandbox->cgroup_id;
 
 	return bpf_map_lookup_elem(&sbpf_policies, &id);
 }
 
-static __always_inline const struct sbpf_policy_header *box_header(const struct sbpf_sandbox *box)
+static __always_inline const struct sbpf_policy_header *sandbox_header(const struct sbpf_sandbox *sandbox)
 {
-	void *policy = box_policy(box);
+	void *policy = sandbox_policy(sandbox);
 
-	return policy ? sbpf_header_slot(policy, SBPF_SLOT_HEADER) : NULL;
+	return policy ? sbpf_header_of(policy) : NULL;
 }
 
-static __noinline int box_allows_all_network(const struct sbpf_sandbox *box)
+static __noinline int sandbox_allows_all_network(const struct sbpf_sandbox *sandbox)
 {
-	const struct sbpf_policy_header *header = box_header(box);
+	const struct sbpf_policy_header *header = sandbox_header(sandbox);
 
 	return header && header->flags & SBPF_POLICY_NET_ALLOW_ALL;
 }
@@ -198,9 +199,9 @@ static __noinline int box_allows_all_network(const struct sbpf_sandbox *box)
 #include "tell.h"
 
 /* What the mode makes of a decision to deny. */
-static __always_inline __u32 verdict_of(const struct sbpf_sandbox *box)
+static __always_inline __u32 verdict_of(const struct sbpf_sandbox *sandbox)
 {
-	const struct sbpf_policy_header *header = box_header(box);
+	const struct sbpf_policy_header *header = sandbox_header(sandbox);
 
 	return header && header->flags & SBPF_POLICY_AUDIT ? SBPF_AUDIT : SBPF_DENY;
 }
@@ -216,37 +217,37 @@ static __always_inline int refuse_canary(const struct denial *denial, __u32 verd
 	return 1;
 }
 
-static __always_inline void count_denial(struct sbpf_sandbox *box, const struct denial *denial)
+static __always_inline void count_denial(struct sbpf_sandbox *sandbox, const struct denial *denial)
 {
 	if (denial->hook < SBPF_MAX_HOOKS)
-		__sync_fetch_and_add(&box->denied[denial->hook], 1);
+		__sync_fetch_and_add(&sandbox->denied[denial->hook], 1);
 }
 
 /* One polarity: what is called judge_*() is 1 where it denies, and allows_*() where it allows. */
 
-/* Turns a decision to deny into what the mode says: 1 = deny, 0 = audit only. Emission never changes it. Global: verified
- * once, not at each of its callers. */
-__weak __noinline int refuse(struct sbpf_sandbox *box, const struct denial *denial)
+/* Turns a decision to deny into what the mode says: 1 = deny, 0 = audit only. Emission never changes it. Global:
+ * verified once, not at each of its callers. */
+__weak __noinline int refuse(struct sbpf_sandbox *sandbox, const struct denial *denial)
 {
 	struct telling telling = {};
 	__u32 verdict;
 	int canary;
 
-	if (!box || !denial)
+	if (!sandbox || !denial)
 		return 1;
-	verdict = verdict_of(box);
+	verdict = verdict_of(sandbox);
 	canary = refuse_canary(denial, verdict);
 	if (canary >= 0)
 		return canary;
-	count_denial(box, denial);
-	if (!denial->quiet && may_tell(box, denial, verdict, &telling))
-		emit(box, denial, &telling, verdict, EPERM);
+	count_denial(sandbox, denial);
+	if (!denial->quiet && may_tell(sandbox, denial, verdict, &telling))
+		emit(sandbox, denial, &telling, verdict, EPERM);
 	return verdict == SBPF_DENY;
 }
 
-#define DENIAL(name, why) \
-	{ \
-		.hook = SBPF_HOOK_##name, .domain = SBPF_HOOK_DOMAIN_##name, .reason = why \
+#define DENIAL(name, why)                                                                                              \
+	{                                                                                                              \
+		.hook = SBPF_HOOK_##name, .domain = SBPF_HOOK_DOMAIN_##name, .reason = why                             \
 	}
 
 enum hook_domain {
@@ -255,62 +256,63 @@ enum hook_domain {
 #undef X
 };
 
-/* First thing in every LSM program: returns for tasks that are not ours and for lost ones, else leaves `boxes` set. */
-#define LSM_GATE(name, boxes) \
-	__u64 own_id = 0; \
-	int below_root = is_below_root(&own_id); \
-	LSM_GATE_OF(name, boxes, below_root, own_id)
+/* First thing in every LSM program: returns for tasks that are not ours and for lost ones, else leaves `sandboxes` set.
+ */
+#define LSM_GATE(name, sandboxes)                                                                                      \
+	__u64 own_id = 0;                                                                                              \
+	int below_root = is_below_root(&own_id);                                                                       \
+	LSM_GATE_OF(name, sandboxes, below_root, own_id)
 
-#define LSM_GATE_OF(name, boxes, below_root, own_id) \
-	struct boxes boxes; \
-	switch (gate(&boxes, below_root, &own_id)) { \
-	case GATE_OUTSIDE: \
-		return 0; \
-	case GATE_LOST: \
-		REFUSE_LOST(name, own_id); \
-	case GATE_INSIDE: \
-		break; \
+#define LSM_GATE_OF(name, sandboxes, below_root, own_id)                                                               \
+	struct sandboxes sandboxes;                                                                                    \
+	switch (gate(&sandboxes, below_root, &own_id)) {                                                               \
+	case GATE_OUTSIDE:                                                                                             \
+		return 0;                                                                                              \
+	case GATE_LOST:                                                                                                \
+		REFUSE_LOST(name, own_id);                                                                             \
+	case GATE_INSIDE:                                                                                              \
+		break;                                                                                                 \
 	}
 
 /* For what is refused to tasks outside, too: goes on for them, with `inside` 0. */
-#define LSM_GATE_ALL(name, boxes, inside) \
-	__u64 own_id = 0; \
-	int below_root = is_below_root(&own_id), inside = 1; \
-	struct boxes boxes; \
-	switch (gate(&boxes, below_root, &own_id)) { \
-	case GATE_OUTSIDE: \
-		inside = 0; \
-		break; \
-	case GATE_LOST: \
-		REFUSE_LOST(name, own_id); \
-	case GATE_INSIDE: \
-		break; \
+#define LSM_GATE_ALL(name, sandboxes, inside)                                                                          \
+	__u64 own_id = 0;                                                                                              \
+	int below_root = is_below_root(&own_id), inside = 1;                                                           \
+	struct sandboxes sandboxes;                                                                                    \
+	switch (gate(&sandboxes, below_root, &own_id)) {                                                               \
+	case GATE_OUTSIDE:                                                                                             \
+		inside = 0;                                                                                            \
+		break;                                                                                                 \
+	case GATE_LOST:                                                                                                \
+		REFUSE_LOST(name, own_id);                                                                             \
+	case GATE_INSIDE:                                                                                              \
+		break;                                                                                                 \
 	}
 
-/* Asks the outer sandbox, then the inner if it is another; `judge` is nonzero to deny. Written as branches to constants:
- * 6.12's verifier wants a provable return range. */
-#define LSM_ASK(error, boxes, judge, ...) \
-	do { \
-		if (judge(boxes.outer, ##__VA_ARGS__)) \
-			return -(error); \
-		if (unlikely(boxes.inner != boxes.outer) && judge(boxes.inner, ##__VA_ARGS__)) \
-			return -(error); \
+/* Asks the outer sandbox, then the inner if it is another; `judge` is nonzero to deny. Written as branches to
+ * constants: 6.12's verifier wants a provable return range. */
+#define LSM_ASK(error, sandboxes, judge, ...)                                                                          \
+	do {                                                                                                           \
+		if (judge(sandboxes.outer, ##__VA_ARGS__))                                                             \
+			return -(error);                                                                               \
+		if (unlikely(sandboxes.inner != sandboxes.outer) && judge(sandboxes.inner, ##__VA_ARGS__))             \
+			return -(error);                                                                               \
 	} while (0)
 
 /* The same of a judge that takes an `ask` by addresses and is verified once; before 6.2, which cannot make pointers of
  * addresses, of its twin, which takes the pointers beside it. */
-#define LSM_ASK_ONCE(error, boxes, judge, ask, ...) \
-	do { \
-		if (sbpf_rdonly_cast) \
-			LSM_ASK(error, boxes, judge, ask); \
-		else \
-			LSM_ASK(error, boxes, judge##_before_6_2, ask, ##__VA_ARGS__); \
+#define LSM_ASK_ONCE(error, sandboxes, judge, ask, ...)                                                                \
+	do {                                                                                                           \
+		if (sbpf_rdonly_cast)                                                                                  \
+			LSM_ASK(error, sandboxes, judge, ask);                                                         \
+		else                                                                                                   \
+			LSM_ASK(error, sandboxes, judge##_before_6_2, ask, ##__VA_ARGS__);                             \
 	} while (0)
 
-#define LSM_JUDGE(boxes, judge, ...) \
-	do { \
-		LSM_ASK(EPERM, boxes, judge, ##__VA_ARGS__); \
-		return 0; \
+#define LSM_JUDGE(sandboxes, judge, ...)                                                                               \
+	do {                                                                                                           \
+		LSM_ASK(EPERM, sandboxes, judge, ##__VA_ARGS__);                                                       \
+		return 0;                                                                                              \
 	} while (0)
 
 #endif

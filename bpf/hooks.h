@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR Apache-2.0 */
 /* The one list of hooks: the BPF side names its programs after it, the agent loads, attaches, verifies and probes it,
  * the tests are generated from it. X(id, name, kind, domain): ids are part of the ABI and append-only; the program of a
- * hook is `hook_<name>`; kind CGROUP is attached per sandbox by link, NAMES likewise to sandboxes with a resolver, where
- * it puts addresses right and refuses nothing, FLOWS likewise to those whose policy has its flows recorded, where it tells, LSM once per host, LSM_IF likewise on kernels that
- * have the hook (what it refuses, the others refuse by another, or do not have); TRACE once per host to a tracepoint, where it sees and
- * refuses nothing; ROOT once per host to the root cgroup. */
+ * hook is `hook_<name>`; kind CGROUP is attached per sandbox by link, DNS likewise to sandboxes with a resolver, where
+ * it puts addresses right and refuses nothing, FLOWS likewise to those whose policy has its flows recorded, where it
+ * tells, LSM once per host, LSM_IF likewise on kernels that have the hook (what it refuses, the others refuse by
+ * another, or do not have); TRACE once per host to a tracepoint, where it sees and refuses nothing; ROOT once per host
+ * to the root cgroup. */
 #ifndef SBPF_HOOKS_H
 #define SBPF_HOOKS_H
 
@@ -76,10 +77,10 @@
 	X(63, bprm_check_security, LSM,    PROCESS) \
 	X(64, file_mprotect,       LSM,    PROCESS) \
 	X(65, cgroup_attach_task,  TRACE,  GUARD) \
-	X(66, recvmsg4,            NAMES,  NETWORK) \
-	X(67, recvmsg6,            NAMES,  NETWORK) \
-	X(68, getpeername4,        NAMES,  NETWORK) \
-	X(69, getpeername6,        NAMES,  NETWORK) \
+	X(66, recvmsg4,            DNS,    NETWORK) \
+	X(67, recvmsg6,            DNS,    NETWORK) \
+	X(68, getpeername4,        DNS,    NETWORK) \
+	X(69, getpeername6,        DNS,    NETWORK) \
 	X(70, sock_ops,            FLOWS,  NETWORK) \
 	X(71, sysctl,              ROOT,   GUARD)
 /* clang-format on */

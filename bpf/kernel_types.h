@@ -12,13 +12,13 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
-#define EPERM 1
-#define EACCES 13
-#define ENOSYS 38
+#define EPERM	     1
+#define EACCES	     13
+#define ENOSYS	     38
 #define EDESTADDRREQ 89
-#define NULL ((void *)0)
+#define NULL	     ((void *)0)
 
-#define likely(x) __builtin_expect(!!(x), 1)
+#define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
@@ -267,6 +267,7 @@ struct ns_common {
 struct net {
 	struct ns_common ns;
 	struct hlist_head *dev_index_head; /* its interfaces, in DEVICE_BUCKETS by number */
+	__u64 net_cookie;
 };
 
 struct net_device {
@@ -362,22 +363,22 @@ struct msghdr {
 
 #pragma clang attribute pop
 
-/* Later verifiers search the kernel's types, one after another, at each load from a pointer that they trust: most of what
- * it took to load these programs. From a pointer cast in this way they load without. It costs nothing when run: a copy of
- * a register. */
+/* Later verifiers search the kernel's types, one after another, at each load from a pointer that they trust: most of
+ * what it took to load these programs. From a pointer cast in this way they load without. It costs nothing when run: a
+ * copy of a register. */
 void *bpf_rdonly_cast(const void *object, __u32 type_id) __attribute__((weak, section(".ksyms")));
 
 /* Has the kernel that function? By the loader. */
 extern const volatile __u32 sbpf_rdonly_cast;
 
 /* What lies at an address; only where sbpf_rdonly_cast says so. */
-#define STRUCT_AT(address, type) \
+#define STRUCT_AT(address, type)                                                                                       \
 	((struct type *)bpf_rdonly_cast((const void *)(address), bpf_core_type_id_kernel(struct type)))
 
-#define QUICK_TO_VERIFY(pointer, type) \
-	do { \
-		if (sbpf_rdonly_cast) \
-			pointer = STRUCT_AT(pointer, type); \
+#define QUICK_TO_VERIFY(pointer, type)                                                                                 \
+	do {                                                                                                           \
+		if (sbpf_rdonly_cast)                                                                                  \
+			pointer = STRUCT_AT(pointer, type);                                                            \
 	} while (0)
 
 #include "kernel_numbers.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A unit's start in a cgroup that is kept. The service manager forks a child of its own, brings it into the unit's cgroup, and sets
- * it up there: namespaces, users, the journal. All of that is the manager's own code. So the child is not judged until it runs the
- * unit's program, and then from the first instruction on. It is known by two signs together: it came from outside, which nothing
- * inside can do, and it runs the executable of the host's first process, or its helper (systemd-executor, since 255). So are the processes that it
- * forks meanwhile, to set the unit up. */
+/* A unit's start in a cgroup that is kept. The service manager forks a child of its own, brings it into the unit's
+ * cgroup, and sets it up there: namespaces, users, the journal. All of that is the manager's own code. So the child is
+ * not judged until it runs the unit's program, and then from the first instruction on. It is known by two signs
+ * together: it came from outside, which nothing inside can do, and it runs the executable of the host's first process,
+ * or its helper (systemd-executor, since 255). So are the processes that it forks meanwhile, to set the unit up. */
 #ifndef SBPF_LAUNCH_H
 #define SBPF_LAUNCH_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The agent's questions what the links of cgroups are by now, all in one, and whose programs answer in the place of kernel
- * functions. Iterators over the host's links; attached to nothing. */
+/* The agent's questions what the links of cgroups are by now, all in one, and whose programs answer in the place of
+ * kernel functions. Iterators over the host's links; attached to nothing. */
 #include "kernel_types.h"
 #include "abi.h"
 

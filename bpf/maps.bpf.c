@@ -7,7 +7,7 @@ struct sbpf_gate sbpf_gate;
 struct sbpf_alive sbpf_alive;
 struct sbpf_canary sbpf_canary;
 struct sbpf_guard sbpf_guard;
-struct sbpf_change sbpf_change; /* of the agent and for it: no program reads it */
+struct sbpf_journal sbpf_journal; /* of the agent and for it: no program reads it */
 
 /* What differs between kernels: agent/kernel/fit.cpp. */
 const volatile __u64 sbpf_rename_lock = 0;

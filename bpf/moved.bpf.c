@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Guard domain: tasks that root outside moves out of their sandbox. Nothing can refuse that; it is seen, and answered by
- * `on_loss` (agent/sandbox/escaped_tasks.cpp). Children of a sandbox's tasks are labelled in hook_task_alloc, others when they come in.
+/* Guard domain: tasks that root outside moves out of their sandbox. Nothing can refuse that; it is seen, and answered
+ * by `on_loss` (agent/sandbox/escaped_tasks.cpp). Children of a sandbox's tasks are labelled in hook_task_alloc, others
+ * when they come in.
  *
  * hook                kernel                      sees                                     does not see
  * cgroup_attach_task  __cgroup_procs_write,       a task in another cgroup: one of ours    a task that clone3 put straight into an
@@ -11,14 +12,14 @@
 
 #define PF_EXITING 0x4
 
-static __noinline int report_moved(struct sbpf_sandbox *box, struct task_struct *task)
+static __noinline int report_moved(struct sbpf_sandbox *sandbox, struct task_struct *task)
 {
 	struct denial d = DENIAL(cgroup_attach_task, SBPF_REASON_MOVED_OUT);
 
-	__sync_fetch_and_add(&box->moved_out, 1);
+	__sync_fetch_and_add(&sandbox->moved_out, 1);
 	sbpf_guard.tasks_escaped = 1;
 	d.task.target_pid = task->tgid;
-	announce(box, &d);
+	announce(sandbox, &d);
 	return 0;
 }
 
@@ -26,22 +27,23 @@ SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(hook_cgroup_attach_task, struct cgroup *to, const char *path, struct task_struct *task)
 {
 	struct sbpf_label *label;
-	struct sbpf_sandbox *box;
+	struct sbpf_sandbox *sandbox;
 	__u64 id;
 
 	/* The canary moves itself to where it is. */
-	if (unlikely(sbpf_canary.tgid) && sbpf_canary.tgid == (__u32)task->tgid && is_canary(SBPF_HOOK_cgroup_attach_task)) {
+	if (unlikely(sbpf_canary.tgid) && sbpf_canary.tgid == (__u32)task->tgid &&
+	    is_canary(SBPF_HOOK_cgroup_attach_task)) {
 		sbpf_canary.hit = SBPF_HOOK_cgroup_attach_task + 1;
 		return 0;
 	}
 	label = bpf_task_storage_get(&sbpf_labels, task, NULL, 0);
 	if (label) {
 		id = label->cgroup_id;
-		box = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
-		if (box && !task_in_box(task, box))
-			return report_moved(box, task);
+		sandbox = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
+		if (sandbox && !task_in_sandbox(task, sandbox))
+			return report_moved(sandbox, task);
 	}
-	id = box_of_task(task);
+	id = sandbox_id_of_task(task);
 	if (id) {
 		int is_new = !label;
 
@@ -68,7 +70,7 @@ int sbpf_escaped_tasks(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct sbpf_escaped_task escaped = {};
-	struct sbpf_sandbox *box;
+	struct sbpf_sandbox *sandbox;
 	struct sbpf_label *label;
 	__u64 id;
 
@@ -77,15 +79,15 @@ int sbpf_escaped_tasks(struct bpf_iter__task *ctx)
 	label = bpf_task_storage_get(&sbpf_labels, task, NULL, 0);
 	id = label ? label->cgroup_id : 0;
 	if (!id) {
-		id = box_of_task(task);
+		id = sandbox_id_of_task(task);
 		if (id && !label_task(task, id)) {
 			escaped.cgroup_id = id; /* of no number: it could not be labelled */
 			bpf_seq_write(ctx->meta->seq, &escaped, sizeof(escaped));
 		}
 		return 0;
 	}
-	box = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
-	if (!box || task->flags & PF_EXITING || task_in_box(task, box))
+	sandbox = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
+	if (!sandbox || task->flags & PF_EXITING || task_in_sandbox(task, sandbox))
 		return 0;
 	escaped.cgroup_id = id;
 	escaped.tgid = task->tgid;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which sandbox a task belongs to, remembered with the task: so that who is moved out of it, by root outside, is known. */
+/* Which sandbox a task belongs to, remembered with the task: so that who is moved out of it, by root outside, is known.
+ */
 #ifndef SBPF_MOVED_H
 #define SBPF_MOVED_H
 
@@ -8,16 +9,15 @@
 /* NULL: the task could not be marked. */
 static __always_inline struct sbpf_label *label_task(struct task_struct *task, __u64 cgroup_id)
 {
-	struct sbpf_label *label =
-		bpf_task_storage_get(&sbpf_labels, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct sbpf_label *label = bpf_task_storage_get(&sbpf_labels, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
 	if (label)
 		label->cgroup_id = cgroup_id;
 	return label;
 }
 
-/* A child that a service manager clones straight into a cgroup, which need not be a sandbox's: it may be one that launches a unit
- * there. And what such a one forks before it runs the unit's program, to set the unit up. */
+/* A child that a service manager clones straight into a cgroup, which need not be a sandbox's: it may be one that
+ * launches a unit there. And what such a one forks before it runs the unit's program, to set the unit up. */
 static __noinline int label_launched(struct task_struct *child, int into_cgroup)
 {
 	struct sbpf_label *own, *label;
@@ -47,7 +47,7 @@ static __noinline int label_child_of_moved(struct task_struct *child)
 }
 
 /* The innermost sandbox that holds a cgroup, which need not be that of the current task; 0: none. */
-static __noinline __u64 box_of_cgroup(struct cgroup *cgrp)
+static __noinline __u64 sandbox_id_of_cgroup(struct cgroup *cgrp)
 {
 	__u32 levels = sbpf_gate.other_levels | 1u << ((sbpf_gate.root_level + 1) & (SBPF_MAX_LEVELS - 1));
 	int deepest = BPF_CORE_READ(cgrp, level);
@@ -62,7 +62,8 @@ static __noinline __u64 box_of_cgroup(struct cgroup *cgrp)
 		if (!(levels >> level & 1))
 			continue;
 		bpf_probe_read_kernel(&ancestor, sizeof(ancestor),
-				      (void *)__builtin_preserve_access_index(&cgrp->ancestors) + level * sizeof(ancestor));
+				      (void *)__builtin_preserve_access_index(&cgrp->ancestors) +
+					  level * sizeof(ancestor));
 		if (ancestor)
 			id = BPF_CORE_READ(ancestor, kn, id);
 		if (bpf_map_lookup_elem(&sbpf_sandboxes, &id))
@@ -72,9 +73,9 @@ static __noinline __u64 box_of_cgroup(struct cgroup *cgrp)
 }
 
 /* The innermost sandbox above a task that need not be the current one; 0: none. */
-static __always_inline __u64 box_of_task(struct task_struct *task)
+static __always_inline __u64 sandbox_id_of_task(struct task_struct *task)
 {
-	return box_of_cgroup(task->cgroups->dfl_cgrp);
+	return sandbox_id_of_cgroup(task->cgroups->dfl_cgrp);
 }
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A bind to the wildcard that no rule allows becomes one to loopback, if a rule allows that: docs/DESIGN.md, Binds to the
- * wildcard. */
+/* A bind to the wildcard that no rule allows becomes one to loopback, if a rule allows that: docs/DESIGN.md, Binds to
+ * the wildcard. */
 #ifndef SBPF_NARROW_H
 #define SBPF_NARROW_H
 
-#include "names.h"
+#include "dns.h"
 
 static __always_inline int is_audited(__u64 cgroup_id)
 {
@@ -13,7 +13,8 @@ static __always_inline int is_audited(__u64 cgroup_id)
 	return !header || header->flags & SBPF_POLICY_AUDIT;
 }
 
-/* Finds the address, and puts it in the place of the wildcard. In audit mode there is none: that mode changes nothing. */
+/* Finds the address, and puts it in the place of the wildcard. In audit mode there is none: that mode changes nothing.
+ */
 static __noinline int narrow(const struct sbpf_cgroup_ref *ref, struct endpoint *ep, int v6only)
 {
 	__u64 wildcard_be[2] = {0, ep->addr_be[1]};

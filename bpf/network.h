@@ -7,16 +7,17 @@
 
 /* What a network operation is about. */
 struct endpoint {
-	__u8 kind; /* SBPF_RULE_CONNECT or SBPF_RULE_BIND */
+	__u8 kind;  /* SBPF_RULE_CONNECT or SBPF_RULE_BIND */
 	__u8 class; /* enum sbpf_socket_class */
 	__u16 family;
 	__u16 type;
 	__u16 protocol;
 	__u16 port; /* host byte order */
-	/* Set by decide_endpoint(): the proxy that an allowed connection is led to; port 0: it is not. */
-	__u16 led_port; /* host byte order */
+	/* Set by decide_endpoint(): the proxy that an allowed connection is sent to; port 0: it is not. */
+	__u16 proxy_port;   /* host byte order */
+	__u32 in_own_netns; /* of a socket of the sandbox's own: it is in the network namespace that was made for it */
 	__u64 addr_be[2];
-	__u64 led_be[2];
+	__u64 proxy_be[2];
 };
 
 static __always_inline void endpoint_init(struct endpoint *ep, __u8 kind, __u16 family, __u16 type, __u16 protocol)
@@ -29,7 +30,8 @@ static __always_inline void endpoint_init(struct endpoint *ep, __u8 kind, __u16 
 	ep->port = 0;
 	ep->addr_be[0] = 0;
 	ep->addr_be[1] = 0;
-	ep->led_port = 0;
+	ep->proxy_port = 0;
+	ep->in_own_netns = 0;
 }
 
 static __always_inline void endpoint_v6(struct endpoint *ep, const __u32 words[4], __u16 port)
@@ -63,6 +65,13 @@ static __always_inline void endpoint_of_sock(struct endpoint *ep, __u8 kind, str
 	endpoint_init(ep, kind, sk->__sk_common.skc_family, sk->sk_type, sk->sk_protocol);
 }
 
+/* For who does not know whose socket it is. */
+static __always_inline int is_in_own_netns(struct sock *sk, const struct sbpf_sandbox *sandbox)
+{
+	return sandbox->own_netns && sock_in_sandbox(sk, sandbox) &&
+	       BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie) == sandbox->own_netns;
+}
+
 static __always_inline void endpoint_of_peer(struct endpoint *ep, struct sock *sk)
 {
 	if (ep->family == AF_INET6) {
@@ -87,9 +96,9 @@ static __always_inline void endpoint_of_local(struct endpoint *ep, struct sock *
 	}
 }
 
-/* Where nobody puts loopback in the place of 0.0.0.0, the kernel leads a connection to the address that the socket is bound to; and ::
- * to ::1, or to 127.0.0.1 where that address is a mapped one. */
-static __always_inline void lead_to_local(struct endpoint *ep, struct sock *sk)
+/* Where nobody puts loopback in the place of 0.0.0.0, the kernel leads a connection to the address that the socket is
+ * bound to; and :: to ::1, or to 127.0.0.1 where that address is a mapped one. */
+static __always_inline void wildcard_to_local(struct endpoint *ep, struct sock *sk)
 {
 	__u64 asked_be[2] = {ep->addr_be[0], ep->addr_be[1]};
 	__u16 port = ep->port;
@@ -163,7 +172,7 @@ static __always_inline void denial_fill_net(struct denial *d, const struct endpo
 	d->net.port = ep->port;
 	__builtin_memcpy(d->net.addr, ep->addr_be, 16);
 	d->net.level = 0;
-	d->net.option = 0;
+	d->net.option = ep->in_own_netns;
 }
 
 static __always_inline int opens(void *names, const struct sbpf_rule_key *key, struct sbpf_net_query *q)
@@ -176,7 +185,7 @@ static __always_inline int opens(void *names, const struct sbpf_rule_key *key, s
 /* Asked when no rule allows the endpoint: is it an address of a name that the sandbox asked for lately? */
 static __noinline int is_opened(__u64 cgroup_id, struct sbpf_net_query *q)
 {
-	void *names = bpf_map_lookup_elem(&sbpf_names, &cgroup_id);
+	void *names = bpf_map_lookup_elem(&sbpf_host_names, &cgroup_id);
 	struct sbpf_rule_key key;
 
 	if (!names)
@@ -193,20 +202,21 @@ static __noinline int is_opened(__u64 cgroup_id, struct sbpf_net_query *q)
 
 /* By the policy that has allowed it: a rule without its proxy allows nothing. A function of its own for the sake of the
  * stack, of which 512 bytes are counted over all callers. */
-static __noinline int lead(void *policy, const struct sbpf_net_query *q, struct endpoint *ep)
+static __noinline int find_proxy(void *policy, const struct sbpf_net_query *q, struct endpoint *ep)
 {
 	const struct sbpf_via *via;
 
 	via = sbpf_via_of(policy, q->rule);
 	if (!via)
 		return SBPF_REASON_NO_RULE;
-	__builtin_memcpy(ep->led_be, via->addr, sizeof(ep->led_be));
-	ep->led_port = via->port;
+	__builtin_memcpy(ep->proxy_be, via->addr, sizeof(ep->proxy_be));
+	ep->proxy_port = via->port;
 	return SBPF_REASON_NONE;
 }
 
 /* The one network decision (bpf/decide.h) on an endpoint, for the sandbox of this cgroup: the reason of a denial, or
- * SBPF_REASON_NONE; then a wildcard that a rule lets be connected to has become loopback. A global function: verified once, not at each of its callers. */
+ * SBPF_REASON_NONE; then a wildcard that a rule lets be connected to has become loopback. A global function: verified
+ * once, not at each of its callers. */
 __weak __noinline int decide_endpoint(__u64 cgroup_id, struct endpoint *ep)
 {
 	struct sbpf_net_query q = {};
@@ -229,11 +239,14 @@ __weak __noinline int decide_endpoint(__u64 cgroup_id, struct endpoint *ep)
 	q.proto = ep->type == 1 ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
 	q.addr_be[0] = ep->addr_be[0];
 	q.addr_be[1] = ep->addr_be[1];
-	if (sbpf_decide_net(policy, &q) != SBPF_ALLOW && !(q.names && is_opened(cgroup_id, &q)))
-		return SBPF_REASON_NO_RULE;
+	if (sbpf_decide_net(policy, &q) != SBPF_ALLOW && !(q.host_names_id && is_opened(cgroup_id, &q))) {
+		if (!ep->in_own_netns || sbpf_decide_own_loopback(policy, &q) != SBPF_ALLOW)
+			return SBPF_REASON_NO_RULE;
+		q.rule = SBPF_OWN_LOOPBACK;
+	}
 	if (q.kind == SBPF_RULE_CONNECT && q.rule != SBPF_NO_RULE && sbpf_is_wildcard(ep->addr_be))
 		ep->addr_be[1] = sbpf_loopback_of(ep->addr_be);
-	return q.led ? lead(policy, &q, ep) : SBPF_REASON_NONE;
+	return q.proxied ? find_proxy(policy, &q, ep) : SBPF_REASON_NONE;
 }
 
 #endif

@@ -14,10 +14,9 @@
  *                                                                                        (socket_create)
  * recvmsg4/6   udp_recvmsg, udpv6_recvmsg               nothing: an answer of the        TCP, which has no such hook
  *                                                       resolver's gets the address
- *                                                       that was asked (names.h)
+ *                                                       that was asked (dns.h)
  * getpeername4/6 inet_getname, inet6_getname            nothing: likewise                the kernel's own records (/proc/net)
- * What this layer does not see, network_lsm.bpf.c does; neither is enough alone.
- */
+ * What this layer does not see, network_lsm.bpf.c does; neither is enough alone. */
 #include "flows.h"
 #include "narrow.h"
 #include "via.h"
@@ -25,15 +24,22 @@
 /* 1 = allow, 0 = deny with EPERM, as cgroup programs answer. */
 static __noinline int cgroup_deny(__u64 cgroup_id, struct denial *denial, const struct endpoint *ep, int reason)
 {
-	struct sbpf_sandbox *box = bpf_map_lookup_elem(&sbpf_sandboxes, &cgroup_id);
+	struct sbpf_sandbox *sandbox = bpf_map_lookup_elem(&sbpf_sandboxes, &cgroup_id);
 
-	if (!box)
+	if (!sandbox)
 		return 0;
 	denial->reason = reason;
 	denial_fill_net(denial, ep);
-	if (refuse(box, denial))
+	if (refuse(sandbox, denial))
 		return 0;
 	return 1;
+}
+
+static __noinline int is_own_netns(__u64 cgroup_id, __u64 netns)
+{
+	struct sbpf_sandbox *sandbox = bpf_map_lookup_elem(&sbpf_sandboxes, &cgroup_id);
+
+	return sandbox && sandbox->own_netns == netns;
 }
 
 static __always_inline int allows_v4(struct bpf_sock_addr *ctx, struct denial *denial, __u8 kind)
@@ -44,15 +50,18 @@ static __always_inline int allows_v4(struct bpf_sock_addr *ctx, struct denial *d
 
 	endpoint_init(&ep, kind, AF_INET, ctx->type, ctx->protocol);
 	endpoint_v4(&ep, ctx->user_ip4, bpf_ntohs((__u16)ctx->user_port));
+	if (unlikely(ref->flags & SBPF_REF_OWN_NETNS))
+		ep.in_own_netns = is_own_netns(ref->cgroup_id, bpf_get_netns_cookie(ctx));
 	reason = decide_endpoint(ref->cgroup_id, &ep);
-	/* What was judged. The kernel would take the address that the socket is bound to. Audit mode changes nothing. */
+	/* What was judged. The kernel would take the address that the socket is bound to. Audit mode changes nothing.
+	 */
 	if (kind == SBPF_RULE_CONNECT && !ctx->user_ip4 && reason == SBPF_REASON_NONE && !is_audited(ref->cgroup_id))
 		ctx->user_ip4 = ep.addr_be[1] >> 32;
 	if (reason == SBPF_REASON_NONE && unlikely(ref->flags & SBPF_REF_RECORD) && kind == SBPF_RULE_CONNECT)
 		record_flow(ctx, ref->cgroup_id, denial->hook, &ep);
-	if (reason == SBPF_REASON_NONE && !ep.led_port)
+	if (reason == SBPF_REASON_NONE && !ep.proxy_port)
 		return 1;
-	if (reason == SBPF_REASON_NONE && lead_v4(ctx, ref->cgroup_id, &ep))
+	if (reason == SBPF_REASON_NONE && to_proxy_v4(ctx, ref->cgroup_id, &ep))
 		return 1;
 	if (kind == SBPF_RULE_BIND && reason == SBPF_REASON_NO_RULE && narrow_v4(ctx, ref, &ep))
 		return 1;
@@ -76,15 +85,17 @@ static __always_inline int allows_v6(struct bpf_sock_addr *ctx, struct denial *d
 	words[3] = ctx->user_ip6[3];
 	endpoint_init(&ep, kind, AF_INET6, ctx->type, ctx->protocol);
 	endpoint_v6(&ep, words, bpf_ntohs((__u16)ctx->user_port));
+	if (unlikely(ref->flags & SBPF_REF_OWN_NETNS))
+		ep.in_own_netns = is_own_netns(ref->cgroup_id, bpf_get_netns_cookie(ctx));
 	wildcard = kind == SBPF_RULE_CONNECT && sbpf_is_wildcard(ep.addr_be);
 	reason = decide_endpoint(ref->cgroup_id, &ep);
 	if (wildcard && reason == SBPF_REASON_NONE && !is_audited(ref->cgroup_id))
 		ctx->user_ip6[3] = ep.addr_be[1] >> 32;
 	if (reason == SBPF_REASON_NONE && unlikely(ref->flags & SBPF_REF_RECORD) && kind == SBPF_RULE_CONNECT)
 		record_flow(ctx, ref->cgroup_id, denial->hook, &ep);
-	if (reason == SBPF_REASON_NONE && !ep.led_port)
+	if (reason == SBPF_REASON_NONE && !ep.proxy_port)
 		return 1;
-	if (reason == SBPF_REASON_NONE && lead_v6(ctx, ref->cgroup_id, &ep))
+	if (reason == SBPF_REASON_NONE && to_proxy_v6(ctx, ref->cgroup_id, &ep))
 		return 1;
 	if (kind == SBPF_RULE_BIND && reason == SBPF_REASON_NO_RULE && narrow_v6(ctx, ref, &ep))
 		return 1;
@@ -95,15 +106,15 @@ static __always_inline int allows_v6(struct bpf_sock_addr *ctx, struct denial *d
 	return cgroup_deny(ref->cgroup_id, denial, &ep, reason == SBPF_REASON_NONE ? SBPF_REASON_NO_RULE : reason);
 }
 
-#define ADDRESS_HOOK(name, version, kind) \
-	SEC("cgroup/" #name) \
-	int hook_##name(struct bpf_sock_addr *ctx) \
-	{ \
-		struct denial denial = DENIAL(name, SBPF_REASON_NO_RULE); \
-\
-		if (allows_v##version(ctx, &denial, kind)) \
-			return 1; \
-		return 0; \
+#define ADDRESS_HOOK(name, version, kind)                                                                              \
+	SEC("cgroup/" #name)                                                                                           \
+	int hook_##name(struct bpf_sock_addr *ctx)                                                                     \
+	{                                                                                                              \
+		struct denial denial = DENIAL(name, SBPF_REASON_NO_RULE);                                              \
+                                                                                                                       \
+		if (allows_v##version(ctx, &denial, kind))                                                             \
+			return 1;                                                                                      \
+		return 0;                                                                                              \
 	}
 
 ADDRESS_HOOK(connect4, 4, SBPF_RULE_CONNECT)
@@ -114,12 +125,12 @@ ADDRESS_HOOK(bind4, 4, SBPF_RULE_BIND)
 ADDRESS_HOOK(bind6, 6, SBPF_RULE_BIND)
 
 /* Refuse nothing: the kernel takes no other answer of them. */
-#define ORIGIN_HOOK(name, version) \
-	SEC("cgroup/" #name) \
-	int hook_##name(struct bpf_sock_addr *ctx) \
-	{ \
-		give_origin_v##version(ctx, SBPF_HOOK_##name); \
-		return 1; \
+#define ORIGIN_HOOK(name, version)                                                                                     \
+	SEC("cgroup/" #name)                                                                                           \
+	int hook_##name(struct bpf_sock_addr *ctx)                                                                     \
+	{                                                                                                              \
+		give_origin_v##version(ctx, SBPF_HOOK_##name);                                                         \
+		return 1;                                                                                              \
 	}
 
 ORIGIN_HOOK(recvmsg4, 4)

@@ -15,25 +15,23 @@
  * socket_listen        __sys_listen                     listeners on addresses not allowed,   UDP (bind judged it)
  *                                                       autobind
  * socket_setsockopt    __sys_setsockopt                 IP options, routing headers,          options set before joining
- *                                                       netfilter, interfaces, joins of groups
- */
+ *                                                       netfilter, interfaces, joins of groups */
 #include "accepted.h"
 #include "fs_judge.h"
 #include "interface.h"
 
-static __always_inline int refuse_endpoint(struct sbpf_sandbox *box, struct denial *d, const struct endpoint *ep, int reason)
+static __always_inline int refuse_endpoint(struct sbpf_sandbox *sandbox, struct denial *d, const struct endpoint *ep,
+					   int reason)
 {
 	d->reason = reason;
 	denial_fill_net(d, ep);
-	return refuse(box, d);
+	return refuse(sandbox, d);
 }
 
-static __always_inline int refuse_endpoint_if(struct sbpf_sandbox *box, struct denial *d, const struct endpoint *ep,
-					 int reason)
+static __always_inline int refuse_endpoint_if(struct sbpf_sandbox *sandbox, struct denial *d, const struct endpoint *ep,
+					      int reason)
 {
-	if (reason == SBPF_REASON_NONE)
-		return 0;
-	return refuse_endpoint(box, d, ep, reason);
+	return reason != SBPF_REASON_NONE && refuse_endpoint(sandbox, d, ep, reason);
 }
 
 /* The sandbox's own TCP and UDP sockets are the cgroup layer's to judge, by address: one decision an operation. This
@@ -45,7 +43,7 @@ static __always_inline int cgroup_layer_judges(const struct endpoint *ep, int ow
 
 /* ---- socket_create ---- */
 
-static __noinline int judge_create(struct sbpf_sandbox *box, int family, int type, int protocol)
+static __noinline int judge_create(struct sbpf_sandbox *sandbox, int family, int type, int protocol)
 {
 	struct denial d = DENIAL(socket_create, SBPF_REASON_SOCKET_CLASS);
 	struct endpoint ep;
@@ -53,15 +51,15 @@ static __noinline int judge_create(struct sbpf_sandbox *box, int family, int typ
 
 	endpoint_init(&ep, SBPF_RULE_CONNECT, family, type & 0xf, protocol);
 	if (is_canary(SBPF_HOOK_socket_create))
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_CANARY);
+		return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_CANARY);
 	if (ep.class == SBPF_SOCKET_NORMAL) /* every policy allows it; its addresses are what is judged */
 		return 0;
-	policy = box_policy(box);
+	policy = sandbox_policy(sandbox);
 	if (!policy)
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_NO_POLICY);
+		return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_NO_POLICY);
 	if (sbpf_decide_socket(policy, ep.class) == SBPF_ALLOW)
 		return 0;
-	return refuse_endpoint(box, &d, &ep, SBPF_REASON_SOCKET_CLASS);
+	return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_SOCKET_CLASS);
 }
 
 SEC("lsm/socket_create")
@@ -69,13 +67,13 @@ int BPF_PROG(hook_socket_create, int family, int type, int protocol, int kern)
 {
 	if (kern) /* the kernel's own: a subflow, a network filesystem */
 		return 0;
-	LSM_GATE(socket_create, boxes);
-	LSM_JUDGE(boxes, judge_create, family, type, protocol);
+	LSM_GATE(socket_create, sandboxes);
+	LSM_JUDGE(sandboxes, judge_create, family, type, protocol);
 }
 
 /* ---- socket_connect, socket_bind ---- */
 
-static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, struct socket *sock,
+static __noinline int judge_address(struct sbpf_sandbox *sandbox, struct denial *d, struct socket *sock,
 				    struct sockaddr *address, int len)
 {
 	int kind = d->hook == SBPF_HOOK_socket_bind ? SBPF_RULE_BIND : SBPF_RULE_CONNECT;
@@ -85,66 +83,67 @@ static __noinline int judge_address(struct sbpf_sandbox *box, struct denial *d, 
 
 	endpoint_init(&ep, kind, 0, 0, 0);
 	if (is_canary(d->hook))
-		return refuse_endpoint(box, d, &ep, SBPF_REASON_CANARY);
+		return refuse_endpoint(sandbox, d, &ep, SBPF_REASON_CANARY);
 	if (!sk)
-		return refuse_endpoint(box, d, &ep, SBPF_REASON_BAD_ADDRESS);
+		return refuse_endpoint(sandbox, d, &ep, SBPF_REASON_BAD_ADDRESS);
 	endpoint_of_sock(&ep, kind, sk);
 	if (ep.family == AF_INET || ep.family == AF_INET6) {
-		int own = sock_in_box(sk, box);
+		int own = sock_in_sandbox(sk, sandbox);
 
-		if (kind == SBPF_RULE_CONNECT && may_be_rerouted(box, sk, own))
-			return refuse_endpoint(box, d, &ep, SBPF_REASON_SOCKET_OPTION);
+		ep.in_own_netns = is_in_own_netns(sk, sandbox);
+		if (kind == SBPF_RULE_CONNECT && may_be_rerouted(sandbox, sk, own))
+			return refuse_endpoint(sandbox, d, &ep, SBPF_REASON_SOCKET_OPTION);
 		if (cgroup_layer_judges(&ep, own))
 			return 0;
 		switch (endpoint_from_sockaddr(&ep, address, len, kind == SBPF_RULE_BIND)) {
 		case ADDRESS_NONE:
 			return 0;
 		case ADDRESS_BAD:
-			return refuse_endpoint(box, d, &ep, SBPF_REASON_BAD_ADDRESS);
+			return refuse_endpoint(sandbox, d, &ep, SBPF_REASON_BAD_ADDRESS);
 		case ADDRESS_OK:
 			if (kind == SBPF_RULE_CONNECT)
-				lead_to_local(&ep, sk);
+				wildcard_to_local(&ep, sk);
 			break;
 		}
 	} else if (ep.family == AF_UNIX || (ep.family == AF_NETLINK && ep.class == SBPF_SOCKET_NORMAL)) {
 		return 0; /* AF_UNIX is judged by its peer, in its own hooks */
 	}
-	reason = decide_endpoint(box->cgroup_id, &ep);
+	reason = decide_endpoint(sandbox->cgroup_id, &ep);
 	/* What it does not lead to its proxy does not go past it either. */
-	if (reason == SBPF_REASON_NONE && ep.led_port)
+	if (reason == SBPF_REASON_NONE && ep.proxy_port)
 		reason = SBPF_REASON_FOREIGN_SOCKET;
-	return refuse_endpoint_if(box, d, &ep, reason);
+	return refuse_endpoint_if(sandbox, d, &ep, reason);
 }
 
 SEC("lsm/socket_connect")
 int BPF_PROG(hook_socket_connect, struct socket *sock, struct sockaddr *address, int addrlen)
 {
-	LSM_GATE(socket_connect, boxes);
+	LSM_GATE(socket_connect, sandboxes);
 	struct denial d = DENIAL(socket_connect, SBPF_REASON_NO_RULE);
 	struct sock *sk = sock_of(sock);
 
 	if (sk)
-		LSM_ASK(EPERM, boxes, judge_interface_of_address, &d, sk, address, addrlen);
-	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
+		LSM_ASK(EPERM, sandboxes, judge_interface_of_address, &d, sk, address, addrlen);
+	LSM_JUDGE(sandboxes, judge_address, &d, sock, address, addrlen);
 }
 
 SEC("lsm/socket_bind")
 int BPF_PROG(hook_socket_bind, struct socket *sock, struct sockaddr *address, int addrlen)
 {
-	LSM_GATE(socket_bind, boxes);
+	LSM_GATE(socket_bind, sandboxes);
 	struct denial d = DENIAL(socket_bind, SBPF_REASON_NO_RULE);
 	struct sock *sk = sock_of(sock);
 
 	if (sk)
-		LSM_ASK(EPERM, boxes, judge_interface_of_address, &d, sk, address, addrlen);
-	LSM_JUDGE(boxes, judge_address, &d, sock, address, addrlen);
+		LSM_ASK(EPERM, sandboxes, judge_interface_of_address, &d, sk, address, addrlen);
+	LSM_JUDGE(sandboxes, judge_address, &d, sock, address, addrlen);
 }
 
 /* ---- socket_sendmsg ---- */
 
-/* stdio that the operator handed to `sbpf run`: a connected AF_UNIX stream of the outside that may be written to. (A datagram
- * socket could be turned to any other peer, so it gets no such right.) */
-static __always_inline int is_handed_stdio(const struct sbpf_sandbox *box, struct socket *sock)
+/* stdio that the operator handed to `sbpf run`: a connected AF_UNIX stream of the outside that may be written to. (A
+ * datagram socket could be turned to any other peer, so it gets no such right.) */
+static __always_inline int is_handed_stdio(const struct sbpf_sandbox *sandbox, struct socket *sock)
 {
 	struct file *file = sock->file;
 	__u64 ino;
@@ -152,21 +151,22 @@ static __always_inline int is_handed_stdio(const struct sbpf_sandbox *box, struc
 	if (!file || !file->f_inode)
 		return 0;
 	ino = file->f_inode->i_ino;
-	return ino && (ino == box->stdio_inode[0] || ino == box->stdio_inode[1] || ino == box->stdio_inode[2]);
+	return ino &&
+	       (ino == sandbox->stdio_inode[0] || ino == sandbox->stdio_inode[1] || ino == sandbox->stdio_inode[2]);
 }
 
 /* What a send is about. By addresses, as struct fs_ask. */
 struct send_ask {
 	__u64 sock;
 	__u64 msg;
-	struct sbpf_origin origin; /* led_port_be 0: it was led nowhere */
+	struct sbpf_origin origin; /* proxy_port_be 0: no proxy */
 };
 
-/* Is the socket connected to the proxy that a rule led it to? Then the endpoint is whom that connection is for. */
-static __always_inline int is_led(struct endpoint *ep, const struct sbpf_origin *origin)
+/* Is the socket connected to the proxy that a rule sent it to? Then the endpoint is whom that connection is for. */
+static __always_inline int is_proxied(struct endpoint *ep, const struct sbpf_origin *origin)
 {
-	if (!origin->led_port_be || bpf_htons(ep->port) != origin->led_port_be || ep->addr_be[0] != origin->led_be[0] ||
-	    ep->addr_be[1] != origin->led_be[1])
+	if (!origin->proxy_port_be || bpf_htons(ep->port) != origin->proxy_port_be ||
+	    ep->addr_be[0] != origin->proxy_be[0] || ep->addr_be[1] != origin->proxy_be[1])
 		return 0;
 	__builtin_memcpy(ep->addr_be, origin->address_be, sizeof(ep->addr_be));
 	ep->port = bpf_ntohs(origin->port_be);
@@ -174,85 +174,86 @@ static __always_inline int is_led(struct endpoint *ep, const struct sbpf_origin 
 }
 
 /* Does a connection that the policy allows go where the policy leads it? */
-static __always_inline int goes_astray(const struct endpoint *ep, const struct sbpf_origin *origin, int led)
+static __always_inline int goes_astray(const struct endpoint *ep, const struct sbpf_origin *origin, int proxied)
 {
-	if (!led)
-		return !!ep->led_port;
-	return bpf_htons(ep->led_port) != origin->led_port_be || ep->led_be[0] != origin->led_be[0] ||
-	       ep->led_be[1] != origin->led_be[1];
+	if (!proxied)
+		return !!ep->proxy_port;
+	return bpf_htons(ep->proxy_port) != origin->proxy_port_be || ep->proxy_be[0] != origin->proxy_be[0] ||
+	       ep->proxy_be[1] != origin->proxy_be[1];
 }
 
-static __always_inline int judge_message(struct sbpf_sandbox *box, const struct send_ask *ask, struct socket *sock,
+static __always_inline int judge_message(struct sbpf_sandbox *sandbox, const struct send_ask *ask, struct socket *sock,
 					 struct msghdr *msg)
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_NO_RULE);
 	enum address_result named;
 	struct sock *sk = sock_of(sock);
 	struct endpoint ep;
-	int own, reason, led = 0;
+	int own, reason, proxied = 0;
 
 	endpoint_init(&ep, SBPF_RULE_CONNECT, 0, 0, 0);
 	if (is_canary(SBPF_HOOK_socket_sendmsg))
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_CANARY);
+		return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_CANARY);
 	if (!sk)
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
-	own = sock_in_box(sk, box);
+		return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_BAD_ADDRESS);
+	own = sock_in_sandbox(sk, sandbox);
 	endpoint_of_sock(&ep, SBPF_RULE_CONNECT, sk);
 
 	if (ep.family != AF_INET && ep.family != AF_INET6) {
 		/* Its own sockets passed socket_create; AF_UNIX ones also their peer's hooks. */
-		if (own || (ep.family == AF_UNIX && is_handed_stdio(box, sock)))
+		if (own || (ep.family == AF_UNIX && is_handed_stdio(sandbox, sock)))
 			return 0;
-		if (box_allows_all_network(box) || was_accepted_in(box, sk))
+		if (sandbox_allows_all_network(sandbox) || was_accepted_in(sandbox, sk))
 			return 0;
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_FOREIGN_SOCKET);
+		return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_FOREIGN_SOCKET);
 	}
 
-	if (!is_early(box, own) && cgroup_layer_judges(&ep, own))
+	if (!is_early(sandbox, own) && cgroup_layer_judges(&ep, own))
 		return 0;
 
+	ep.in_own_netns = is_in_own_netns(sk, sandbox);
 	named = endpoint_of_name(&ep, sk, msg);
 	if (named == ADDRESS_BAD)
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
+		return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_BAD_ADDRESS);
 	if (named == ADDRESS_OK && cgroup_layer_judges(&ep, own))
 		return 0;
 	if (named == ADDRESS_OK)
-		lead_to_local(&ep, sk);
+		wildcard_to_local(&ep, sk);
 	if (named == ADDRESS_NONE) {
 		/* Connected: judged when it connected, unless that was before the sandbox was. */
-		if (!is_early(box, own))
+		if (!is_early(sandbox, own))
 			return 0;
 		endpoint_of_peer(&ep, sk);
-		led = is_led(&ep, &ask->origin);
+		proxied = is_proxied(&ep, &ask->origin);
 	}
-	reason = decide_endpoint(box->cgroup_id, &ep);
-	if (reason == SBPF_REASON_NONE && goes_astray(&ep, &ask->origin, led))
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_FOREIGN_SOCKET);
+	reason = decide_endpoint(sandbox->cgroup_id, &ep);
+	if (reason == SBPF_REASON_NONE && goes_astray(&ep, &ask->origin, proxied))
+		return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_FOREIGN_SOCKET);
 	if (reason == SBPF_REASON_NO_RULE && named == ADDRESS_NONE) {
-		/* The reply of a server: its listener's address is the one that a rule must allow. In the place of the peer, for
-		 * the sake of the stack. */
+		/* The reply of a server: its listener's address is the one that a rule must allow. In the place of the
+		 * peer, for the sake of the stack. */
 		denial_fill_net(&d, &ep);
 		endpoint_of_sock(&ep, SBPF_RULE_BIND, sk);
 		endpoint_of_local(&ep, sk);
-		if (decide_endpoint(box->cgroup_id, &ep) == SBPF_REASON_NONE)
+		if (decide_endpoint(sandbox->cgroup_id, &ep) == SBPF_REASON_NONE)
 			return 0;
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	}
-	return refuse_endpoint_if(box, &d, &ep, reason);
+	return refuse_endpoint_if(sandbox, &d, &ep, reason);
 }
 
 /* As judge_place(). */
-__weak __noinline int judge_send(struct sbpf_sandbox *box, const struct send_ask *ask)
+__weak __noinline int judge_send(struct sbpf_sandbox *sandbox, const struct send_ask *ask)
 {
-	if (!box || !ask || !sbpf_rdonly_cast)
+	if (!sandbox || !ask || !sbpf_rdonly_cast)
 		return 1;
-	return judge_message(box, ask, STRUCT_AT(ask->sock, socket), STRUCT_AT(ask->msg, msghdr));
+	return judge_message(sandbox, ask, STRUCT_AT(ask->sock, socket), STRUCT_AT(ask->msg, msghdr));
 }
 
-static __noinline int judge_send_before_6_2(struct sbpf_sandbox *box, const struct send_ask *ask, struct socket *sock,
-					    struct msghdr *msg)
+static __noinline int judge_send_before_6_2(struct sbpf_sandbox *sandbox, const struct send_ask *ask,
+					    struct socket *sock, struct msghdr *msg)
 {
-	return judge_message(box, ask, sock, msg);
+	return judge_message(sandbox, ask, sock, msg);
 }
 
 static __always_inline int is_unbound_datagram(struct sock *sk)
@@ -261,24 +262,24 @@ static __always_inline int is_unbound_datagram(struct sock *sk)
 	       (sk->__sk_common.skc_family == AF_INET || sk->__sk_common.skc_family == AF_INET6);
 }
 
-/* Before a datagram, the kernel gives the sender's socket a port, and asks the cgroup layer only then: refused there, the socket
- * would receive all the same, from whomever. So the first one is judged here, too; queries that go to the resolver are not. */
-static __noinline int judge_first_datagram(struct sbpf_sandbox *box, struct sock *sk, struct msghdr *msg)
+/* Before a datagram, the kernel gives the sender's socket a port, and asks the cgroup layer only then: refused there,
+ * the socket would receive all the same, from whomever. So the first one is judged here, too; queries that go to the
+ * resolver are not. */
+static __noinline int judge_first_datagram(struct sbpf_sandbox *sandbox, struct sock *sk, struct msghdr *msg)
 {
 	struct denial d = DENIAL(socket_sendmsg, SBPF_REASON_NO_RULE);
 	struct endpoint ep;
-	int reason;
 
 	endpoint_of_sock(&ep, SBPF_RULE_CONNECT, sk);
-	if (!cgroup_layer_judges(&ep, sock_in_box(sk, box)) || verdict_of(box) != SBPF_DENY)
+	if (!cgroup_layer_judges(&ep, sock_in_sandbox(sk, sandbox)) || verdict_of(sandbox) != SBPF_DENY)
 		return 0;
+	ep.in_own_netns = is_in_own_netns(sk, sandbox);
 	/* To what is no address, the kernel would refuse it, when it is bound. */
 	if (endpoint_from_sockaddr(&ep, msg->msg_name, msg->msg_namelen, 1) != ADDRESS_OK)
 		endpoint_v4(&ep, 0, 0);
-	else if (box->flags & SBPF_SANDBOX_NAMES && ep.port == SBPF_DNS_PORT)
+	else if (sandbox->flags & SBPF_SANDBOX_HOST_NAMES && ep.port == SBPF_DNS_PORT)
 		return 0;
-	reason = decide_endpoint(box->cgroup_id, &ep);
-	return refuse_endpoint_if(box, &d, &ep, reason);
+	return refuse_endpoint_if(sandbox, &d, &ep, decide_endpoint(sandbox->cgroup_id, &ep));
 }
 
 /* Asked where the cgroup layer does not answer for sends: connections of sandboxes that were attached to. */
@@ -301,29 +302,29 @@ int BPF_PROG(hook_socket_sendmsg, struct socket *sock, struct msghdr *msg, int s
 	struct send_ask ask = {.sock = (__u64)sock, .msg = (__u64)msg};
 	struct sock *sk;
 
-	LSM_GATE(socket_sendmsg, boxes);
+	LSM_GATE(socket_sendmsg, sandboxes);
 	sk = sock_of(sock);
 	if (sk && is_unbound_datagram(sk) && !is_canary_task()) {
 		if (!msg->msg_name || !msg->msg_namelen)
 			return -EDESTADDRREQ; /* the kernel's own answer, before it binds the socket */
-		LSM_ASK(EPERM, boxes, judge_first_datagram, sk, msg);
+		LSM_ASK(EPERM, sandboxes, judge_first_datagram, sk, msg);
 	}
 	if (sk && is_one_of_several(msg))
-		LSM_ASK(ENOSYS, boxes, judge_several, sk); /* so that who can sends them one by one */
+		LSM_ASK(ENOSYS, sandboxes, judge_several, sk); /* so that who can sends them one by one */
 	if (sk && msg->msg_controllen)
-		LSM_ASK(EPERM, boxes, judge_control, sk, msg);
+		LSM_ASK(EPERM, sandboxes, judge_control, sk, msg);
 	if (sk)
-		LSM_ASK(EPERM, boxes, judge_route_of_send, sk, msg);
-	if (unlikely((boxes.outer->flags | boxes.inner->flags) & SBPF_SANDBOX_ATTACHED))
+		LSM_ASK(EPERM, sandboxes, judge_route_of_send, sk, msg);
+	if (unlikely((sandboxes.outer->flags | sandboxes.inner->flags) & SBPF_SANDBOX_ATTACHED))
 		find_origin(&ask, sock);
 	if (sbpf_rdonly_cast)
-		LSM_JUDGE(boxes, judge_send, &ask);
-	LSM_JUDGE(boxes, judge_send_before_6_2, &ask, sock, msg);
+		LSM_JUDGE(sandboxes, judge_send, &ask);
+	LSM_JUDGE(sandboxes, judge_send_before_6_2, &ask, sock, msg);
 }
 
 /* ---- socket_listen ---- */
 
-static __noinline int judge_listen(struct sbpf_sandbox *box, struct socket *sock)
+static __noinline int judge_listen(struct sbpf_sandbox *sandbox, struct socket *sock)
 {
 	struct denial d = DENIAL(socket_listen, SBPF_REASON_NO_RULE);
 	struct sock *sk = sock_of(sock);
@@ -333,34 +334,35 @@ static __noinline int judge_listen(struct sbpf_sandbox *box, struct socket *sock
 
 	endpoint_init(&ep, SBPF_RULE_BIND, 0, 0, 0);
 	if (is_canary(SBPF_HOOK_socket_listen))
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_CANARY);
+		return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_CANARY);
 	if (!sk)
-		return refuse_endpoint(box, &d, &ep, SBPF_REASON_BAD_ADDRESS);
+		return refuse_endpoint(sandbox, &d, &ep, SBPF_REASON_BAD_ADDRESS);
 	endpoint_of_sock(&ep, SBPF_RULE_BIND, sk);
 	if (ep.family == AF_UNIX)
 		return 0;
 	endpoint_of_local(&ep, sk);
+	ep.in_own_netns = is_in_own_netns(sk, sandbox);
 	port = ep.port;
-	reason = decide_endpoint(box->cgroup_id, &ep);
+	reason = decide_endpoint(sandbox->cgroup_id, &ep);
 	if (reason == SBPF_REASON_NO_RULE && port) {
-		/* A port that the kernel picked: bind judged it as port 0. An explicit port was judged by bind itself. */
+		/* A port that the kernel picked, which bind judged as port 0; an explicit one was judged by bind. */
 		ep.port = 0;
-		reason = decide_endpoint(box->cgroup_id, &ep);
+		reason = decide_endpoint(sandbox->cgroup_id, &ep);
 		ep.port = port;
 	}
-	return refuse_endpoint_if(box, &d, &ep, reason);
+	return refuse_endpoint_if(sandbox, &d, &ep, reason);
 }
 
 SEC("lsm/socket_listen")
 int BPF_PROG(hook_socket_listen, struct socket *sock, int backlog)
 {
-	LSM_GATE(socket_listen, boxes);
-	LSM_JUDGE(boxes, judge_listen, sock);
+	LSM_GATE(socket_listen, sandboxes);
+	LSM_JUDGE(sandboxes, judge_listen, sock);
 }
 
 /* ---- socket_setsockopt ---- */
 
-static __noinline int judge_option(struct sbpf_sandbox *box, struct socket *sock, int level, int option)
+static __noinline int judge_option(struct sbpf_sandbox *sandbox, struct socket *sock, int level, int option)
 {
 	struct denial d = DENIAL(socket_setsockopt, SBPF_REASON_SOCKET_OPTION);
 	struct sock *sk = sock_of(sock);
@@ -370,7 +372,7 @@ static __noinline int judge_option(struct sbpf_sandbox *box, struct socket *sock
 	d.net.option = option;
 	if (is_canary(SBPF_HOOK_socket_setsockopt)) {
 		d.reason = SBPF_REASON_CANARY;
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	}
 	if (sk) {
 		d.net.family = sk->__sk_common.skc_family;
@@ -380,10 +382,10 @@ static __noinline int judge_option(struct sbpf_sandbox *box, struct socket *sock
 		if (d.net.family != AF_INET && d.net.family != AF_INET6 && d.net.family != AF_SMC)
 			return 0;
 	}
-	policy = box_policy(box);
+	policy = sandbox_policy(sandbox);
 	if (policy && sbpf_decide_sockopt(policy, d.net.type, level, option) == SBPF_ALLOW)
 		return 0;
-	return refuse(box, &d);
+	return refuse(sandbox, &d);
 }
 
 SEC("lsm/socket_setsockopt")
@@ -392,6 +394,6 @@ int BPF_PROG(hook_socket_setsockopt, struct socket *sock, int level, int option)
 	/* Whoever sets it: most programs set no others. */
 	if (sbpf_is_harmless_option(level, option))
 		return 0;
-	LSM_GATE(socket_setsockopt, boxes);
-	LSM_JUDGE(boxes, judge_option, sock, level, option);
+	LSM_GATE(socket_setsockopt, sandboxes);
+	LSM_JUDGE(sandboxes, judge_option, sock, level, option);
 }

@@ -49,13 +49,14 @@ static __noinline int is_named_abstract(void *policy, struct unix_sock *peer)
 	return hash && entry && fs_bears(policy, &key, entry, name + 1, len);
 }
 
-/* Does a rule name this socket of the outside? `place`: where it lies, for the event; dentry 0 if it has no path. A socket
- * lies where its server bound it, wherever the sandbox sees it; path_rename keeps the sandbox from moving it (guard.bpf.c). */
-static __noinline int is_named_peer(struct sbpf_sandbox *box, struct sock *sk, struct fs_place *place)
+/* Does a rule name this socket of the outside? `place`: where it lies, for the event; dentry 0 if it has no path. A
+ * socket lies where its server bound it, wherever the sandbox sees it; path_rename keeps the sandbox from moving it
+ * (guard.bpf.c). */
+static __noinline int is_named_peer(struct sbpf_sandbox *sandbox, struct sock *sk, struct fs_place *place)
 {
 	struct unix_sock *peer = unix_sock_of(sk);
 	const struct sbpf_policy_header *header;
-	void *policy = box_policy(box);
+	void *policy = sandbox_policy(sandbox);
 	struct dentry *dentry;
 
 	place->dentry = 0;
@@ -64,7 +65,7 @@ static __noinline int is_named_peer(struct sbpf_sandbox *box, struct sock *sk, s
 		return 0;
 	dentry = peer->path.dentry;
 	place->dentry = (__u64)dentry;
-	header = sbpf_header_slot(policy, SBPF_SLOT_HEADER);
+	header = sbpf_header_of(policy);
 	if (!header || !(header->flags & SBPF_POLICY_UNIX))
 		return 0;
 	if (!dentry)
@@ -85,61 +86,62 @@ static __always_inline int is_called(struct dentry *dentry, const char *wanted, 
 	return !differs;
 }
 
-/* The sockets of sbpfd, which no policy opens: …/sbpf/api.sock and root.sock. By their names; the service refuses tasks of
- * sandboxes itself, should its sockets lie elsewhere. */
+/* The sockets of sbpfd, which no policy opens: …/sbpf/api.sock and root.sock. By their names; the service refuses tasks
+ * of sandboxes itself, should its sockets lie elsewhere. */
 static __noinline int is_service(struct sock *sk)
 {
 	struct unix_sock *peer = unix_sock_of(sk);
 	struct dentry *dentry = peer ? BPF_CORE_READ(peer, path.dentry) : NULL;
 
 	return dentry && is_called(BPF_CORE_READ(dentry, d_parent), "sbpf", sizeof("sbpf")) &&
-	       (is_called(dentry, "api.sock", sizeof("api.sock")) || is_called(dentry, "root.sock", sizeof("root.sock")));
+	       (is_called(dentry, "api.sock", sizeof("api.sock")) ||
+		is_called(dentry, "root.sock", sizeof("root.sock")));
 }
 
-static __noinline int judge_unix_peer(struct sbpf_sandbox *box, struct denial *d, struct sock *peer)
+static __noinline int judge_unix_peer(struct sbpf_sandbox *sandbox, struct denial *d, struct sock *peer)
 {
 	struct fs_place place;
 
 	d->net.family = AF_UNIX;
 	if (is_canary(d->hook)) {
 		d->reason = SBPF_REASON_CANARY;
-		return refuse(box, d);
+		return refuse(sandbox, d);
 	}
-	if (sock_in_box(peer, box))
+	if (sock_in_sandbox(peer, sandbox))
 		return 0;
 	place.dentry = 0;
-	if (!is_service(peer) && (box_allows_all_network(box) || is_named_peer(box, peer, &place)))
+	if (!is_service(peer) && (sandbox_allows_all_network(sandbox) || is_named_peer(sandbox, peer, &place)))
 		return 0;
 	d->reason = SBPF_REASON_UNIX_PEER;
-	return place.dentry ? refuse_place(box, d, &place) : refuse(box, d);
+	return place.dentry ? refuse_place(sandbox, d, &place) : refuse(sandbox, d);
 }
 
 SEC("lsm/unix_stream_connect")
 int BPF_PROG(hook_unix_stream_connect, struct sock *sock, struct sock *other, struct sock *newsk)
 {
-	LSM_GATE(unix_stream_connect, boxes);
+	LSM_GATE(unix_stream_connect, sandboxes);
 	struct denial d = DENIAL(unix_stream_connect, SBPF_REASON_UNIX_PEER);
-	LSM_JUDGE(boxes, judge_unix_peer, &d, other);
+	LSM_JUDGE(sandboxes, judge_unix_peer, &d, other);
 }
 
-static __noinline int judge_unix_send(struct sbpf_sandbox *box, struct socket *other)
+static __noinline int judge_unix_send(struct sbpf_sandbox *sandbox, struct socket *other)
 {
 	struct denial d = DENIAL(unix_may_send, SBPF_REASON_UNIX_PEER);
 
-	return judge_unix_peer(box, &d, sock_of(other));
+	return judge_unix_peer(sandbox, &d, sock_of(other));
 }
 
 SEC("lsm/unix_may_send")
 int BPF_PROG(hook_unix_may_send, struct socket *sock, struct socket *other)
 {
-	LSM_GATE(unix_may_send, boxes);
-	LSM_JUDGE(boxes, judge_unix_send, other);
+	LSM_GATE(unix_may_send, sandboxes);
+	LSM_JUDGE(sandboxes, judge_unix_send, other);
 }
 
 /* ---- file_receive ---- */
 
 /* Of one process outside, to read as well: who may not open it may not have it. */
-static __noinline int receives_file_of_others(struct sbpf_sandbox *box, struct file *file, __u32 *target)
+static __noinline int receives_file_of_others(struct sbpf_sandbox *sandbox, struct file *file, __u32 *target)
 {
 	struct inode *inode = file->f_inode;
 	__u64 pid;
@@ -147,39 +149,40 @@ static __noinline int receives_file_of_others(struct sbpf_sandbox *box, struct f
 	if (inode->i_sb->s_magic != PROC_MAGIC)
 		return 0;
 	pid = owner_of_proc_file(inode);
-	return pid && is_file_of_others(box, pid, !!(file->f_mode & FMODE_WRITE), target);
+	return pid && is_file_of_others(sandbox, pid, !!(file->f_mode & FMODE_WRITE), target);
 }
 
-/* A descriptor by which the memory (userfaultfd) or the system calls (seccomp's notifications) of a process outside would be in the
- * receiver's hands: the kernel tells a program no more of it than its name. */
-static __noinline int is_hold_on_others(struct sbpf_sandbox *box, struct file *file)
+/* A descriptor by which the memory (userfaultfd) or the system calls (seccomp's notifications) of a process outside
+ * would be in the receiver's hands: the kernel tells a program no more of it than its name. */
+static __noinline int is_hold_on_others(struct sbpf_sandbox *sandbox, struct file *file)
 {
 	static const char memory[16] = "[userfaultfd]", calls[16] = "seccomp notify";
 	char name[16] = {};
 	__u64 *word = (__u64 *)name;
 	void *policy;
 
-	if (!box || !file || file->f_inode->i_sb->s_magic != ANON_INODE_MAGIC)
+	if (!sandbox || !file || file->f_inode->i_sb->s_magic != ANON_INODE_MAGIC)
 		return 0;
 	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
 	if (word[0] == *(__u64 *)&calls[0] && word[1] == *(__u64 *)&calls[8])
 		return 1;
 	if (word[0] != *(__u64 *)&memory[0] || word[1] != *(__u64 *)&memory[8])
 		return 0;
-	policy = box_policy(box);
+	policy = sandbox_policy(sandbox);
 	return !policy || !sbpf_decide_interface(policy, SBPF_KERNEL_USERFAULTFD);
 }
 
 /* Nobody inside opens it, as whoever handed it over did. */
-static __noinline int is_machine_memory(const struct sbpf_sandbox *box, struct inode *inode)
+static __noinline int is_machine_memory(const struct sbpf_sandbox *sandbox, struct inode *inode)
 {
 	__u32 rdev = inode->i_rdev;
 
 	return is_device(inode) && (inode->i_mode & S_IFMT) == S_IFCHR &&
-	       is_memory_of_machine(rdev >> SBPF_MINOR_BITS, rdev & ((1u << SBPF_MINOR_BITS) - 1)) && !judges_devices_as_files(box);
+	       is_memory_of_machine(rdev >> SBPF_MINOR_BITS, rdev & ((1u << SBPF_MINOR_BITS) - 1)) &&
+	       !judges_devices_as_files(sandbox);
 }
 
-static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
+static __noinline int judge_receive(struct sbpf_sandbox *sandbox, struct file *file)
 {
 	struct denial d = DENIAL(file_receive, SBPF_REASON_FOREIGN_SOCKET);
 	struct socket *sock = bpf_sock_from_file(file);
@@ -188,46 +191,47 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 
 	if (is_canary(SBPF_HOOK_file_receive)) {
 		d.reason = SBPF_REASON_CANARY;
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	}
 	if (sock) {
 		struct sock *sk = sock_of(sock);
 
-		if (sock_in_box(sk, box) || box_allows_all_network(box) || (sk && was_accepted_in(box, sk)))
+		if (sock_in_sandbox(sk, sandbox) || sandbox_allows_all_network(sandbox) ||
+		    (sk && was_accepted_in(sandbox, sk)))
 			return 0;
 		if (sk) {
 			d.net.family = sk->__sk_common.skc_family;
 			d.net.type = sk->sk_type;
 			d.net.protocol = sk->sk_protocol;
 		}
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	}
 	if (file->f_mode & FMODE_PATH) /* names a place; what is opened from it is judged */
 		return 0;
-	reason = refusal_of_device(box, file->f_inode, !!(file->f_mode & FMODE_WRITE));
-	if (reason == SBPF_REASON_NONE && is_machine_memory(box, file->f_inode))
+	reason = refusal_of_device(sandbox, file->f_inode, !!(file->f_mode & FMODE_WRITE));
+	if (reason == SBPF_REASON_NONE && is_machine_memory(sandbox, file->f_inode))
 		reason = SBPF_REASON_MACHINE_DEVICE;
 	if (reason != SBPF_REASON_NONE) {
 		d.reason = reason;
 		d.domain = SBPF_DOMAIN_GUARD;
 		d.task.target_pid = 0;
 		d.task.detail = file->f_inode->i_rdev;
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	}
-	if (is_hold_on_others(box, file)) {
+	if (is_hold_on_others(sandbox, file)) {
 		d.reason = SBPF_REASON_GUARD;
 		d.domain = SBPF_DOMAIN_GUARD;
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	}
-	if (receives_file_of_others(box, file, &target)) {
+	if (receives_file_of_others(sandbox, file, &target)) {
 		d.reason = SBPF_REASON_GUARD;
 		d.domain = SBPF_DOMAIN_GUARD;
 		d.task.target_pid = target;
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	}
 	if (file->f_mode & FMODE_WRITE && is_control(file->f_inode)) {
 		d.reason = is_cgroupfs(file->f_inode->i_sb->s_magic) ? SBPF_REASON_LEAVE_CGROUP : SBPF_REASON_GUARD;
-		return refuse(box, &d);
+		return refuse(sandbox, &d);
 	}
 	return 0;
 }
@@ -235,9 +239,9 @@ static __noinline int judge_receive(struct sbpf_sandbox *box, struct file *file)
 SEC("lsm/file_receive")
 int BPF_PROG(hook_file_receive, struct file *file)
 {
-	LSM_GATE(file_receive, boxes);
-	LSM_ASK(EPERM, boxes, judge_receive, file);
+	LSM_GATE(file_receive, sandboxes);
+	LSM_ASK(EPERM, sandboxes, judge_receive, file);
 	if (file->f_mode & FMODE_PATH)
 		return 0;
-	FS_JUDGE(boxes, file_receive, fs_open_wants(file), file->f_path.dentry, file->f_path.mnt);
+	FS_JUDGE(sandboxes, file_receive, fs_open_wants(file), file->f_path.dentry, file->f_path.mnt);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Guard domain: sbpf's own maps, programs and links against everyone but the agent, host root outside included. docs/GUARD.md
- * has the whole table, and what stands in where no hook sees.
+/* Guard domain: sbpf's own maps, programs and links against everyone but the agent, host root outside included.
+ * docs/GUARD.md has the whole table, and what stands in where no hook sees.
  *
  * hook      kernel                         refuses                                    does not see
  * bpf       __sys_bpf                      inside: every bpf(2) command. Outside:     another thread that puts another
@@ -17,8 +17,8 @@
 #include "moved.h"
 #include "own.h"
 
-/* By number in the kernel's BTF, filled in when the object is loaded; 0 where there is none: the functions that call the hooks
- * of ours that are LSM ones, and those hooks whose caller takes a positive answer for leave. */
+/* By number in the kernel's BTF, filled in when the object is loaded; 0 where there is none: the functions that call
+ * the hooks of ours that are LSM ones, and those hooks whose caller takes a positive answer for leave. */
 const volatile __u32 sbpf_callers[SBPF_HOOK_COUNT] = {};
 const volatile __u32 sbpf_liftable[SBPF_HOOK_COUNT] = {};
 
@@ -83,11 +83,12 @@ static __noinline int is_in_sandbox(__u32 fd)
 	if (!file)
 		return 0;
 	inode = BPF_CORE_READ(file, f_inode);
-	if (!inode || BPF_CORE_READ(inode, i_sb, s_magic) != CGROUP2_MAGIC || (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFDIR)
+	if (!inode || BPF_CORE_READ(inode, i_sb, s_magic) != CGROUP2_MAGIC ||
+	    (BPF_CORE_READ(inode, i_mode) & S_IFMT) != S_IFDIR)
 		return 0;
 	node = BPF_CORE_READ(inode, i_private);
 	cgrp = node ? BPF_CORE_READ(node, priv) : NULL;
-	return cgrp && box_of_cgroup(cgrp);
+	return cgrp && sandbox_id_of_cgroup(cgrp);
 }
 
 static __noinline int is_command_that_overrules(int cmd, union bpf_attr *attr)
@@ -102,7 +103,8 @@ static __noinline int is_command_that_overrules(int cmd, union bpf_attr *attr)
 		       (is_judged_by_cgroup(attr->attach_type) && is_in_sandbox(attr->target_fd));
 	case BPF_LINK_CREATE:
 		return is_overruling_program(attr->link_create.prog_fd) ||
-		       (is_judged_by_cgroup(attr->link_create.attach_type) && is_in_sandbox(attr->link_create.target_fd));
+		       (is_judged_by_cgroup(attr->link_create.attach_type) &&
+			is_in_sandbox(attr->link_create.target_fd));
 	}
 	return 0;
 }
@@ -125,9 +127,9 @@ static __noinline int is_command_on_own(int cmd, union bpf_attr *attr)
 SEC("lsm/bpf")
 int BPF_PROG(hook_bpf, int cmd, union bpf_attr *attr)
 {
-	LSM_GATE_ALL(bpf, boxes, inside);
+	LSM_GATE_ALL(bpf, sandboxes, inside);
 	if (inside && !is_canary_of_bpf_object())
-		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_bpf, 1, SBPF_REASON_GUARD, cmd);
+		LSM_ASK(EPERM, sandboxes, judge_flag, SBPF_HOOK_bpf, 1, SBPF_REASON_GUARD, cmd);
 	KEEP_OFF(inside, is_command_on_own(cmd, attr) || is_command_that_overrules(cmd, attr));
 	return 0;
 }
@@ -137,9 +139,9 @@ int BPF_PROG(hook_bpf_map, struct bpf_map *map)
 {
 	int own = is_own_map(map);
 
-	LSM_GATE_ALL(bpf_map, boxes, inside);
+	LSM_GATE_ALL(bpf_map, sandboxes, inside);
 	if (inside)
-		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_bpf_map, own, SBPF_REASON_GUARD, 0);
+		LSM_ASK(EPERM, sandboxes, judge_flag, SBPF_HOOK_bpf_map, own, SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, own);
 	return 0;
 }
@@ -149,9 +151,9 @@ int BPF_PROG(hook_bpf_prog, struct bpf_prog *prog)
 {
 	int own = is_own_program((__u64)BPF_CORE_READ(prog, aux, dst_prog));
 
-	LSM_GATE_ALL(bpf_prog, boxes, inside);
+	LSM_GATE_ALL(bpf_prog, sandboxes, inside);
 	if (inside)
-		LSM_ASK(EPERM, boxes, judge_flag, SBPF_HOOK_bpf_prog, own, SBPF_REASON_GUARD, 0);
+		LSM_ASK(EPERM, sandboxes, judge_flag, SBPF_HOOK_bpf_prog, own, SBPF_REASON_GUARD, 0);
 	KEEP_OFF(inside, own);
 	return 0;
 }

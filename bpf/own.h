@@ -8,10 +8,10 @@
 #include "gate.h"
 
 #define OWN_PIN_DEPTH 5 /* sbpf/sandboxes/NAME/HOOK */
-#define MNT_DETACH 2
+#define MNT_DETACH    2
 
-/* Before it calls these hooks, the kernel asks for a capability and calls the hook of bpf(2); the canary must get as far as
- * to be denied by them. */
+/* Before it calls these hooks, the kernel asks for a capability and calls the hook of bpf(2); the canary must get as
+ * far as to be denied by them. */
 static __always_inline int is_canary_of_bpf_object(void)
 {
 	return is_canary_task() && (sbpf_canary.hook == SBPF_HOOK_bpf_map || sbpf_canary.hook == SBPF_HOOK_bpf_prog);
@@ -24,8 +24,8 @@ static __always_inline int is_own_map(struct bpf_map *map)
 	       map->name[4] == '_';
 }
 
-/* A program is ours if it uses our maps, which nobody else can open. `address` may be no program: so prog->aux->prog must point
- * back. */
+/* A program is ours if it uses our maps, which nobody else can open. `address` may be no program: so prog->aux->prog
+ * must point back. */
 static __noinline int is_own_program(__u64 address)
 {
 	struct bpf_prog *prog = (struct bpf_prog *)address;
@@ -104,7 +104,8 @@ static __noinline int runs_agent(struct task_struct *task)
 	return 0;
 }
 
-/* Is everyone kept off, the agent, too? For what it has no business with: whoever starts it says what its output goes to. */
+/* Is everyone kept off, the agent, too? For what it has no business with: whoever starts it says what its output goes
+ * to. */
 static __always_inline int keep_all_off(int inside)
 {
 	if (!sbpf_guard.agents[0].ino)
@@ -150,18 +151,18 @@ static __noinline int is_own_pin(struct dentry *dentry)
 static __noinline int is_kept_cgroup(struct dentry *dentry)
 {
 	struct inode *inode = inode_of(dentry);
-	const struct sbpf_sandbox *box;
+	const struct sbpf_sandbox *sandbox;
 	__u64 id;
 
 	if (!inode || dentry->d_sb->s_magic != CGROUP2_MAGIC)
 		return 0;
 	id = inode->i_ino;
-	box = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
-	return box && box->flags & SBPF_SANDBOX_KEPT;
+	sandbox = bpf_map_lookup_elem(&sbpf_sandboxes, &id);
+	return sandbox && sandbox->flags & SBPF_SANDBOX_KEPT;
 }
 
-/* The mount by which the agent sees its pins, or its like in another namespace, from which what is done to it spreads. A
- * namespace of one's own may look as it likes. */
+/* The mount by which the agent sees its pins, or its like in another namespace, from which what is done to it spreads.
+ * A namespace of one's own may look as it likes. */
 static __noinline int is_pins_mount(struct vfsmount *mnt)
 {
 	struct mount *mount = (void *)mnt - bpf_core_field_offset(struct mount, mnt);
@@ -195,12 +196,12 @@ static __noinline int is_under_pins(struct vfsmount *mnt, int flags)
 }
 
 /* After what a sandbox's policy says: who is outside of all has none, and no mode lets anyone disarm. */
-#define KEEP_OFF(inside, touches) \
-	do { \
-		if ((touches) && keep_off(inside)) \
-			return -EPERM; \
-		if (!(inside)) \
-			return 0; \
+#define KEEP_OFF(inside, touches)                                                                                      \
+	do {                                                                                                           \
+		if ((touches) && keep_off(inside))                                                                     \
+			return -EPERM;                                                                                 \
+		if (!(inside))                                                                                         \
+			return 0;                                                                                      \
 	} while (0)
 
 #endif

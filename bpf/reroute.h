@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What sends a packet elsewhere than to the address that is judged: ancillary data of a send, and what a socket had before it came
- * under the policy. Options that are set later are judged by socket_setsockopt. */
+/* What sends a packet elsewhere than to the address that is judged: ancillary data of a send, and what a socket had
+ * before it came under the policy. Options that are set later are judged by socket_setsockopt. */
 #ifndef SBPF_REROUTE_H
 #define SBPF_REROUTE_H
 
@@ -62,8 +62,8 @@ static __always_inline int read_packet_info(struct route_control *control, int l
 	return 1;
 }
 
-/* Walks ancillary data (the kernel's copy, native layout) for headers that re-route; risky also when it is too long to tell.
- * Global, and so walked once by the verifier. */
+/* Walks ancillary data (the kernel's copy, native layout) for headers that re-route; risky also when it is too long to
+ * tell. Global, and so walked once by the verifier. */
 __weak __noinline int read_control(__u64 data, __u64 len, struct route_control *control)
 {
 	__u64 offset = 0;
@@ -97,7 +97,8 @@ static __always_inline void control_of_message(struct route_control *control, st
 {
 	__u64 data = 0;
 
-	/* By probe: since 7.2 a void pointer read directly is a memory region, which a global function does not take. */
+	/* By probe: since 7.2 a void pointer read directly is a memory region, which a global function does not take.
+	 */
 	bpf_core_read(&data, sizeof(data), &msg->msg_control);
 	read_control(data, msg->msg_controllen, control);
 }
@@ -123,8 +124,8 @@ static __noinline int is_steered(struct sock *sk)
 	return mark || sk->__sk_common.skc_flags >> SBPF_SOCK_LOCALROUTE & 1 || policies[0] || policies[1];
 }
 
-/* Source routes and extension headers that were set before the socket came under the policy, and flow labels, each of which may
- * bring some. */
+/* Source routes and extension headers that were set before the socket came under the policy, and flow labels, each of
+ * which may bring some. */
 static __always_inline int has_header_options(struct sock *sk)
 {
 	const struct inet_sock *inet = (const struct inet_sock *)sk;
@@ -150,15 +151,16 @@ static __always_inline int has_header_options(struct sock *sk)
 }
 
 /* Could the socket be prepared before the policy was in force? */
-static __always_inline int is_early(const struct sbpf_sandbox *box, int own)
+static __always_inline int is_early(const struct sbpf_sandbox *sandbox, int own)
 {
-	return !own || box->flags & SBPF_SANDBOX_ATTACHED;
+	return !own || sandbox->flags & SBPF_SANDBOX_ATTACHED;
 }
 
 /* Can what is sent by this socket go elsewhere than to the address that is judged? */
-static __always_inline int may_be_rerouted(const struct sbpf_sandbox *box, struct sock *sk, int own)
+static __always_inline int may_be_rerouted(const struct sbpf_sandbox *sandbox, struct sock *sk, int own)
 {
-	return is_early(box, own) && (is_steered(sk) || has_header_options(sk)) && !box_allows_all_network(box);
+	return is_early(sandbox, own) && (is_steered(sk) || has_header_options(sk)) &&
+	       !sandbox_allows_all_network(sandbox);
 }
 
 #endif

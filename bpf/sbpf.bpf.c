@@ -15,6 +15,6 @@
 #include "flows.bpf.c"
 #include "network_lsm.bpf.c"
 #include "network_unix.bpf.c"
-#include "origins.bpf.c"
+#include "proxied.bpf.c"
 #include "process.bpf.c"
 #include "sysctl.bpf.c"

@@ -7,8 +7,8 @@
 
 static __noinline int runs_agent(struct task_struct *task);
 
-/* Below our root and in no sandbox: is it a sentinel of the agent's, there to see that this hook runs? Then it is counted, and
- * passes. Global: verified once. */
+/* Below our root and in no sandbox: is it a sentinel of the agent's, there to see that this hook runs? Then it is
+ * counted, and passes. Global: verified once. */
 __weak __noinline int is_sentinel(__u64 cgroup_id, __u32 hook)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -21,9 +21,9 @@ __weak __noinline int is_sentinel(__u64 cgroup_id, __u32 hook)
 	return 1;
 }
 
-#define REFUSE_LOST(name, own_id) \
-	if (is_sentinel(own_id, SBPF_HOOK_##name)) \
-		return 0; \
+#define REFUSE_LOST(name, own_id)                                                                                      \
+	if (is_sentinel(own_id, SBPF_HOOK_##name))                                                                     \
+		return 0;                                                                                              \
 	return -EPERM
 
 #endif

@@ -5,8 +5,8 @@
  * sysctl   proc_sys_call_handler   a write to kernel.ftrace_enabled,   tasks outside of the cgroup2 hierarchy whose root was
  *                                  unless it begins with 1 to 9        mounted where sbpf was started
  *
- * Outside of sandboxes everyone is kept off, sbpf itself, too (own.h); inside, file_open refuses all of /proc/sys, and this sees
- * who writes to what was open before. */
+ * Outside of sandboxes everyone is kept off, sbpf itself, too (own.h); inside, file_open refuses all of /proc/sys, and
+ * this sees who writes to what was open before. */
 #include "own.h"
 
 /* Compares the whole name: behind its end both are 0. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How a denial becomes an event. A sandbox decides what it tries, and a reader may be late: so equal denials are told once a
- * second, with their number, what is new has room that they leave, and the first of a kind has room that nothing else takes. */
+/* How a denial becomes an event. A sandbox decides what it tries, and a reader may be late: so equal denials are told
+ * once a second, with their number, what is new has room that they leave, and the first of a kind has room that nothing
+ * else takes. */
 #ifndef SBPF_TELL_H
 #define SBPF_TELL_H
 
@@ -8,7 +9,8 @@
 
 /* How full, in eighths, the ring may be for another event to go in. */
 enum ring_share {
-	SHARE_ALLOWED = 4, /* what was allowed leaves the other half to what was denied: it may be long until someone reads */
+	/* What was allowed leaves the other half to what was denied: it may be long until someone reads. */
+	SHARE_ALLOWED = 4,
 	SHARE_AGAIN = 4,
 	SHARE_NEW = 6,
 };
@@ -21,22 +23,22 @@ struct telling {
 	__u32 first;
 };
 
-static __always_inline int ring_has_room(const struct sbpf_sandbox *box, __u32 share)
+static __always_inline int ring_has_room(const struct sbpf_sandbox *sandbox, __u32 share)
 {
-	__u64 id = box->cgroup_id;
+	__u64 id = sandbox->cgroup_id;
 	void *ring = bpf_map_lookup_elem(&sbpf_rings, &id);
 
 	return ring && bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) <= SBPF_RING_BYTES / 8 * share;
 }
 
 /* One more in this second; 1: that is too many. */
-static __always_inline int is_over_rate(struct sbpf_sandbox *box, __u64 now)
+static __always_inline int is_over_rate(struct sbpf_sandbox *sandbox, __u64 now)
 {
-	if (now - box->window_start_ns > NS_PER_SECOND) {
-		box->window_start_ns = now;
-		box->window_events = 0;
+	if (now - sandbox->window_start_ns > NS_PER_SECOND) {
+		sandbox->window_start_ns = now;
+		sandbox->window_events = 0;
 	}
-	return __sync_fetch_and_add(&box->window_events, 1) >= SBPF_EVENTS_PER_SECOND;
+	return __sync_fetch_and_add(&sandbox->window_events, 1) >= SBPF_EVENTS_PER_SECOND;
 }
 
 /* Without the seed, which the sandbox does not know, no two denials can be made whose keys are equal. */
@@ -87,28 +89,29 @@ static __always_inline struct sbpf_told_one *place_of(struct sbpf_told *told, __
 }
 
 /* 1: the event may go to the ring; 0: it is counted, as one more of its equals or as lost. Global: verified once. */
-__weak __noinline int may_tell(struct sbpf_sandbox *box, const struct denial *denial, __u32 verdict, struct telling *telling)
+__weak __noinline int may_tell(struct sbpf_sandbox *sandbox, const struct denial *denial, __u32 verdict,
+			       struct telling *telling)
 {
 	__u64 now = bpf_ktime_get_boot_ns(), id, kind, *kinds;
 	__u32 second = now / NS_PER_SECOND;
 	struct sbpf_told_one *one;
 	struct sbpf_told *told;
 
-	if (!box || !denial || !telling)
+	if (!sandbox || !denial || !telling)
 		return 0;
-	id = box->cgroup_id;
+	id = sandbox->cgroup_id;
 	told = bpf_map_lookup_elem(&sbpf_told, &id);
 	if (!told) {
-		__sync_fetch_and_add(&box->lost_full, 1);
+		__sync_fetch_and_add(&sandbox->lost_full, 1);
 		return 0;
 	}
 	telling->key = key_of(denial, verdict, told->seed, telling->object);
 	telling->times = 1;
 	one = place_of(told, telling->key);
 	if (one->key == telling->key) {
-		if (one->second == second || !ring_has_room(box, SHARE_AGAIN) || is_over_rate(box, now)) {
+		if (one->second == second || !ring_has_room(sandbox, SHARE_AGAIN) || is_over_rate(sandbox, now)) {
 			__sync_fetch_and_add(&one->untold, 1);
-			__sync_fetch_and_add(&box->repeated, 1);
+			__sync_fetch_and_add(&sandbox->repeated, 1);
 			return 0;
 		}
 		telling->times += one->untold;
@@ -119,12 +122,12 @@ __weak __noinline int may_tell(struct sbpf_sandbox *box, const struct denial *de
 	kinds = kinds_told(told, denial);
 	kind = kind_of(denial);
 	telling->first = !(*kinds & kind);
-	if (!telling->first && is_over_rate(box, now)) {
-		__sync_fetch_and_add(&box->lost_rate, 1);
+	if (!telling->first && is_over_rate(sandbox, now)) {
+		__sync_fetch_and_add(&sandbox->lost_rate, 1);
 		return 0;
 	}
-	if (!telling->first && !ring_has_room(box, SHARE_NEW)) {
-		__sync_fetch_and_add(&box->lost_full, 1);
+	if (!telling->first && !ring_has_room(sandbox, SHARE_NEW)) {
+		__sync_fetch_and_add(&sandbox->lost_full, 1);
 		return 0;
 	}
 	*kinds |= kind;
@@ -135,32 +138,32 @@ __weak __noinline int may_tell(struct sbpf_sandbox *box, const struct denial *de
 }
 
 /* What was not denied goes before nothing: the half of the ring and of the rate that is left to it. 1: it may go in. */
-static __always_inline int may_tell_allowed(struct sbpf_sandbox *box)
+static __always_inline int may_tell_allowed(struct sbpf_sandbox *sandbox)
 {
 	__u64 now = bpf_ktime_get_boot_ns();
 
-	if (!ring_has_room(box, SHARE_ALLOWED)) {
-		__sync_fetch_and_add(&box->lost_full, 1);
+	if (!ring_has_room(sandbox, SHARE_ALLOWED)) {
+		__sync_fetch_and_add(&sandbox->lost_full, 1);
 		return 0;
 	}
-	if (now - box->window_start_ns <= NS_PER_SECOND && box->window_events >= SBPF_EVENTS_PER_SECOND / 2) {
-		__sync_fetch_and_add(&box->lost_rate, 1);
+	if (now - sandbox->window_start_ns <= NS_PER_SECOND && sandbox->window_events >= SBPF_EVENTS_PER_SECOND / 2) {
+		__sync_fetch_and_add(&sandbox->lost_rate, 1);
 		return 0;
 	}
-	is_over_rate(box, now);
+	is_over_rate(sandbox, now);
 	return 1;
 }
 
 /* There was no room for it after all: the next one of its kind is the first again. Global: verified once. */
-__weak __noinline int untell(struct sbpf_sandbox *box, const struct denial *denial, const struct telling *telling)
+__weak __noinline int untell(struct sbpf_sandbox *sandbox, const struct denial *denial, const struct telling *telling)
 {
 	struct sbpf_told_one *one;
 	struct sbpf_told *told;
 	__u64 id;
 
-	if (!box || !denial || !telling)
+	if (!sandbox || !denial || !telling)
 		return 0;
-	id = box->cgroup_id;
+	id = sandbox->cgroup_id;
 	told = bpf_map_lookup_elem(&sbpf_told, &id);
 	if (!told)
 		return 0;
@@ -173,25 +176,26 @@ __weak __noinline int untell(struct sbpf_sandbox *box, const struct denial *deni
 }
 
 /* Room in the sandbox's ring; NULL: the event is lost, and counted. */
-static __always_inline void *reserve_event(struct sbpf_sandbox *box, __u64 size)
+static __always_inline void *reserve_event(struct sbpf_sandbox *sandbox, __u64 size)
 {
-	__u64 id = box->cgroup_id;
+	__u64 id = sandbox->cgroup_id;
 	void *ring = bpf_map_lookup_elem(&sbpf_rings, &id);
 	void *event = ring ? bpf_ringbuf_reserve(ring, size, 0) : NULL;
 
 	if (!event)
-		__sync_fetch_and_add(&box->lost_full, 1);
+		__sync_fetch_and_add(&sandbox->lost_full, 1);
 	return event;
 }
 
-static __always_inline void fill_event(struct sbpf_event *event, struct sbpf_sandbox *box, const struct denial *denial,
-				       const struct telling *telling, __u32 verdict, int error)
+static __always_inline void fill_event(struct sbpf_event *event, struct sbpf_sandbox *sandbox,
+				       const struct denial *denial, const struct telling *telling, __u32 verdict,
+				       int error)
 {
-	const struct sbpf_policy_header *header = box_header(box);
+	const struct sbpf_policy_header *header = sandbox_header(sandbox);
 	__u64 id = bpf_get_current_pid_tgid();
 
 	event->ts_ns = bpf_ktime_get_boot_ns();
-	event->cgroup_id = box->cgroup_id;
+	event->cgroup_id = sandbox->cgroup_id;
 	event->tgid = id >> 32;
 	event->tid = id;
 	event->uid = bpf_get_current_uid_gid();
@@ -206,27 +210,27 @@ static __always_inline void fill_event(struct sbpf_event *event, struct sbpf_san
 	event->key = telling->key;
 	event->times = telling->times;
 	event->first = telling->first;
-	__sync_fetch_and_add(&box->events, 1);
+	__sync_fetch_and_add(&sandbox->events, 1);
 }
 
-static __always_inline int emit(struct sbpf_sandbox *box, const struct denial *denial, const struct telling *telling,
-				__u32 verdict, int error)
+static __always_inline int emit(struct sbpf_sandbox *sandbox, const struct denial *denial,
+				const struct telling *telling, __u32 verdict, int error)
 {
-	struct sbpf_event *event = reserve_event(box, sizeof(*event));
+	struct sbpf_event *event = reserve_event(sandbox, sizeof(*event));
 
 	if (!event)
-		return untell(box, denial, telling);
-	fill_event(event, box, denial, telling, verdict, error);
+		return untell(sandbox, denial, telling);
+	fill_event(event, sandbox, denial, telling, verdict, error);
 	bpf_ringbuf_submit(event, 0);
 	return 1;
 }
 
 /* What sbpf itself has to say of a sandbox, which is rare. 1: it is in the ring. */
-static __always_inline int announce(struct sbpf_sandbox *box, const struct denial *denial)
+static __always_inline int announce(struct sbpf_sandbox *sandbox, const struct denial *denial)
 {
 	struct telling telling = {.times = 1, .first = 1};
 
-	return emit(box, denial, &telling, SBPF_ALLOW, 0);
+	return emit(sandbox, denial, &telling, SBPF_ALLOW, 0);
 }
 
 #endif

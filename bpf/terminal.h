@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pseudo-terminals of others. Whose screen and keyboard one is, the session says that has it as its terminal. Before there is a
- * session, and after its end, who made it says so. */
+/* Pseudo-terminals of others. Whose screen and keyboard one is, the session says that has it as its terminal. Before
+ * there is a session, and after its end, who made it says so. */
 #ifndef SBPF_TERMINAL_H
 #define SBPF_TERMINAL_H
 
@@ -9,8 +9,8 @@
 #include "tasks.h"
 
 #define SESSION_PROCESSES 256
-#define ANCESTORS 64
-#define STANDARD_STREAMS 3
+#define ANCESTORS	  64
+#define STANDARD_STREAMS  3
 
 /* Parts of the kernel's own that are needed here alone. */
 struct tty_of_session {
@@ -46,7 +46,7 @@ struct task_struct___mounts {
 
 struct session_search {
 	__u64 node; /* of the next process, by its address */
-	const struct sbpf_sandbox *box;
+	const struct sbpf_sandbox *sandbox;
 	int inside;
 };
 
@@ -56,18 +56,18 @@ static long search_session(__u64 i, struct session_search *search)
 
 	if (!search->node)
 		return 1;
-	search->inside = address_in_box(task_of_node(search->node, PIDTYPE_SID), search->box);
+	search->inside = address_in_sandbox(task_of_node(search->node, PIDTYPE_SID), search->sandbox);
 	bpf_probe_read_kernel(&next, sizeof(next), (void *)search->node);
 	search->node = next;
 	return search->inside ? 1 : 0;
 }
 
 /* Has the session a process inside? Global, so that it is verified once. */
-__weak __noinline int session_is_inside(__u64 session, const struct sbpf_sandbox *box)
+__weak __noinline int session_is_inside(__u64 session, const struct sbpf_sandbox *sandbox)
 {
-	struct session_search search = {.box = box};
+	struct session_search search = {.sandbox = sandbox};
 
-	if (!session || !box)
+	if (!session || !sandbox)
 		return 0;
 	search.node = first_node(session, PIDTYPE_SID);
 	SBPF_REPEAT(SESSION_PROCESSES, search_session, &search);
@@ -76,7 +76,7 @@ __weak __noinline int session_is_inside(__u64 session, const struct sbpf_sandbox
 
 struct maker_search {
 	__u64 task; /* by its address */
-	const struct sbpf_sandbox *box;
+	const struct sbpf_sandbox *sandbox;
 	__u64 opener; /* the credentials that opened the controlling end */
 	__u64 mounts; /* the mount namespace that it was opened in; 0: that does not tell */
 	int found;
@@ -89,12 +89,13 @@ static long search_maker(__u64 i, struct maker_search *search)
 	if (!task)
 		return 1;
 	/* No other process has the same credentials, by their address: fork copies them. */
-	if ((__u64)BPF_CORE_READ(task, cred) == search->opener && address_in_box(search->task, search->box)) {
+	if ((__u64)BPF_CORE_READ(task, cred) == search->opener && address_in_sandbox(search->task, search->sandbox)) {
 		search->found = 1;
 		return 1;
 	}
 	if (BPF_CORE_READ(task, pid) == 1) {
-		search->found = search->mounts && (__u64)BPF_CORE_READ((struct task_struct___mounts *)task, nsproxy, mnt_ns) != search->mounts;
+		search->found = search->mounts && (__u64)BPF_CORE_READ((struct task_struct___mounts *)task, nsproxy,
+								       mnt_ns) != search->mounts;
 		return 1;
 	}
 	search->task = (__u64)BPF_CORE_READ(task, real_parent);
@@ -110,16 +111,16 @@ static __always_inline __u64 common_mounts(struct file *controller)
 	return (__u64)namespace_of_mount(BPF_CORE_READ(controller, f_path.mnt)) == own ? own : 0;
 }
 
-/* Was it made inside: by this process, one that this one descends from, or in the namespace that a run has to itself? Global, so
- * that it is verified once. */
-__weak __noinline int is_made_inside(__u64 tty, const struct sbpf_sandbox *box)
+/* Was it made inside: by this process, one that this one descends from, or in the namespace that a run has to itself?
+ * Global, so that it is verified once. */
+__weak __noinline int is_made_inside(__u64 tty, const struct sbpf_sandbox *sandbox)
 {
-	struct maker_search search = {.box = box};
+	struct maker_search search = {.sandbox = sandbox};
 	struct tty_file_private *open;
 	struct file *controller;
 	struct list_head *node;
 
-	if (!tty || !box)
+	if (!tty || !sandbox)
 		return 0;
 	node = BPF_CORE_READ((struct tty_struct___pair *)tty, link, tty_files.next);
 	if (!node)
@@ -130,7 +131,7 @@ __weak __noinline int is_made_inside(__u64 tty, const struct sbpf_sandbox *box)
 		return 0;
 	search.task = (__u64)bpf_get_current_task();
 	search.opener = (__u64)BPF_CORE_READ((struct file___opener *)controller, f_cred);
-	if (!(box->flags & SBPF_SANDBOX_ATTACHED))
+	if (!(sandbox->flags & SBPF_SANDBOX_ATTACHED))
 		search.mounts = common_mounts(controller);
 	if (search.opener)
 		SBPF_REPEAT(ANCESTORS, search_maker, &search);
@@ -154,7 +155,7 @@ static __always_inline int is_standard_stream(struct file *file)
 }
 
 /* Of a pseudo-terminal: is it that of others? */
-static __noinline int is_terminal_of_others(const struct sbpf_sandbox *box, struct file *file)
+static __noinline int is_terminal_of_others(const struct sbpf_sandbox *sandbox, struct file *file)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct tty_struct___pair *tty;
@@ -166,7 +167,7 @@ static __noinline int is_terminal_of_others(const struct sbpf_sandbox *box, stru
 	if ((__u64)BPF_CORE_READ(task, signal, tty) == (__u64)tty || is_standard_stream(file))
 		return 0;
 	session = (__u64)BPF_CORE_READ(tty, ctrl.session);
-	return session ? !session_is_inside(session, box) : !is_made_inside((__u64)tty, box);
+	return session ? !session_is_inside(session, sandbox) : !is_made_inside((__u64)tty, sandbox);
 }
 
 #endif

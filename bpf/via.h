@@ -17,32 +17,32 @@ static __noinline int keep_origin(struct bpf_sock_addr *ctx, __u64 cgroup_id, co
 	if (!origin)
 		return 0;
 	__builtin_memcpy(origin->address_be, ep->addr_be, sizeof(origin->address_be));
-	__builtin_memcpy(origin->led_be, ep->led_be, sizeof(origin->led_be));
+	__builtin_memcpy(origin->proxy_be, ep->proxy_be, sizeof(origin->proxy_be));
 	origin->port_be = bpf_htons(ep->port);
-	origin->led_port_be = bpf_htons(ep->led_port);
+	origin->proxy_port_be = bpf_htons(ep->proxy_port);
 	origin->cgroup_id = cgroup_id;
 	return 1;
 }
 
-static __always_inline int lead_v4(struct bpf_sock_addr *ctx, __u64 cgroup_id, const struct endpoint *ep)
+static __always_inline int to_proxy_v4(struct bpf_sock_addr *ctx, __u64 cgroup_id, const struct endpoint *ep)
 {
 	if (!keep_origin(ctx, cgroup_id, ep))
 		return 0;
-	ctx->user_ip4 = ep->led_be[1] >> 32;
-	ctx->user_port = bpf_htons(ep->led_port);
+	ctx->user_ip4 = ep->proxy_be[1] >> 32;
+	ctx->user_port = bpf_htons(ep->proxy_port);
 	return 1;
 }
 
-/* A socket of IPv6 alone cannot be led to an IPv4 address: the kernel refuses it with ENETUNREACH. */
-static __always_inline int lead_v6(struct bpf_sock_addr *ctx, __u64 cgroup_id, const struct endpoint *ep)
+/* An IPv6-only socket cannot connect to an IPv4 address: the kernel refuses it with ENETUNREACH. */
+static __always_inline int to_proxy_v6(struct bpf_sock_addr *ctx, __u64 cgroup_id, const struct endpoint *ep)
 {
 	if (!keep_origin(ctx, cgroup_id, ep))
 		return 0;
-	ctx->user_ip6[0] = ep->led_be[0];
-	ctx->user_ip6[1] = ep->led_be[0] >> 32;
-	ctx->user_ip6[2] = ep->led_be[1];
-	ctx->user_ip6[3] = ep->led_be[1] >> 32;
-	ctx->user_port = bpf_htons(ep->led_port);
+	ctx->user_ip6[0] = ep->proxy_be[0];
+	ctx->user_ip6[1] = ep->proxy_be[0] >> 32;
+	ctx->user_ip6[2] = ep->proxy_be[1];
+	ctx->user_ip6[3] = ep->proxy_be[1] >> 32;
+	ctx->user_port = bpf_htons(ep->proxy_port);
 	return 1;
 }
 

@@ -23,8 +23,8 @@ struct AdoptArgs {
   std::string policy;
 };
 
-// A resolver is the child of a process that stays for as long as the sandbox: of another one than sbpfd waits for. Returns in
-// that one, and gives what answered() takes; the other ends here, with its exit code.
+// A resolver is the child of a process that stays for as long as the sandbox: of another one than sbpfd waits for.
+// Returns in that one, and gives what answered() takes; the other ends here, with its exit code.
 Result<Fd> stay_behind() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);

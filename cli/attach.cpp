@@ -30,25 +30,25 @@ Result<int> attach(const AttachArgs& args, const Session& session) {
 }
 
 constexpr const char* kAttachFooter = R"(Example:
-  sbpf attach --cgroup /sys/fs/cgroup/system.slice/docker-ID.scope --policy untrusted --name web
-  sbpf attach --cgroup /sys/fs/cgroup/system.slice/web.service --policy web --keep
+  sbpf attach --cgroup /sys/fs/cgroup/docker-ID.scope --policy untrusted -n web
+  sbpf attach --cgroup /sys/fs/cgroup/web.service --policy web --keep
   sbpf detach web
 
-Running processes are frozen while the policy is put in place. A socket that is already open and that the policy
-forbids is listed and refuses the attach, unless --evict ends it or --keep-open-sockets accepts it.
+Running processes are frozen while the policy is put in place. If an open socket is forbidden by the policy, it is
+listed and the attach is refused, unless --evict ends it or --keep-open-sockets accepts it.
 
-Without --keep the sandbox ends with the cgroup: systemd removes it when the unit stops, and the next one of that name is
-not confined. Use --keep for units that start again; a container's cgroup never comes back.)";
+Without --keep the sandbox ends with the cgroup. systemd removes the cgroup when the unit stops, and the next
+cgroup of that name is not confined. Use --keep for units that start again; a container's cgroup never comes back.)";
 
 constexpr const char* kReattachFooter = R"(Example:
   sbpf reattach web
 
-For what `sbpf attach --keep` and the API have assigned, after a restart of the host: before its unit starts. Where sbpf is
-installed as a package, systemd does so by sbpf-assigned@NAME.service. What is in force already stays as it is. Ends with 0
-where it confines, also if its status is degraded.)";
+An assignment is made by `sbpf attach --keep` or the API. This command puts it in force again after a restart of
+the host, before its unit starts. Where sbpf is installed as a package, systemd does so by sbpf-assigned@NAME.service.
+An assignment already in force is unchanged. The exit code is 0 if the cgroup is confined, even if degraded.)";
 
-// The programs in the kernel may be those of an executable that an upgrade kept (docs/GUARD.md): it manages what is assigned, too.
-// Returns where there is none.
+// The programs in the kernel may be those of an executable that an upgrade kept (docs/GUARD.md): it manages what is
+// assigned, too. Returns where there is none.
 void become_kept_agent(const std::string& name) {
   std::error_code ec;
   const auto own = std::filesystem::read_symlink("/proc/self/exe", ec);
@@ -59,7 +59,8 @@ void become_kept_agent(const std::string& name) {
 Result<int> reattach(const std::string& name, bool if_assigned, bool json) {
   auto status = agent::reattach(name);
   if (!status && status.error().code == "no_such_sandbox" && if_assigned) return kExitOk;
-  if (!status && (status.error().code == "not_the_agent" || status.error().code == "stale_programs")) become_kept_agent(name);
+  if (!status && (status.error().code == "not_the_agent" || status.error().code == "stale_programs"))
+    become_kept_agent(name);
   if (!status) return tl::unexpected<Error>(status.error());
   return print_change(*status, json, status->isolation == agent::Isolation::degraded);
 }
@@ -71,10 +72,11 @@ void add_attach(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("attach", "Put a policy on an existing cgroup and all below it");
   sub->add_option("-c,--cgroup", args->options.cgroup, "Directory of a cgroup (v2)")->type_name("PATH")->required();
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file")->type_name("POLICY")->required();
-  sub->add_option("-n,--name", args->options.name, "Name of the sandbox (default: from the path)")->type_name("NAME");
+  sub->add_option("-n,--name", args->options.name, "Name of the sandbox (default: taken from the path)")
+      ->type_name("NAME");
   sub->add_flag("--evict", args->options.evict, "End open TCP and UDP connections that the policy forbids");
   sub->add_flag("--keep-open-sockets", args->options.keep_open_sockets,
-                "Accept open sockets that the policy forbids; status then says degraded");
+                "Accept open sockets that the policy forbids; the status is then degraded");
   sub->add_flag("--keep", args->options.keep,
                 "Keep the cgroup: a unit that starts again starts confined, until `sbpf detach`");
   sub->add_flag("--json", session.json, "Print the status as JSON");
@@ -87,7 +89,8 @@ void add_reattach(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("reattach", "Put an assignment in force again, as after a restart of the host");
   sub->add_option("NAME", *name, "The sandbox")->required();
   auto if_assigned = std::make_shared<bool>(false);
-  sub->add_flag("--if-assigned", *if_assigned, "Nothing to do, and no error, where nothing is assigned under this name");
+  sub->add_flag("--if-assigned", *if_assigned,
+                "Do nothing, and report no error, if nothing is assigned under this name");
   sub->add_flag("--json", session.json, "Print the status as JSON");
   sub->footer(kReattachFooter);
   sub->callback([name, if_assigned, &session] {

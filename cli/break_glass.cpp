@@ -30,7 +30,7 @@ Result<int> break_glass(const BreakGlassArgs& args) {
   auto opened = agent::break_glass(args.reason, seconds);
   if (!opened) return tl::unexpected<Error>(opened.error());
   tell(args.close ? "the window is closed"
-                  : "for " + std::to_string(seconds.count()) + " s, root may take sbpf's things down");
+                  : fmt::format("for {} s, root may take sbpf's things down", seconds.count()));
   return kExitOk;
 }
 
@@ -38,16 +38,17 @@ Result<int> break_glass(const BreakGlassArgs& args) {
 
 void add_break_glass(CLI::App& app, Session& session) {
   auto args = std::make_shared<BreakGlassArgs>();
-  CLI::App* sub = app.add_subcommand("break-glass", "Let root take sbpf's things down by hand, for a while");
-  sub->add_option("--reason", args->reason, "Why; goes to the host's log and to every sandbox's events")
+  CLI::App* sub = app.add_subcommand("break-glass", "Let root take down sbpf's objects by hand, for a limited time");
+  sub->add_option("--reason", args->reason, "The reason, for the host's log and every sandbox's events")
       ->type_name("TEXT");
-  sub->add_option("--for", args->window, "How long (default 60s, at most 1h)")->type_name("TIME");
+  sub->add_option("--for", args->window, "How long the window stays open (default 60s, at most 1h)")->type_name("TIME");
   sub->add_flag("--close", args->close, "Close the window before its time");
   sub->footer(
       "Examples:\n  sbpf break-glass --reason 'upgrade to 2.0' --for 5m\n  sbpf break-glass --close\n\n"
-      "Without it no process but sbpf itself detaches sbpf's links, opens its maps, or removes its pins, root's\n"
-      "processes included. While the window is open no sandbox is active, and none after something was let through,\n"
-      "until `sbpf unload`. Another sbpf executable that is used meanwhile takes over. See docs/GUARD.md.");
+      "Without this window only sbpf itself can detach sbpf's links, open its maps, or remove its pins; root's\n"
+      "processes cannot. While the window is open, no sandbox is active. If the window let an operation through, no\n"
+      "sandbox is active until `sbpf unload`. Another sbpf executable that is used in that time takes over. See\n"
+      "docs/GUARD.md.");
   sub->callback([args, &session] { session.action = [args] { return break_glass(*args); }; });
 }
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -32,10 +33,11 @@ std::string error_json(const Error& error) {
 }
 
 void report(const Error& error, const Session& session) {
-  // The diagnostics of a policy are lines. What else would end one is of the caller's, or of somebody he asks for: a name.
+  // The diagnostics of a policy are lines. What else would end one is of the caller's, or of somebody he asks for: a
+  // name.
   const bool has_lines = error.code == "invalid_policy";
-  tell("error: " + printable(error.message, has_lines));
-  if (!error.hint.empty()) (void)write_line(STDERR_FILENO, "  hint: " + printable(error.hint));
+  tell(fmt::format("error: {}", printable(error.message, has_lines)));
+  if (!error.hint.empty()) (void)write_line(STDERR_FILENO, fmt::format("  hint: {}", printable(error.hint)));
   if (session.status_fd > STDERR_FILENO) (void)write_line(session.status_fd, error_json(error));
   if (session.json) (void)print(error_json(error) + "\n");
 }
@@ -44,12 +46,12 @@ Result<void> write_line(int fd, std::string_view text) {
   // One write, so that lines of several writers do not mix.
   const std::string line = std::string(text) + "\n";
   if (write_all(fd, line)) return {};
-  return fail("write_failed", "cannot write to descriptor " + std::to_string(fd) + ": " + std::strerror(errno), "", errno);
+  return fail("write_failed", SystemError{errno}, "cannot write to descriptor {}", fd);
 }
 
 Result<void> print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    return fail("write_failed", std::string("cannot write to stdout: ") + std::strerror(errno), "", errno);
+    return fail("write_failed", SystemError{errno}, "cannot write to stdout");
   return {};
 }
 
@@ -57,7 +59,7 @@ int unless_unwritten(int exit_code) {
   // What CLI11 wrote (--help, --version) is there as well: std::cout writes through stdout.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   if (exit_code != kExitOk) return exit_code;  // it was told, or is a program's own
-  tell(std::string("error: cannot write to stdout: ") + std::strerror(errno));
+  tell(fmt::format("error: cannot write to stdout: {}", std::strerror(errno)));
   return kExitOwn;
 }
 
@@ -70,6 +72,6 @@ std::int64_t boot_epoch_ns() {
   return (std::int64_t{day.tv_sec} - boot.tv_sec) * 1'000'000'000 + day.tv_nsec - boot.tv_nsec;
 }
 
-void tell(std::string_view text) { (void)write_line(STDERR_FILENO, "sbpf: " + std::string(text)); }
+void tell(std::string_view text) { (void)write_line(STDERR_FILENO, fmt::format("sbpf: {}", text)); }
 
 }  // namespace sbpf::cli

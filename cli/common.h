@@ -52,8 +52,8 @@ Result<void> write_line(int fd, std::string_view text);
 // Prints to stdout. Errors: "write_failed".
 Result<void> print(std::string_view text);
 
-// The exit code, or kExitOwn in the place of 0 where something that was to go to stdout did not get there, which is told: a
-// script that reads an empty answer would take it for one. Of each command, at its end.
+// The exit code, or kExitOwn in the place of 0 where something that was to go to stdout did not get there, which is
+// told: a script that reads an empty answer would take it for one. Of each command, at its end.
 int unless_unwritten(int exit_code);
 
 // For what must go on when a reader of ours goes away: to end by SIGPIPE is right for the rest, as for any filter.
@@ -69,13 +69,23 @@ std::int64_t boot_epoch_ns();
 struct LoadedPolicy {
   policy::Policy policy;
   policy::Image image;
+  bool shares_loopback = false;  // for a rule of the command line; the policy itself has a private one
 };
 
 // `reference`: a built-in profile's name, the name of an installed policy, or a path (has a '/', or ends in .yaml or
 // .yml). Built-in names come first: a file cannot take the place of `no-network`.
-// `with_seccomp` false: a seccomp profile that it names by path stays unread, which is for who only passes the policy
-// on. Errors: "no_such_policy", "invalid_policy" (message: all diagnostics), and those of policy::compile().
-Result<LoadedPolicy> load_policy(const std::string& reference, bool with_seccomp = true);
+// `with_files` false: no other file is read that it names by a path (a seccomp profile stays unread, and `extends` of a
+// file is an error), for callers with more rights than the policy's author. Errors: "no_such_policy", "invalid_policy"
+// (message: all diagnostics), and those of policy::compile().
+Result<LoadedPolicy> load_policy(const std::string& reference, bool with_files = true);
+
+// Why a policy was refused: as people read it, and each fault of the text by itself. No faults: it is another error.
+struct PolicyError {
+  Error error;
+  std::vector<policy::Diagnostic> faults;
+};
+// The same as load_policy(), with each fault by itself.
+tl::expected<LoadedPolicy, PolicyError> read_policy(const std::string& reference, bool with_files = true);
 
 // Where load_policy() found or would find it: "built-in" or a path.
 std::string policy_origin(const std::string& reference);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf detach`, `sbpf kill`, `sbpf unload`: what takes isolation away.
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,7 +20,7 @@ struct DetachArgs {
 // One line on stderr, or with --json {"detached": NAME} on stdout.
 Result<int> done(const char* what, const std::string& name, bool json) {
   if (!json) {
-    tell(std::string(what) + " " + printable(name));
+    tell(fmt::format("{} {}", what, printable(name)));
     return kExitOk;
   }
   const Json line = {{what, name}};
@@ -45,7 +46,7 @@ Result<int> detach_all(bool json) {
     if (answer)
       answer = tl::unexpected<Error>(one.error());
     else
-      tell("error: " + printable(one.error().message));
+      tell(fmt::format("error: {}", printable(one.error().message)));
   }
   return answer;
 }
@@ -68,8 +69,10 @@ Result<int> unload() {
   if (*unloaded == 0)
     tell("unloaded");
   else
-    tell("unloaded, but " + std::to_string(*unloaded) +
-         " programs stay attached: a process holds them (`sbpf run`, `sbpf events --follow`, sbpfd), or another pin or link");
+    tell(fmt::format(
+        "unloaded, but {} programs stay attached: a process holds them (`sbpf run`, `sbpf events --follow`, sbpfd), "
+        "or another pin or link",
+        *unloaded));
   return kExitOk;
 }
 

@@ -26,17 +26,18 @@ Result<int> run_with(const EnvArgs& args, const Session& session) {
     return fail("usage", "no command was given", "put it after two dashes: sbpf env -- COMMAND [ARG...]");
   auto loaded = load_policy(args.policy);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
-  auto environment = build_env(loaded->policy.env, env_strings(environ), args.env);
+  const std::vector<std::string> own = env_strings(environ);
+  auto environment = build_env(loaded->policy.env, own, args.env, own);
   if (!environment) return tl::unexpected<Error>(environment.error());
   return tl::unexpected<Error>(agent::exec_program(session.command, *environment));
 }
 
 constexpr const char* kFooter = R"(Examples:
-  sbpf env -- env                                          what a sandboxed program gets
+  sbpf env -- env                     the environment of a sandboxed program
   sbpf env -e TAG=v1 -- docker compose -f task.yaml config
 
-The program runs in no sandbox: only its environment is the policy's. What a compose file asks for by ${NAME} is empty
-unless the policy or --env names it. Files such as .env are the program's own business.)";
+The program runs in no sandbox: only its environment is the policy's. A variable that a compose file uses by ${NAME}
+is empty unless the policy or --env names it. The program itself decides whether it reads files such as .env.)";
 
 }  // namespace
 
@@ -45,8 +46,9 @@ void add_env(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("env", "Run a program with the policy's environment only, without a sandbox");
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file (default: no-network)")
       ->type_name("POLICY");
-  sub->add_option("-e,--env", args->env, "Give the program this variable; repeatable")
-      ->type_name("NAME=VALUE")
+  sub->add_option("-e,--env", args->env,
+                  "Give the program this variable; by NAME alone, with the value that sbpf has; repeatable")
+      ->type_name("NAME[=VALUE]")
       ->allow_extra_args(false);
   sub->footer(kFooter);
   sub->callback([args, &session] { session.action = [args, &session] { return run_with(*args, session); }; });

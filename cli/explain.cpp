@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf explain`: the kernel's decision, without the kernel.
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
@@ -20,7 +21,7 @@ struct ExplainArgs {
 std::string place(const policy::Explanation& explanation) {
   if (!explanation.where) return "";
   const policy::Location& where = *explanation.where;
-  return where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column);
+  return fmt::format("{}:{}:{}", where.file, where.line, where.column);
 }
 
 Json where_json(const policy::Explanation& answer) {
@@ -45,16 +46,19 @@ Json explanation_json(const ExplainArgs& args, const policy::NetQuery& query, co
 
 std::string explanation_text(const ExplainArgs& args, const policy::NetQuery& query, const std::string& name,
                              const policy::Explanation& answer, const std::optional<NamePort>& host) {
-  std::string text = (answer.allowed ? "allowed: " : "denied: ") + args.operation +
-                     (query.proto == SBPF_PROTO_UDP ? " udp " : " tcp ") +
-                     (host ? args.object : to_string({query.address, query.port})) + " under policy " + name + "\n";
+  std::string text =
+      fmt::format("{}{}{}{} under policy {}\n", answer.allowed ? "allowed: " : "denied: ", args.operation,
+                  query.proto == SBPF_PROTO_UDP ? " udp " : " tcp ",
+                  host ? args.object : to_string({query.address, query.port}), name);
   if (!answer.rule.empty())
-    text += "  rule: " + answer.rule + (answer.where ? "  (" + place(answer) + ")" : "") + "\n";
+    text += fmt::format("  rule: {}{}\n", answer.rule, answer.where ? "  (" + place(answer) + ")" : "");
   else if (!answer.allowed)
     text += "  rule: none covers it, and what no rule covers is denied\n";
   if (answer.narrowed)
-    text += "  note: the socket is bound to " + to_string({*answer.narrowed, query.port}) + " instead, where the rule allows it\n";
-  if (!answer.suggestion.empty()) text += "  allow with: " + answer.suggestion + "\n";
+    text += "  note: the socket is bound to " + to_string({*answer.narrowed, query.port}) +
+            " instead, where the rule allows it\n";
+  const bool relaxes = !host && policy::is_metadata(query);
+  text += remedy_lines(relaxes ? "" : answer.suggestion, relaxes ? answer.suggestion : "");
   if (answer.audit_only) text += "  mode audit: a denial is logged, NOTHING is blocked\n";
   return printable(text, true);
 }
@@ -68,7 +72,7 @@ Result<std::string> resolve(const std::string& path, bool last) {
   if (!error && !whole.has_filename()) whole = whole.parent_path();  // a slash at the end
   const fs::path followed = error ? whole : fs::weakly_canonical(last ? whole : whole.parent_path(), error);
   if (error)
-    return fail("usage", "cannot find out where " + path + " leads: " + error.message(),
+    return fail("usage", fmt::format("cannot find out where {} leads: {}", path, error.message()),
                 "ask as a user who may look it up", error.value());
   return (last || !whole.has_filename() ? followed : followed / whole.filename()).string();
 }
@@ -109,19 +113,17 @@ Json file_json(const ExplainArgs& args, const FileQuestion& question, const std:
 
 std::string file_text(const ExplainArgs& args, const FileQuestion& question, const std::string& path,
                       const std::string& name, const policy::Explanation& answer) {
-  std::string text = (answer.allowed ? "allowed: " : "denied: ") + args.operation + " " + path +
-                     (question.access.empty() ? "" : " " + question.access) + " under policy " + name + "\n";
-  if (path != args.object) text += "  note: on this host " + args.object + " is " + path + "\n";
+  std::string text =
+      fmt::format("{}{} {}{} under policy {}\n", answer.allowed ? "allowed: " : "denied: ", args.operation,
+                  printable(path), question.access.empty() ? "" : " " + question.access, name);
+  if (path != args.object)
+    text += fmt::format("  note: on this host {} is {}\n", printable(args.object), printable(path));
   if (answer.rule.empty())
     text += "  rule: none, the policy has no section filesystem" +
             std::string(args.operation == "exec" ? " or process.exec" : "") + ", so that this is not judged\n";
   else
-    text += "  rule: " + answer.rule + (answer.where ? "  (" + place(answer) + ")" : "") + "\n";
-  for (std::size_t start = 0; start < answer.suggestion.size();) {
-    const std::size_t end = std::min(answer.suggestion.find('\n', start), answer.suggestion.size());
-    text += (start == 0 ? "  allow with: " : "              ") + answer.suggestion.substr(start, end - start) + "\n";
-    start = end + 1;
-  }
+    text += fmt::format("  rule: {}{}\n", answer.rule, answer.where ? "  (" + place(answer) + ")" : "");
+  text += remedy_lines(answer.suggestion, "");
   if (answer.audit_only) text += "  mode audit: a denial is logged, NOTHING is blocked\n";
   return printable(text, true);
 }
@@ -146,7 +148,8 @@ Result<int> explain_file(const ExplainArgs& args, const Session& session) {
 
 Result<int> explain(const ExplainArgs& args, const Session& session) {
   if (is_file_operation(args.operation)) return explain_file(args, session);
-  if (!args.access.empty()) return fail("usage", "unexpected argument '" + args.access + "'", "r, w and rw go with open");
+  if (!args.access.empty())
+    return fail("usage", fmt::format("unexpected argument '{}'", args.access), "r, w and rw go with open");
   // Of a name, the policy says whether the resolver answers; which addresses it opens, nobody knows before.
   const auto host = args.operation == "bind" ? std::nullopt : parse_name_port(args.object);
   auto query = parse_question(args.operation, host ? "0.0.0.0:1" : args.object, args.protocol);
@@ -166,11 +169,12 @@ Result<int> explain(const ExplainArgs& args, const Session& session) {
 
 void add_explain(CLI::App& app, Session& session) {
   auto args = std::make_shared<ExplainArgs>();
-  CLI::App* sub = app.add_subcommand("explain", "Say what a policy decides, which rule, and what would change it");
+  CLI::App* sub =
+      app.add_subcommand("explain", "Show what a policy decides, by which rule, and what would change the decision");
   sub->add_option("OPERATION", args->operation, "connect, bind, send, open, create, delete, rename or exec")
       ->required();
   sub->add_option("OBJECT", args->object, "ADDRESS:PORT, [V6-ADDRESS]:PORT, NAME:PORT or a path")->required();
-  sub->add_option("ACCESS", args->access, "Of open: r, w or rw (default: r)");
+  sub->add_option("ACCESS", args->access, "For open: r, w or rw (default: r)");
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file")->type_name("POLICY")->required();
   sub->add_option("--protocol", args->protocol, "tcp or udp (default: udp for send, else tcp)")->type_name("PROTOCOL");
   sub->add_flag("--json", session.json, "Print JSON");

@@ -2,6 +2,7 @@
 // Status and preflight; events are in format_event.cpp.
 #include "cli/format.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -15,7 +16,7 @@ namespace {
 // A hook that is attached but let its canary through protects nothing.
 bool holds(const agent::HookStatus& hook) { return hook.attached && hook.canary != "not denied"; }
 
-std::size_t hooks_held(const agent::Status& status) {
+std::size_t hooks_confirmed(const agent::Status& status) {
   return static_cast<std::size_t>(std::ranges::count_if(status.hooks, holds));
 }
 
@@ -90,8 +91,8 @@ std::string details(const agent::Status& status) {
   std::string text;
   for (const agent::HookStatus& hook : status.hooks)
     if (hook.hook != nullptr && !holds(hook))
-      text += "  missing hook " + std::string(hook.hook->name) + " (" + agent::domain_name(hook.hook->domain) +
-              "): " + missing_reason(hook) + "\n";
+      text += fmt::format("  missing hook {} ({}): {}\n", hook.hook->name, agent::domain_name(hook.hook->domain),
+                          missing_reason(hook));
   if (status.hooks.size() < agent::hooks_of(status.flags).size())
     text += "  " + std::to_string(agent::hooks_of(status.flags).size() - status.hooks.size()) +
             " hooks were not found at all\n";
@@ -102,12 +103,14 @@ std::string details(const agent::Status& status) {
   for (const agent::Degradation& d : status.degraded)
     if (!is_hook(d))
       text +=
-          "  degraded " + d.what + ": requested " + d.requested + ", effective " + d.effective + ": " + d.reason + "\n";
+          fmt::format("  degraded {}: requested {}, effective {}: {}\n", d.what, d.requested, d.effective, d.reason);
   if (status.frozen) text += "  frozen: no process of it runs\n";
-  if (status.kept && status.processes == 0 && !status.cgroup.empty()) text += "  empty: what starts in its cgroup next is confined\n";
+  if (status.kept && status.processes == 0 && !status.cgroup.empty())
+    text += "  empty: what starts in its cgroup next is confined\n";
+  if (status.loopback == "closed") text += fmt::format("  {}\n", kLoopbackClosed);
   if (status.lost_full + status.lost_rate > 0)
-    text += "  events lost: " + std::to_string(status.lost_full) + " (ring full), " + std::to_string(status.lost_rate) +
-            " (rate limit); verdicts are not affected\n";
+    text += fmt::format("  events lost: {} (ring full), {} (rate limit); verdicts are not affected\n", status.lost_full,
+                        status.lost_rate);
   return text.empty() ? text : status.sandbox + ":\n" + text;
 }
 
@@ -118,7 +121,7 @@ std::uint64_t denials(const agent::Status& status) {
 }
 
 std::string hook_count(const agent::Status& status) {
-  return std::to_string(hooks_held(status)) + "/" + std::to_string(agent::hooks_of(status.flags).size());
+  return std::to_string(hooks_confirmed(status)) + "/" + std::to_string(agent::hooks_of(status.flags).size());
 }
 
 std::string isolation_word(const agent::Status& status) {
@@ -133,10 +136,11 @@ std::string pretty(const Json& json) { return json.dump(2, ' ', true, Json::erro
 
 namespace {
 
-// Of those that a terminal acts on, or that put a text in another order than it has. C1 controls are ESC sequences to some.
+// Of those that a terminal acts on, or that put a text in another order than it has. C1 controls are ESC sequences to
+// some.
 bool is_control(char32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff;
 }
 
 }  // namespace
@@ -161,28 +165,32 @@ std::string printable(std::string_view text, bool keep_newlines) {
 
 bool is_active(const agent::Status& status) {
   return status.isolation == agent::Isolation::active && status.mode == policy::Mode::enforce &&
-         hooks_held(status) == agent::hooks_of(status.flags).size();
+         hooks_confirmed(status) == agent::hooks_of(status.flags).size();
 }
 
 std::string headline(const agent::Status& status) {
   std::string what = "isolation " + isolation_word(status) + " (";
   if (status.mode == policy::Mode::audit && status.isolation != agent::Isolation::inactive)
     what = "AUDIT ONLY, nothing is blocked (";
-  return what + hook_count(status) + " hooks) policy=" + status.policy_name +
-         " cgroup=" + (status.cgroup.empty() ? "gone" : printable(status.cgroup));
+  return fmt::format("{}{} hooks) policy={} cgroup={}", what, hook_count(status), status.policy_name,
+                     status.cgroup.empty() ? "gone" : printable(status.cgroup));
 }
 
-std::string ended_text(const agent::Status& status) {
+// Beneath the headline: what it ended, and what the policy says that is not there.
+std::string change_text(const agent::Status& status) {
   std::string text;
   for (const std::string& one : status.ended) text += "  ended " + printable(one) + "\n";
+  if (status.loopback == "closed") text += fmt::format("  {}\n", kLoopbackClosed);
   return text;
 }
 
 Result<int> print_change(const agent::Status& status, bool json, bool accept_degraded) {
-  const std::string text = json ? pretty(status_json(status))
-                                : printable(status.sandbox) + ": " + headline(status) + "\n" + ended_text(status);
+  const std::string text =
+      json ? pretty(status_json(status))
+           : fmt::format("{}: {}\n{}", printable(status.sandbox), headline(status), change_text(status));
   if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
-  const bool audit = status.mode == policy::Mode::audit && hooks_held(status) == agent::hooks_of(status.flags).size();
+  const bool audit =
+      status.mode == policy::Mode::audit && hooks_confirmed(status) == agent::hooks_of(status.flags).size();
   return is_active(status) || audit || accept_degraded ? kExitOk : kExitLess;
 }
 
@@ -200,6 +208,7 @@ Json status_json(const agent::Status& status) {
           {"isolation_active", is_active(status)},
           {"mode", std::string(policy::to_string(status.mode))},
           {"on_loss", std::string(policy::to_string(status.on_loss))},
+          {"loopback", status.loopback},
           {"hooks_attached", status.hooks_attached()},
           {"hooks_total", agent::hooks_of(status.flags).size()},
           {"requested", requested_json(status)},
@@ -223,6 +232,27 @@ Json status_json(const agent::Status& status) {
           {"lost_events", {{"ring_full", status.lost_full}, {"rate_limit", status.lost_rate}}}};
 }
 
+Json short_status_json(const agent::Status& status) { return short_status_json(status_json(status)); }
+
+Json short_status_json(const Json& whole) {
+  Json brief = Json::object();
+  for (const char* key :
+       {"sandbox", "isolation", "isolation_active", "mode", "cgroup", "processes", "frozen", "denials"})
+    brief[key] = whole.value(key, Json());
+  brief["policy"] = text_in(whole.value("policy", Json::object()), "name");
+  brief["reasons"] = Json::array();
+  for (const Json& one : whole.value("degraded", Json::array()))
+    brief["reasons"].push_back(fmt::format("{}: {}", text_in(one, "what"), text_in(one, "reason")));
+  return brief;
+}
+
+std::string short_status(const agent::Status& status) {
+  std::string text = fmt::format("{} {}", printable(status.sandbox), isolation_word(status));
+  for (const agent::Degradation& d : status.degraded)
+    text += fmt::format("; {}: {}", printable(d.what), printable(d.reason));
+  return text + "\n";
+}
+
 std::string status_table(std::span<const agent::Status> statuses) {
   std::vector<Row> rows = {{"SANDBOX", "ISOLATION", "HOOKS", "POLICY", "GENERATION", "PROCESSES", "DENIALS", "CGROUP"}};
   std::string below;
@@ -239,7 +269,7 @@ std::string status_table(std::span<const agent::Status> statuses) {
 
 Json preflight_json(const agent::Preflight& preflight) {
   Json domains = Json::object();
-  for (const char* name : {"network", "guard"}) {
+  for (const char* name : {"filesystem", "network", "process", "guard"}) {
     const agent::Check* shown = nullptr;  // the first that failed, or the last that proved the domain
     for (const agent::Check& check : preflight.checks)
       if ((check.domain == name || check.domain == "all") && (shown == nullptr || shown->ok)) shown = &check;
@@ -264,11 +294,11 @@ std::string preflight_text(const agent::Preflight& preflight) {
   std::string failed;
   for (const agent::Check& check : preflight.checks) {
     rows.push_back({check.name, check.domain, check.ok ? "ok" : "FAILED", check.probe});
-    if (!check.ok) failed += check.name + ": " + check.reason + "\n  fix: " + check.fix + "\n";
+    if (!check.ok) failed += fmt::format("{}: {}\n  fix: {}\n", check.name, check.reason, check.fix);
   }
-  return "kernel " + preflight.kernel + "\n\n" + align(rows) + (failed.empty() ? "" : "\n" + failed) +
-         (preflight.ok() ? "\nThis host can enforce everything.\n"
-                         : "\nNot everything can be enforced here: `sbpf run` would refuse.\n");
+  return fmt::format("kernel {}\n\n{}{}{}", preflight.kernel, align(rows), failed.empty() ? "" : "\n" + failed,
+                     preflight.ok() ? "\nThis host can enforce everything.\n"
+                                    : "\nNot everything can be enforced here: `sbpf run` would refuse.\n");
 }
 
 }  // namespace sbpf::cli

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
@@ -21,6 +20,12 @@ using Json = nlohmann::ordered_json;
 std::string dump(const Json& json);
 // The same over several lines, for people's eyes, with a newline at the end.
 std::string pretty(const Json& json);
+
+// The text by this key; "" where there is none, or a value of another kind.
+std::string text_in(const Json& object, const char* key);
+// The same for numbers, 0, and for the verdict of an event, SBPF_ALLOW.
+std::uint64_t number_in(const Json& event, const char* key);
+sbpf_verdict verdict_in(const Json& event);
 
 // Control characters as \xNN, so that a sandboxed program cannot write to the operator's terminal through its name.
 std::string printable(std::string_view text, bool keep_newlines = false);
@@ -46,8 +51,18 @@ std::string headline(const agent::Status& status);
 // policy's mode says, unless `accept_degraded`. Errors: "write_failed".
 Result<int> print_change(const agent::Status& status, bool json, bool accept_degraded);
 
+// What is said of a sandbox whose status has "loopback": "closed".
+inline constexpr const char* kLoopbackClosed =
+    "loopback: closed, but for what the policy lists; only `sbpf run` of root makes a private one";
+
 // The object of `status --json`.
 Json status_json(const agent::Status& status);
+
+// Only what a script or a dashboard asks first: the level, why it is not active ("reasons"), the policy, the cgroup.
+Json short_status_json(const agent::Status& status);
+Json short_status_json(const Json& whole);  // as status_json() has it; what is missing is null or ""
+// The same as a line: "web active", "web DEGRADED; canary: none for 5 minutes".
+std::string short_status(const agent::Status& status);
 
 // A table with one row each, and beneath it what is missing and why.
 std::string status_table(std::span<const agent::Status> statuses);
@@ -74,33 +89,15 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns);
 Json event_ocsf(const agent::Event& event, std::int64_t boot_epoch_ns, const std::string& version);
 // One line with time and sandbox, and a second one with what would allow it; no newline at the end.
 std::string event_text(const agent::Event& event, std::int64_t boot_epoch_ns);
+std::string event_text(const Json& event);  // as event_json() has it; what is missing is ""
 // "denied TEXT", in audit mode "would deny TEXT", and TEXT alone where nothing was to be denied.
-std::string verdict_text(const agent::Event& event);
+std::string verdict_text(sbpf_verdict verdict, const std::string& text);
 
 // "2025-01-31T12:00:00.123456Z"
 std::string format_time(std::int64_t epoch_ns);
 
-// Denials of a run, each kind once.
-class DenialSummary {
- public:
-  void add(const agent::Event& event);
-  std::uint64_t denied() const { return denied_; }
-  std::uint64_t would_deny() const { return would_deny_; }
-  // "sbpf: denied TEXT" and "  allow with: YAML", for at most `limit` kinds.
-  std::string text(std::size_t limit) const;
-
- private:
-  struct Kind {
-    std::string line;
-    std::string allow;
-    std::uint64_t times = 0;
-  };
-  // Bounds what a hostile program can make us remember; past it, kinds are counted only.
-  static constexpr std::size_t kMaxKinds = 4096;
-
-  std::vector<Kind> kinds_;
-  std::map<std::string, std::size_t> index_;
-  std::uint64_t denied_ = 0, would_deny_ = 0, beyond_ = 0;
-};
+// Lines for a terminal, with their ends: by which change of the policy a denial is allowed, or that only one does which
+// takes a protection away. "" of two that are empty.
+std::string remedy_lines(const std::string& allow, const std::string& relaxation);
 
 }  // namespace sbpf::cli

@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -107,13 +108,27 @@ std::string hook_name(std::uint8_t id) {
   return id < agent::all_hooks().size() ? agent::all_hooks()[id].name : "hook " + std::to_string(id);
 }
 
-// The agent ends a text with who did it, "(comm, pid 123)"; the same denial by another process is no other kind.
-std::string_view without_task(std::string_view text) {
-  const std::size_t open = text.rfind(" (");
-  return open != std::string_view::npos && text.ends_with(')') ? text.substr(0, open) : text;
+}  // namespace
+
+std::string verdict_text(sbpf_verdict verdict, const std::string& text) {
+  const char* word = verdict == SBPF_DENY ? "denied " : verdict == SBPF_AUDIT ? "would deny " : "";
+  return word + printable(text);
 }
 
-}  // namespace
+std::uint64_t number_in(const Json& event, const char* key) {
+  const auto found = event.find(key);
+  return found != event.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+sbpf_verdict verdict_in(const Json& event) {
+  const std::string verdict = text_in(event, "verdict");
+  return verdict == to_string(SBPF_DENY) ? SBPF_DENY : verdict == to_string(SBPF_AUDIT) ? SBPF_AUDIT : SBPF_ALLOW;
+}
+
+std::string text_in(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
+}
 
 const char* to_string(sbpf_verdict verdict) {
   switch (verdict) {
@@ -232,6 +247,7 @@ std::string format_time(std::int64_t epoch_ns) {
 Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
   const sbpf_event& raw = event.raw;
   Json json = {{"ts", format_time(boot_epoch_ns + static_cast<std::int64_t>(raw.ts_ns))},
+               {"boot_ns", raw.ts_ns},
                {"sandbox", event.sandbox},
                {"cgroup_id", raw.cgroup_id},
                {"generation", raw.generation},
@@ -259,47 +275,34 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
   json["times"] = std::max<std::uint32_t>(raw.times, 1);
   json["text"] = event.text;
   json["allow"] = event.allow;
+  if (!event.relaxation.empty()) json["relaxation"] = event.relaxation;
   return json;
 }
 
-std::string verdict_text(const agent::Event& event) {
-  const char* verdict = event.raw.verdict == SBPF_DENY    ? "denied "
-                        : event.raw.verdict == SBPF_AUDIT ? "would deny "
-                                                          : "";
-  return verdict + printable(event.text);
-}
-
 std::string event_text(const agent::Event& event, std::int64_t boot_epoch_ns) {
-  const std::string text = format_time(boot_epoch_ns + static_cast<std::int64_t>(event.raw.ts_ns)) + " " +
-                           printable(event.sandbox) + " " + verdict_text(event) +
-                           (event.raw.times > 1 ? " (" + std::to_string(event.raw.times) + " times)" : "");
-  return event.allow.empty() ? text : text + "\n  allow with: " + printable(event.allow);
+  return event_text(event_json(event, boot_epoch_ns));
 }
 
-void DenialSummary::add(const agent::Event& event) {
-  if (event.raw.verdict == SBPF_ALLOW || event.raw.reason == SBPF_REASON_CANARY) return;
-  const bool audit = event.raw.verdict == SBPF_AUDIT;
-  const std::uint64_t times = std::max<std::uint32_t>(event.raw.times, 1);
-  (audit ? would_deny_ : denied_) += times;
-  const std::string key = (audit ? "a" : "d") + std::string(without_task(event.text));
-  if (const auto known = index_.find(key); known != index_.end()) {
-    kinds_[known->second].times += times;
-  } else if (kinds_.size() < kMaxKinds) {
-    index_[key] = kinds_.size();
-    kinds_.push_back({"sbpf: " + verdict_text(event), printable(event.allow), times});
-  } else {
-    beyond_++;
-  }
+std::string event_text(const Json& event) {
+  const std::uint64_t times = number_in(event, "times");
+  const std::string line = fmt::format(
+      "{} {} {}{}\n", printable(text_in(event, "ts")), printable(text_in(event, "sandbox")),
+      verdict_text(verdict_in(event), text_in(event, "text")), times > 1 ? fmt::format(" ({} times)", times) : "");
+  std::string text = line + remedy_lines(text_in(event, "allow"), text_in(event, "relaxation"));
+  text.pop_back();
+  return text;
 }
 
-std::string DenialSummary::text(std::size_t limit) const {
+std::string remedy_lines(const std::string& allow, const std::string& relaxation) {
+  if (allow.empty())
+    return relaxation.empty() ? "" : fmt::format("  only a relaxation allows it: {}\n", printable(relaxation));
   std::string text;
-  for (std::size_t i = 0; i < kinds_.size() && i < limit; i++) {
-    text += kinds_[i].line + (kinds_[i].times > 1 ? ", " + std::to_string(kinds_[i].times) + " times" : "") + "\n";
-    if (!kinds_[i].allow.empty()) text += "  allow with: " + kinds_[i].allow + "\n";
+  for (std::size_t start = 0; start < allow.size();) {
+    const std::size_t end = std::min(allow.find('\n', start), allow.size());
+    text += fmt::format("{}{}\n", start == 0 ? "  allow with: " : "              ",
+                        printable(allow.substr(start, end - start)));
+    start = end + 1;
   }
-  if (const std::uint64_t rest = (kinds_.size() > limit ? kinds_.size() - limit : 0) + beyond_; rest > 0)
-    text += "… and " + std::to_string(rest) + " more\n";
   return text;
 }
 

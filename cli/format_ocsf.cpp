@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -128,7 +129,8 @@ void add_object(Json& json, const Activity& activity, const Json& ours, const Js
                                    {"type", "Regular File"}};
       break;
     case kFinding.uid:
-      json["finding_info"] = {{"title", text("text")}, {"uid", text("sandbox") + " " + text("ts")}};
+      json["finding_info"] = {{"title", text("text")},
+                              {"uid", fmt::format("{} {}", text("sandbox"), number_in(ours, "boot_ns"))}};
       break;
     default:
       json["kernel"] = {{"name", text("hook")}, {"type_id", 2}, {"type", "System Call"}};
@@ -157,7 +159,7 @@ Json event_ocsf(const agent::Event& event, std::int64_t boot_epoch_ns, const std
       {"activity_id", activity.id},
       {"activity_name", activity.name},
       {"type_uid", activity.type.uid * 100 + activity.id},
-      {"type_name", std::string(activity.type.name) + ": " + activity.name},
+      {"type_name", fmt::format("{}: {}", activity.type.name, activity.name)},
       {"time", (boot_epoch_ns + static_cast<std::int64_t>(event.raw.ts_ns)) / 1'000'000},
       {"message", event.text},
       {"metadata",

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstdio>
 
@@ -62,8 +63,8 @@ std::string top_text(std::span<const agent::Status> now, std::span<const agent::
     return a.more != b.more ? a.more > b.more : a.status->sandbox < b.status->sandbox;
   });
   std::vector<std::string> text = {
-      "sbpf top  " + time + "  sandboxes " + std::to_string(now.size()) + "  active " + std::to_string(active) +
-          "  not active " + std::to_string(now.size() - active),
+      fmt::format("sbpf top  {}  sandboxes {}  active {}  not active {}", time, now.size(), active,
+                  now.size() - active),
       "", row({"SANDBOX", "ISOLATION", "HOOKS", "POLICY", "GEN", "PROCS", "DENIED", "DENIED/S", "LOST", "AT"})};
   for (const Line& line : all) {
     const agent::Status& s = *line.status;
@@ -75,7 +76,7 @@ std::string top_text(std::span<const agent::Status> now, std::span<const agent::
   if (text.size() > lines && lines > 0) {
     const std::size_t hidden = text.size() - lines + 1;
     text.resize(lines - 1);
-    text.push_back("… and " + std::to_string(hidden) + " more");
+    text.push_back(fmt::format("… and {} more", hidden));
   }
   std::string screen;
   for (const std::string& line : text) screen += line.substr(0, columns) + "\n";

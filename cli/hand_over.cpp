@@ -12,7 +12,7 @@ namespace {
 
 Result<int> hand_over(const std::string& executable) {
   if (auto done = agent::hand_over(executable); !done) return tl::unexpected<Error>(done.error());
-  tell(executable + " manages the sandboxes, too");
+  tell(fmt::format("{} manages the sandboxes, too", executable));
   return kExitOk;
 }
 
@@ -24,13 +24,10 @@ void add_hand_over(CLI::App& app, Session& session) {
   sub->add_option("EXECUTABLE", *executable, "The upgrade, whose programs have the same layout of maps")->required();
   sub->footer(
       "Example:\n  /usr/lib/sbpf/agents/OLD hand-over /usr/bin/sbpf\n\n"
-      "sbpf's objects in the kernel answer to the executable that loaded them. This lets another one in, for as long "
-      "as\n"
-      "the programs are loaded, without opening them to anyone else; nothing changes for the sandboxes. It is refused "
-      "if\n"
-      "the other's programs lay out their maps otherwise (`sbpf --version` tells). The package does it on upgrades, "
-      "and lets\n"
-      "the new one `upgrade` then. See docs/GUARD.md.");
+      "sbpf's objects in the kernel answer to the executable that loaded them. This command also admits EXECUTABLE,\n"
+      "for as long as the programs are loaded, and nobody else. Nothing changes for the sandboxes. The command is\n"
+      "refused if EXECUTABLE's programs use another layout of maps (see `sbpf --version`). The package runs this\n"
+      "command on upgrades, and then runs the new executable's `upgrade`. See docs/GUARD.md.");
   sub->callback([executable, &session] { session.action = [executable] { return hand_over(*executable); }; });
 }
 

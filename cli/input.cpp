@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/input.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <charconv>
 #include <map>
@@ -29,25 +30,32 @@ std::optional<std::uint64_t> unit_ms(std::string_view unit) {
   return std::nullopt;
 }
 
+// Of a variable; the first counts, as for getenv.
+std::optional<std::string> value_of(const std::string& name, std::span<const std::string> variables) {
+  for (const std::string& entry : variables)
+    if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<AddressPort> parse_address_port(std::string_view text) {
   const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return fail("usage", std::string(text) + " has no port", kEndpointHint);
+  if (colon == std::string_view::npos) return fail("usage", fmt::format("{} has no port", text), kEndpointHint);
   std::string_view host = text.substr(0, colon);
   const bool bracketed = host.size() >= 2 && host.starts_with('[') && host.ends_with(']');
   if (bracketed) host = host.substr(1, host.size() - 2);
   // Without brackets the last group of a v6 address would be taken for a port.
   if (bracketed != (host.find(':') != std::string_view::npos))
-    return fail("usage", std::string(text) + ": a v6 address, and only that, goes into brackets", kEndpointHint);
+    return fail("usage", fmt::format("{}: a v6 address, and only that, goes into brackets", text), kEndpointHint);
 
   const auto address = policy::parse_address(host);
   if (!address)
-    return fail("usage", "'" + std::string(host) + "' is not an address",
+    return fail("usage", fmt::format("'{}' is not an address", host),
                 "an address, or for connect and send the name of a host");
   const auto port = parse_number(text.substr(colon + 1));
   if (!port || *port > 65535)
-    return fail("usage", "'" + std::string(text.substr(colon + 1)) + "' is not a port (0 to 65535)", kEndpointHint);
+    return fail("usage", fmt::format("'{}' is not a port (0 to 65535)", text.substr(colon + 1)), kEndpointHint);
   return AddressPort{*address, static_cast<std::uint16_t>(*port)};
 }
 
@@ -73,12 +81,12 @@ Result<policy::NetQuery> parse_question(std::string_view operation, std::string_
   else if (operation == "connect" || operation == "send")
     query.kind = SBPF_RULE_CONNECT;
   else
-    return fail("usage", "'" + std::string(operation) + "' is not an operation",
+    return fail("usage", fmt::format("'{}' is not an operation", operation),
                 "connect, bind, send, open, create, delete, rename or exec");
 
   if (protocol.empty()) protocol = operation == "send" ? "udp" : "tcp";
   if (protocol != "tcp" && protocol != "udp")
-    return fail("usage", "'" + std::string(protocol) + "' is not a protocol", "tcp or udp");
+    return fail("usage", fmt::format("'{}' is not a protocol", protocol), "tcp or udp");
   query.proto = protocol == "tcp" ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
 
   auto parsed = parse_address_port(endpoint);
@@ -99,7 +107,7 @@ Result<FileQuestion> parse_file_question(std::string_view operation, std::string
   if (operation == "open") {
     question.access = access.empty() ? "r" : access;
     if (question.access != "r" && question.access != "w" && question.access != "rw")
-      return fail("usage", "'" + std::string(access) + "' is not an access", "r, w or rw");
+      return fail("usage", fmt::format("'{}' is not an access", access), "r, w or rw");
     question.operation = question.access == "r" ? policy::FsOperation::read : policy::FsOperation::write;
   } else if (operation == "create") {
     question.operation = policy::FsOperation::create;
@@ -110,19 +118,19 @@ Result<FileQuestion> parse_file_question(std::string_view operation, std::string
   } else if (operation == "exec") {
     question.operation = policy::FsOperation::exec;
   } else {
-    return fail("usage", "'" + std::string(operation) + "' is not an operation on files",
+    return fail("usage", fmt::format("'{}' is not an operation on files", operation),
                 "open, create, delete, rename or exec");
   }
   if (operation != "open" && !access.empty())
-    return fail("usage", "unexpected argument '" + std::string(access) + "'", "r, w and rw go with open");
+    return fail("usage", fmt::format("unexpected argument '{}'", access), "r, w and rw go with open");
   if (path.empty() || path[0] != '/')
-    return fail("usage", "'" + std::string(path) + "' is not an absolute path", "write the whole path, from / on");
+    return fail("usage", fmt::format("'{}' is not an absolute path", path), "write the whole path, from / on");
   return question;
 }
 
 Result<std::chrono::milliseconds> parse_timeout(std::string_view text) {
   const auto bad = [&](const char* why) {
-    return fail("usage", "timeout '" + std::string(text) + "' " + why, kTimeoutHint);
+    return fail("usage", fmt::format("timeout '{}' {}", text, why), kTimeoutHint);
   };
   const std::size_t end = std::min(text.find_first_not_of("0123456789."), text.size());
   const auto unit = unit_ms(text.substr(end));
@@ -159,7 +167,7 @@ bool env_allowed(std::string_view name, std::span<const std::string> allow) {
 }
 
 Result<std::vector<std::string>> build_env(const policy::Env& policy, std::span<const std::string> inherited,
-                                           std::span<const std::string> given) {
+                                           std::span<const std::string> given, std::span<const std::string> own) {
   std::map<std::string, std::string> values;
   for (const std::string& entry : inherited) {
     const std::size_t equals = entry.find('=');
@@ -170,10 +178,14 @@ Result<std::vector<std::string>> build_env(const policy::Env& policy, std::span<
   for (const auto& [name, value] : policy.set) values[name] = value;
   for (const std::string& entry : given) {
     const std::size_t equals = entry.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return fail("usage", "--env needs NAME=VALUE",  // not echoed: it may be a secret
-                  "to take a variable over, write --env NAME=\"$NAME\" or list it in process.env.allow");
-    values[entry.substr(0, equals)] = entry.substr(equals + 1);
+    const bool by_name = equals == std::string::npos && !entry.empty();
+    const auto found = by_name ? value_of(entry, own) : std::nullopt;
+    if (equals == 0 || entry.empty() || (by_name && !found))
+      return fail("usage",  // the entry is not echoed: it may be a secret
+                  by_name ? "sbpf's own environment has no variable by the name that is given to --env"
+                          : "--env needs NAME=VALUE, or NAME",
+                  "--env NAME hands over the variable that sbpf itself was started with: export it first");
+    values[entry.substr(0, equals)] = by_name ? *found : entry.substr(equals + 1);
   }
   std::vector<std::string> environment;
   environment.reserve(values.size());

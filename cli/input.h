@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of the command line -> values. Pure, but for parse_user(), which asks for names.
+// Words of the command line -> values. Pure, but for parse_user() and of_user(), which ask the host who its users are.
 #pragma once
 
 #include <chrono>
@@ -65,9 +65,14 @@ Result<policy::User> parse_user(const std::string& text);
 bool env_allowed(std::string_view name, std::span<const std::string> allow);
 
 // The program's environment, complete and sorted: from `inherited` what the policy allows, then what the policy sets,
-// then `given` ("NAME=VALUE"); later ones win. Errors: "usage" (an entry of `given` without a name or '=').
+// then `given`, "NAME=VALUE" or "NAME" for its value in `own`, whatever the policy allows; later ones win. Errors:
+// "usage" (an entry of `given` without a name, or by a name that nothing has).
 Result<std::vector<std::string>> build_env(const policy::Env& policy, std::span<const std::string> inherited,
-                                           std::span<const std::string> given);
+                                           std::span<const std::string> given, std::span<const std::string> own);
+
+// The variables as this user has them who is to be the program's: HOME, USER and LOGNAME are the user's, and those of
+// the caller go. A user whom the host does not know has / as HOME, and no name.
+std::vector<std::string> of_user(std::vector<std::string> variables, std::uint32_t uid);
 
 // What a null-terminated environ holds.
 std::vector<std::string> env_strings(char* const* environment);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sbpf: parses the command line, carries out one command, answers with an exit code.
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
@@ -13,21 +14,22 @@
 #include "base/nearest.h"
 #include "cli/commands.h"
 #include "cli/format.h"
+#include "cli/help.h"
 
 namespace sbpf::cli {
 namespace {
 
 constexpr const char* kMainFooter = R"(Examples:
-  sbpf preflight                                  can this host enforce it?
-  sbpf run -- ./untrusted                         no network
+  sbpf preflight                          can this host enforce everything?
+  sbpf run -- ./untrusted                 no network
   sbpf run --policy ./task.yaml -- make test
-  sbpf status --require active                    for scripts
+  sbpf status --require active            for scripts
   sbpf explain --policy ./task.yaml connect 192.0.2.1:443
 
 Exit codes:
   the program's own for `run` (128+n for signal n)
   1    explain: the policy denies it
-  2    what was asked for is wrong: usage, policy, cgroup, or a source that must not be staged
+  2    the request is wrong: usage, policy, cgroup, or an unfit source to stage
   3    less isolation than required (status, verify, preflight)
   124  --timeout ran out
   125  sbpf itself failed; nothing was run unconfined
@@ -41,18 +43,6 @@ bool stands_alone(std::string_view command) {
   constexpr std::array<std::string_view, 5> kAlone = {"env", "explain", "stage", "policy", "completion"};
   return std::ranges::find(kAlone, command) != kAlone.end();
 }
-
-// These take a program after "--", which is cut off before CLI11 sees it.
-bool takes_program(std::string_view command) { return command == "run" || command == "env"; }
-
-class Formatter : public CLI::Formatter {
- public:
-  std::string make_usage(const CLI::App* app, std::string name) const override {
-    std::string usage = CLI::Formatter::make_usage(app, name);
-    if (takes_program(app->get_name())) usage.insert(usage.find_last_not_of('\n') + 1, " -- COMMAND [ARG...]");
-    return usage;
-  }
-};
 
 struct Command {
   std::string_view name;
@@ -90,13 +80,10 @@ constexpr std::array kCommands = {
 // All of them are a tenth of what a start of `run` executes: where the first word names one, it is the only one.
 void add_commands(CLI::App& app, Session& session, std::string_view first) {
   app.require_subcommand(1);
-  app.set_version_flag("--version", "sbpf " SBPF_VERSION "\nprograms " + agent::programs_digest() + "\nlayout " +
-                                        agent::layout_digest());
+  app.set_version_flag("--version", fmt::format("sbpf {}\nprograms {}\nlayout {}", SBPF_VERSION,
+                                                agent::programs_digest(), agent::layout_digest()));
   app.footer(kMainFooter);
-  auto formatter = std::make_shared<Formatter>();
-  formatter->column_width(34);
-  formatter->label("SUBCOMMAND", "COMMAND");
-  app.formatter(formatter);
+  app.formatter(std::make_shared<HelpFormatter>());
   const auto named = std::ranges::find(kCommands, first, &Command::name);
   if (named != kCommands.end()) return named->add(app, session);
   for (const Command& command : kCommands) command.add(app, session);
@@ -122,26 +109,28 @@ const CLI::App& chosen(const CLI::App& app) {
 }
 
 std::string full_name(const CLI::App& app) {
-  return app.get_parent() == nullptr ? app.get_name() : full_name(*app.get_parent()) + " " + app.get_name();
+  return app.get_parent() == nullptr ? app.get_name()
+                                     : fmt::format("{} {}", full_name(*app.get_parent()), app.get_name());
 }
 
 Error usage_error(const CLI::App& app, const CLI::ParseError& problem) {
   const CLI::App& command = chosen(app);
-  Error error{"usage", problem.what(), "`" + full_name(command) + " --help`", 0, "", false};
+  Error error{"usage", problem.what(), fmt::format("`{} --help`", full_name(command)), 0, "", false};
   const std::vector<std::string> extras = app.remaining(true);
   if (extras.empty()) return error;
   const std::string word = extras.front().substr(0, extras.front().find('='));
   const bool option = word.starts_with('-');
   const bool wants_command = !option && !alternatives(command, false).empty();
-  error.message = std::string("unknown ") +
-                  (option          ? "option "
-                   : wants_command ? "command "
-                                   : "argument ") +
-                  word + (&command == &app ? "" : " of " + full_name(command));
+  error.message = fmt::format("unknown {}{}{}",
+                              option          ? "option "
+                              : wants_command ? "command "
+                                              : "argument ",
+                              word, &command == &app ? "" : " of " + full_name(command));
   if (takes_program(command.get_name()) && !option)
-    error.hint = "the program to run goes after two dashes: " + full_name(command) + " [OPTIONS] -- COMMAND [ARG...]";
-  else if (const std::string near = nearest(word, alternatives(command, option)); !near.empty())
-    error.hint = "did you mean " + near + "?";
+    error.hint =
+        fmt::format("the program to run goes after two dashes: {} [OPTIONS] -- COMMAND [ARG...]", full_name(command));
+  else if (std::string near = did_you_mean(word, alternatives(command, option)); !near.empty())
+    error.hint = std::move(near);
   return error;
 }
 
@@ -191,7 +180,7 @@ int main(int argc, char** argv) {
   try {
     return sbpf::cli::unless_unwritten(sbpf::cli::run_main(argc, argv));
   } catch (const std::exception& exception) {  // memory ran out, or a defect: never an exit code of the program's
-    sbpf::cli::tell(std::string("error: ") + exception.what());
+    sbpf::cli::tell(fmt::format("error: {}", exception.what()));
     return sbpf::cli::kExitOwn;
   }
 }

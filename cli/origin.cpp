@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sbpf origin`: tells a proxy whom a connection that was led to it is for.
+// `sbpf origin`: tells a proxy whom a connection that was sent to it is for.
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -34,13 +34,16 @@ Result<int> origin(const std::string& client, const Session& session) {
 
 void add_origin(CLI::App& app, Session& session) {
   auto client = std::make_shared<std::string>();
-  CLI::App* sub = app.add_subcommand("origin", "Tell a proxy whom a connection is for that `via` led to it");
+  CLI::App* sub =
+      app.add_subcommand("origin", "Print the original destination of a connection that `via` sent to a proxy");
   sub->add_option("CLIENT", *client, "Address and port of the proxy's client, as 127.0.0.1:40000 or [::1]:40000")
       ->required();
   sub->add_flag("--json", session.json, "Print JSON: origin, proxy and sandbox");
   sub->footer(
-      "Example:\n  sbpf origin 127.0.0.1:40000\n\nWhile the connection lasts. Policies lead connections to a proxy by\n"
-      "  connect: [{cidr: 0.0.0.0/0, ports: [80, 443], protocol: tcp, via: {address: 127.0.0.1, port: 3128}}]");
+      "Example:\n  sbpf origin 127.0.0.1:40000\n\n"
+      "The connection must still be open. Policies lead connections to a proxy by\n"
+      "  connect: [{cidr: 0.0.0.0/0, ports: [443], protocol: tcp,\n"
+      "             via: {address: 127.0.0.1, port: 3128}}]");
   sub->callback([client, &session] { session.action = [client, &session] { return origin(*client, session); }; });
 }
 

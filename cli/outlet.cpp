@@ -11,6 +11,7 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -30,7 +31,8 @@ ssize_t write_at_once(int fd, const char* data, std::size_t size) {
     errno = EAGAIN;
     return -1;
   }
-  struct sigaction interrupt {}, before {};
+  struct sigaction interrupt {
+  }, before{};
   interrupt.sa_handler = [](int) {};
   ::sigaction(SIGALRM, &interrupt, &before);
   sigset_t alarm, mask;
@@ -61,8 +63,8 @@ void end_direct_writes(int fd) {
   if (flags >= 0 && (flags & O_DIRECT) != 0) (void)::fcntl(fd, F_SETFL, flags & ~O_DIRECT);
 }
 
-// Writes to `to` what comes by `from`, until its end or its parent's, and says back how much each time: a number of bytes, or an errno
-// below 0, after which it tries again.
+// Writes to `to` what comes by `from`, until its end or its parent's, and says back how much each time: a number of
+// bytes, or an errno below 0, after which it tries again.
 [[noreturn]] void write_until_end(int from, int to, pid_t parent) {
   sigset_t all;
   ::sigfillset(&all);
@@ -162,7 +164,7 @@ Result<void> Outlet::failed(int error) {
     waiting_.clear();
   }
   if (std::exchange(told_error_, true)) return {};
-  return fail("write_failed", "cannot write to descriptor " + std::to_string(fd) + ": " + std::strerror(error), "", error);
+  return fail("write_failed", SystemError{error}, "cannot write to descriptor {}", fd);
 }
 
 bool Outlet::has_room(std::size_t size, Weight weight) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines for a descriptor on which nobody may wait: a pipe that is full, a terminal whose output is stopped, a file whose lock another
-// process has.
+// Lines for a descriptor on which nobody may wait: a pipe that is full, a terminal whose output is stopped, a file
+// whose lock another process has.
 #pragma once
 
 #include <sys/types.h>
@@ -16,17 +16,21 @@
 
 namespace sbpf::cli {
 
-// What cannot be written waits here, up to a bound; what does not fit in is counted, and the count is told in its place. The
-// descriptor's own flags stay as they are: others have it, too.
+// What cannot be written waits here, up to a bound; what does not fit in is counted, and the count is told in its
+// place. The descriptor's own flags stay as they are: others have it, too.
 class Outlet {
  public:
-  enum class Weight : unsigned char { ordinary, important };  // there is room for important lines when there is none for others
+  enum class Weight : unsigned char {
+    ordinary,
+    important
+  };  // there is room for important lines when there is none for others
 
   static constexpr std::size_t kRoom = 512 * 1024;
 
-  // `count_line`: the line that says how many lines are missing. A negative descriptor takes nothing. `room`: bytes, half of them for
-  // ordinary lines. To a pipe or a file a process of its own writes, which begins here: who has it, too, a program inside
-  // say, can keep its lock (by splice(2), or a long write), and then even a write that waits for no room waits.
+  // `count_line`: the line that says how many lines are missing. A negative descriptor takes nothing. `room`: bytes,
+  // half of them for ordinary lines. To a pipe or a file a process of its own writes, which begins here: who has it,
+  // too, a program inside say, can keep its lock (by splice(2), or a long write), and then even a write that waits for
+  // no room waits.
   Outlet(int fd, std::function<std::string(std::uint64_t)> count_line, std::size_t room = kRoom);
   ~Outlet();
   Outlet(const Outlet&) = delete;
@@ -34,8 +38,8 @@ class Outlet {
 
   // Does it lead anywhere? What nobody reads need not be made.
   bool is_open() const { return fd_ >= 0; }
-  // Adds a line, and writes what can be written at once. Errors: "write_failed", once: of a reader that went away, after which nothing
-  // is written any more, and of all else (a full disk), after which it is tried again.
+  // Adds a line, and writes what can be written at once. Errors: "write_failed", once: of a reader that went away,
+  // after which nothing is written any more, and of all else (a full disk), after which it is tried again.
   Result<void> line(std::string_view text, Weight weight = Weight::ordinary);
   // Writes what can be written at once. Errors: as above.
   Result<void> flush();

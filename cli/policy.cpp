@@ -2,6 +2,7 @@
 // `sbpf policy`: check, show, schema, seccomp, list.
 #include "policy/policy.h"
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/format.h"
+#include "policy/lint.h"
 #include "policy/seccomp.h"
 
 namespace sbpf::cli {
@@ -25,33 +27,62 @@ std::string as_file(const std::string& argument) {
   return bare && std::filesystem::is_regular_file(argument, ignored) ? "./" + argument : argument;
 }
 
-Result<LoadedPolicy> check_one(const std::string& file) {
-  auto loaded = load_policy(as_file(file));
+tl::expected<LoadedPolicy, PolicyError> check_one(const std::string& file) {
+  auto loaded = read_policy(as_file(file));
   if (!loaded) return loaded;
   const policy::Launch& launch = loaded->policy.launch;
   if (auto filters = agent::seccomp_filters(launch.seccomp, launch.capabilities); !filters)
-    return tl::unexpected<Error>(filters.error());
+    return tl::unexpected<PolicyError>(PolicyError{filters.error(), {}});
   return loaded;
 }
 
 std::string checked_text(const std::string& file, const LoadedPolicy& loaded) {
-  return printable(file) + ": ok: policy " + loaded.policy.name + ", " + std::to_string(loaded.image.header().n_rules) +
-         " rules, mode " + std::string(policy::to_string(loaded.policy.mode)) + ", sha256 " +
-         policy::hex(policy::sha256(loaded.policy)) + "\n";
+  std::string text = fmt::format("{}: ok: policy {}, {} rules, mode {}, sha256 {}\n", printable(file),
+                                 loaded.policy.name, loaded.image.header().n_rules,
+                                 policy::to_string(loaded.policy.mode), policy::hex(policy::sha256(loaded.policy)));
+  for (const policy::Advice& one : policy::lint(loaded.policy))
+    text += fmt::format("{}: warning: {}: {}\n  hint: {}\n", printable(file), one.key, one.message, one.hint);
+  return text;
 }
 
-Json checked_json(const std::string& file, const Result<LoadedPolicy>& loaded) {
+// Of an error that is none of the text, the place and the key are null.
+Json fault_json(const policy::Diagnostic& fault) {
+  const auto in_text = [&](const Json& value) { return fault.where.line > 0 ? value : Json(); };
+  return {{"file", in_text(printable(fault.where.file))},
+          {"line", in_text(fault.where.line)},
+          {"column", in_text(fault.where.column)},
+          {"path", in_text(printable(fault.key))},
+          {"code", fault.code},
+          {"message", printable(fault.message)},
+          {"hint", printable(fault.hint)}};
+}
+
+// Each fault by itself; there is always one.
+Json faults_json(const PolicyError& failed) {
+  const Error& error = failed.error;
+  if (failed.faults.empty()) return Json::array({fault_json({{}, error.code.str(), "", error.message, error.hint})});
+  Json list = Json::array();
+  for (const policy::Diagnostic& fault : failed.faults) list.push_back(fault_json(fault));
+  return list;
+}
+
+Json checked_json(const std::string& file, const tl::expected<LoadedPolicy, PolicyError>& loaded) {
   if (!loaded) {
     Json failed = {{"file", file}, {"valid", false}};
-    failed.update(Json::parse(error_json(loaded.error())));
+    failed.update(Json::parse(error_json(loaded.error().error)));
+    failed["errors"] = faults_json(loaded.error());
     return failed;
   }
+  Json warnings = Json::array();
+  for (const policy::Advice& one : policy::lint(loaded->policy))
+    warnings.push_back({{"path", one.key}, {"message", one.message}, {"hint", one.hint}});
   return {{"file", file},
           {"valid", true},
           {"name", loaded->policy.name},
           {"rules", loaded->image.header().n_rules},
           {"mode", std::string(policy::to_string(loaded->policy.mode))},
-          {"sha256", policy::hex(policy::sha256(loaded->policy))}};
+          {"sha256", policy::hex(policy::sha256(loaded->policy))},
+          {"warnings", warnings}};
 }
 
 Result<int> check_for_programs(const std::vector<std::string>& files) {
@@ -77,7 +108,7 @@ Result<int> check(const std::vector<std::string>& files, const Session& session)
       continue;
     }
     if (failed) report(*failed, session);
-    failed = checked.error();
+    failed = checked.error().error;
   }
   if (failed) return tl::unexpected<Error>(*failed);
   return kExitOk;
@@ -87,7 +118,7 @@ Result<int> show(const std::string& reference) {
   auto loaded = load_policy(reference);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
   const std::string hash = policy::hex(policy::sha256(loaded->policy));
-  auto printed = print(policy::canonical(loaded->policy) + "# sha256: " + hash + "\n");
+  auto printed = print(fmt::format("{}# sha256: {}\n", policy::canonical(loaded->policy), hash));
   if (!printed) return tl::unexpected<Error>(printed.error());
   return kExitOk;
 }
@@ -106,7 +137,8 @@ Result<int> seccomp(const std::string& which) {
   std::string text = policy::built_in_seccomp(which).value_or("");
   if (text.empty()) {
     const auto read = read_up_to(which, policy::kMaxTextBytes + 1);
-    if (!read) return fail("usage", "cannot read " + which, "name default, strict, or a file with an OCI profile");
+    if (!read)
+      return fail("usage", fmt::format("cannot read {}", which), "name default, strict, or a file with an OCI profile");
     text = *read;
     choice = {policy::SeccompKind::file, printable(which), "", text, {}};  // the path is for messages
   }
@@ -141,14 +173,17 @@ void add_policy(CLI::App& app, Session& session) {
       "POLICY is a built-in profile, the NAME of an installed one (/etc/sbpf/policies/NAME.yaml), or a path.");
 
   auto files = std::make_shared<std::vector<std::string>>();
-  CLI::App* sub_check = sub->add_subcommand("check", "Find everything that is wrong; exit code 2 if anything is");
+  CLI::App* sub_check =
+      sub->add_subcommand("check", "Report all errors of policies; the exit code is 2 if there are any");
   sub_check->add_option("FILE", *files, "Policies")->required();
-  sub_check->add_flag("--json", session.json, "Print JSON: what each is, or what is wrong with it");
+  sub_check->add_flag("--json", session.json,
+                      "Print JSON: each policy with warnings, or its errors with line, column and key");
   sub_check->footer("Example:\n  sbpf policy check policies/*.yaml");
   sub_check->callback([files, &session] { session.action = [files, &session] { return check(*files, session); }; });
 
   auto reference = std::make_shared<std::string>();
-  CLI::App* sub_show = sub->add_subcommand("show", "Print a policy as it is understood: merged, sorted, with its hash");
+  CLI::App* sub_show =
+      sub->add_subcommand("show", "Print a policy as sbpf understands it: merged, sorted, with its hash");
   sub_show->add_option("POLICY", *reference, "A profile's name or a file")->required();
   sub_show->footer("Example:\n  diff <(sbpf policy show a.yaml) <(sbpf policy show b.yaml)");
   sub_show->callback([reference, &session] { session.action = [reference] { return show(*reference); }; });
@@ -158,9 +193,10 @@ void add_policy(CLI::App& app, Session& session) {
   });
   auto profile = std::make_shared<std::string>("default");
   CLI::App* sub_seccomp = sub->add_subcommand("seccomp", "Print a seccomp profile in the format of OCI runtimes");
-  sub_seccomp->add_option("PROFILE", *profile, "default, strict, or a file that is checked (default: default)");
+  sub_seccomp->add_option("PROFILE", *profile, "default, strict, or a file, which is checked (default: default)");
   sub_seccomp->footer(
-      "Example:\n  sbpf policy seccomp strict > /etc/sbpf/task.json   to edit it, and name it in process.seccomp\n"
+      "Example:\n  sbpf policy seccomp strict > /etc/sbpf/task.json   to be edited, and named\n"
+      "                                                     in process.seccomp\n"
       "  docker run --security-opt seccomp=<(sbpf policy seccomp) …");
   sub_seccomp->callback([profile, &session] { session.action = [profile] { return seccomp(*profile); }; });
 

@@ -5,19 +5,27 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
 
 #include "agent/agent.h"
 #include "agent/launch/job_control.h"
 #include "agent/launch/run_options.h"
 #include "cli/commands.h"
+#include "cli/denial_summary.h"
 #include "cli/format.h"
+#include "cli/format_end.h"
 #include "cli/input.h"
+#include "cli/more_rules.h"
 #include "cli/outlet.h"
 #include "cli/run_user.h"
 #include "cli/service_client.h"
@@ -32,15 +40,19 @@ struct RunArgs {
   std::string name;
   std::string timeout;
   std::string user;
-  std::string socket;  // of sbpfd; "": the usual one, for who is not root
+  std::string socket;  // of sbpfd; "": the usual one, for users other than root
   std::vector<std::string> env;
+  std::optional<std::string> workspace;
+  MoreRules more;
   bool quiet = false;
   bool events = false;
 };
 
-// Does it write where one of the program's own three does? Terminals and /dev/null have no reader that could be deceived.
+// Does it write where one of the program's own three does? Terminals and /dev/null have no reader that could be
+// deceived.
 bool is_of_the_program(int fd) {
-  struct stat status {}, own {};
+  struct stat status {
+  }, own{};
   if (fd <= STDERR_FILENO) return true;
   if (::fstat(fd, &status) != 0 || S_ISCHR(status.st_mode)) return false;
   for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
@@ -51,11 +63,11 @@ bool is_of_the_program(int fd) {
 Result<void> check_status_fd(int fd) {
   if (fd < 0) return {};
   if (is_of_the_program(fd))
-    return fail("usage", "descriptor " + std::to_string(fd) + " is the program's too: it could forge the status",
+    return fail("usage", fmt::format("descriptor {} is the program's too: it could forge the status", fd),
                 "give the status a file or a pipe of its own: --status-fd 3 3>status.json");
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
-    return fail("usage", "--status-fd " + std::to_string(fd) + " is not open for writing",
+    return fail("usage", fmt::format("--status-fd {} is not open for writing", fd),
                 "open it in the shell: --status-fd 3 3>status.json", flags < 0 ? errno : EBADF);
   return {};
 }
@@ -64,17 +76,25 @@ Result<void> check_status_fd(int fd) {
 class Voice {
  public:
   explicit Voice(int status_fd)
-      : error_(STDERR_FILENO,
-               [](std::uint64_t n) { return "sbpf: warning: " + std::to_string(n) + " lines of sbpf's own found no room here"; }),
-        status_(status_fd, [](std::uint64_t n) { return dump(Json::object({{"untold", n}})); }) {}
+      : error_(
+            STDERR_FILENO,
+            [](std::uint64_t n) { return fmt::format("sbpf: warning: {} lines of sbpf's own found no room here", n); }),
+        status_(status_fd, [](std::uint64_t n) {
+          return dump(Json::object({{"untold", n}}));
+        }) {}
 
-  void say(const std::string& text, Outlet::Weight weight = Outlet::Weight::important) { plain("sbpf: " + text, weight); }
-  void plain(const std::string& text, Outlet::Weight weight = Outlet::Weight::important) { (void)error_.line(text, weight); }
+  void say(const std::string& text, Outlet::Weight weight = Outlet::Weight::important) {
+    plain(fmt::format("sbpf: {}", text), weight);
+  }
+  void plain(const std::string& text, Outlet::Weight weight = Outlet::Weight::important) {
+    (void)error_.line(text, weight);
+  }
   // One line of JSON, made only if someone asked for it. A reader that went away does not end the program.
   template <typename Make>
   void status(const Make& make, Outlet::Weight weight = Outlet::Weight::important) {
     if (status_.is_open()) warn(status_.line(dump(Json(make())), weight));
   }
+  bool has_status() const { return status_.is_open(); }
   // What was said is there before the program says anything, if its readers are no slower than that.
   void settle() {
     warn(status_.settle(kPatienceToBegin));
@@ -90,19 +110,19 @@ class Voice {
   }
 
  private:
-  static constexpr std::chrono::seconds kPatience{5};  // for who reads slowly, once all is over
+  static constexpr std::chrono::seconds kPatience{5};                // for who reads slowly, once all is over
   static constexpr std::chrono::milliseconds kPatienceToBegin{500};  // with the host lock held
   void warn(const Result<void>& written) {
-    if (!written) say("warning: " + written.error().message);
+    if (!written) say(fmt::format("warning: {}", written.error().message));
   }
   Outlet error_, status_;
 };
 
 void tell_loss(const agent::Status& status, const std::vector<std::string>& lost, Voice& voice) {
-  voice.say("ISOLATION LOST: sandbox " + printable(status.sandbox) + " has " + std::to_string(status.hooks_attached()) +
-       "/" + std::to_string(agent::hooks_of(status.flags).size()) + " hooks; on_loss: " +
-       std::string(policy::to_string(status.on_loss)) + (status.frozen ? ", its processes are frozen" : ""));
-  for (const std::string& one : lost) voice.say("ISOLATION LOST: " + printable(one));
+  voice.say(fmt::format("ISOLATION LOST: sandbox {} has {}/{} hooks; on_loss: {}{}", printable(status.sandbox),
+                        status.hooks_attached(), agent::hooks_of(status.flags).size(),
+                        policy::to_string(status.on_loss), status.frozen ? ", its processes are frozen" : ""));
+  for (const std::string& one : lost) voice.say(fmt::format("ISOLATION LOST: {}", printable(one)));
   voice.status([&] { return Json{{"loss", status_json(status)}}; });
 }
 
@@ -110,14 +130,19 @@ Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy
   agent::RunOptions options;
   options.name = args.name;
   options.argv = session.command;
-  auto environment = build_env(policy.env, env_strings(environ), args.env);
-  if (!environment) return tl::unexpected<Error>(environment.error());
-  options.env = std::move(*environment);
+  options.workspace = args.workspace;
   if (!args.user.empty()) {
     auto user = parse_user(args.user);
     if (!user) return tl::unexpected<Error>(user.error());
     options.user = std::move(*user);
   }
+  const std::vector<std::string> own = env_strings(environ);
+  std::vector<std::string> inherited = own;
+  const auto& user = options.user ? options.user : policy.launch.user;
+  if (options.user || (user && user->uid != ::geteuid())) inherited = of_user(std::move(inherited), user->uid);
+  auto environment = build_env(policy.env, inherited, args.env, own);
+  if (!environment) return tl::unexpected<Error>(environment.error());
+  options.env = std::move(*environment);
   options.timeout = policy.limits.timeout;
   if (!args.timeout.empty()) {
     auto timeout = parse_timeout(args.timeout);
@@ -127,92 +152,143 @@ Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy
   return options;
 }
 
-void tell_event(const agent::Event& event, const RunArgs& args, Voice& voice) {
-  if (!args.quiet) voice.say(verdict_text(event), Outlet::Weight::ordinary);
-  voice.status([&] { return Json{{"event", event_json(event, boot_epoch_ns())}}; }, Outlet::Weight::ordinary);
+// As event_json() has it.
+void tell_event(const Json& event, const RunArgs& args, Voice& voice) {
+  if (!args.quiet) voice.say(verdict_text(verdict_in(event), text_in(event, "text")), Outlet::Weight::ordinary);
+  voice.status([&] { return Json{{"event", event}}; }, Outlet::Weight::ordinary);
+}
+
+// What was denied, each kind once, with what would allow it.
+void tell_denials(const DenialSummary& denials, const RunArgs& args, Voice& voice) {
+  std::string text = denials.text(kDenialsShown);
+  if (args.quiet || text.empty()) return;
+  text.pop_back();
+  voice.plain(text);
 }
 
 void tell_end(const agent::RunResult& result, const DenialSummary& denials, const RunArgs& args, Voice& voice) {
   voice.status([&] {
-    return Json{{"exit",
-                 {{"code", result.exit_code},
-                  {"timed_out", result.timed_out},
-                  {"denials", denials.denied()},
-                  {"would_deny", denials.would_deny()},
-                  {"lost_events", result.lost_events}}}};
+    Json exit = end_json(result);
+    exit["denials"] = result.denials_known ? Json(denials.denied()) : Json(nullptr);
+    exit["would_deny"] = result.denials_known ? Json(denials.would_deny()) : Json(nullptr);
+    exit["lost_events"] = result.lost_events ? Json(*result.lost_events) : Json(nullptr);
+    return Json{{"exit", std::move(exit)}};
   });
   if (args.quiet) return;
-  if (result.timed_out) voice.say("timed out: every process of the sandbox was killed");
-  if (std::string text = denials.text(kDenialsShown); !text.empty()) {
-    text.pop_back();
-    voice.plain(text);
+  for (const std::string& line : end_lines(result)) voice.say(line);
+  tell_denials(denials, args, voice);
+  if (result.lost_events.value_or(0) > 0)
+    voice.say(std::to_string(*result.lost_events) +
+              " events were lost: these are not all denials (verdicts are unaffected)");
+}
+
+// The exit code. Errors: why the program was not executed.
+Result<int> tell_result(const agent::RunResult& result, const DenialSummary& denials, const RunArgs& args,
+                        Voice& voice) {
+  if (result.not_started) {
+    tell_denials(denials, args, voice);
+    return tl::unexpected<Error>(*result.not_started);
   }
-  if (result.lost_events > 0)
-    voice.say(std::to_string(result.lost_events) + " events were lost: these are not all denials (verdicts are unaffected)");
+  tell_end(result, denials, args, voice);
+  return result.exit_code;
 }
 
 std::string service_headline(const Json& status) {
   const std::string what =
       status.value("isolation_active", false) ? "isolation active (" : "AUDIT ONLY, nothing is blocked (";
-  return what + std::to_string(status.value("hooks_attached", 0)) + "/" +
-         std::to_string(status.value("hooks_total", 0)) +
-         " hooks) policy=" + status.value("policy", Json::object()).value("name", "") +
-         " cgroup=" + status.value("cgroup", "");
+  return fmt::format("{}{}/{} hooks) policy={} cgroup={}", what, status.value("hooks_attached", 0),
+                     status.value("hooks_total", 0), status.value("policy", Json::object()).value("name", ""),
+                     status.value("cgroup", ""));
 }
 
-// The socket at which the run of a user looks for sbpfd.
-std::string usual_socket() {
-  const char* named = std::getenv("SBPF_SOCKET");
-  return named != nullptr && *named != '\0' ? named : kServiceSocket;
-}
+// Which events were told as they came. The log, which is read at the end, has the latest with all their equals.
+class ToldEvents {
+ public:
+  void add(const Json& event) {
+    times_[number_in(event, "boot_ns")] += number_in(event, "times");
+    if (times_.size() > kMost) times_.erase(times_.begin());
+  }
+  // What is left to be told of it.
+  std::optional<Json> rest_of(Json event) const {
+    const std::uint64_t when = number_in(event, "boot_ns"), times = number_in(event, "times");
+    const auto told = times_.find(when);
+    if (told == times_.end()) {
+      const bool forgotten = times_.size() == kMost && when < times_.begin()->first;
+      return forgotten ? std::nullopt : std::optional(std::move(event));
+    }
+    if (times <= told->second) return std::nullopt;
+    event["times"] = times - told->second;
+    return event;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 16384;     // more than the log holds
+  std::map<std::uint64_t, std::uint64_t> times_;  // by when they were
+};
 
 // By way of sbpfd: it alone may make sandboxes for who is not root.
-Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, const agent::RunOptions& options,
+Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, agent::RunOptions& options,
                            Voice& voice) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
+  if (args.workspace)
+    return fail("usage", "--workspace is for root", "list the directory by --write: it keeps its own name");
+  DenialSummary denials(&policy);
+  std::function<void(const Json&)> on_denial, on_event;  // to read them costs sbpfd a process each
+  ToldEvents told;
   if (args.events)
-    return fail("usage", "--events is for root",
-                "`curl -N --unix-socket /run/sbpf/api.sock http://sbpf/v1/sandboxes/NAME/events` shows them");
-  auto result =
-      run_as_user(policy, options, args.socket.empty() ? usual_socket() : args.socket, [&](const Json& status) {
+    on_event = [&](const Json& event) {
+      told.add(event);
+      tell_event(event, args, voice);
+    };
+  if (args.events || !args.quiet || voice.has_status())
+    on_denial = [&](const Json& event) {
+      denials.add(event);
+      if (!args.events) return;
+      if (const auto rest = told.rest_of(event)) tell_event(*rest, args, voice);
+    };
+  options.on_warning = [&](const std::string& text) { voice.say(fmt::format("warning: {}", printable(text))); };
+  auto result = run_as_user(
+      policy, options, args.socket.empty() ? usual_socket() : args.socket,
+      [&](const Json& status) {
         voice.say(printable(service_headline(status)));
+        if (status.value("loopback", "") == "closed") voice.say(kLoopbackClosed);
         voice.status([&] { return status; });
-      });
+      },
+      on_denial, on_event);
   if (!result) return tl::unexpected<Error>(result.error());
-  voice.status([&] { return Json{{"exit", {{"code", result->exit_code}, {"timed_out", result->timed_out}}}}; });
-  if (!args.quiet && result->timed_out) voice.say("timed out: every process of the sandbox was killed");
-  return result->exit_code;
+  return tell_result(*result, denials, args, voice);
 }
 
 Result<int> run_here(const RunArgs& args, const policy::Policy& policy, agent::RunOptions& options, Voice& voice) {
-  DenialSummary denials;
-  options.on_warning = [&](const std::string& text) { voice.say("warning: " + printable(text)); };
+  DenialSummary denials(&policy);
+  options.on_warning = [&](const std::string& text) { voice.say(fmt::format("warning: {}", printable(text))); };
   options.on_active = [&](const agent::Status& status) {
     voice.say(headline(status));
     voice.status([&] { return status_json(status); });
     voice.settle();
   };
-  options.on_loss = [&](const agent::Status& status, const std::vector<std::string>& lost) { tell_loss(status, lost, voice); };
+  options.on_loss = [&](const agent::Status& status, const std::vector<std::string>& lost) {
+    tell_loss(status, lost, voice);
+  };
   options.on_pass = [&] { voice.go_on(); };
   if (args.events)
     options.on_event = [&](const agent::Event& event) {
       denials.add(event);
-      tell_event(event, args, voice);
+      tell_event(event_json(event, boot_epoch_ns()), args, voice);
     };
   auto result = agent::run(policy, options);
   if (!result) return tl::unexpected<Error>(result.error());
   // With --events each of them was counted as it came.
   if (!args.events)
     for (const agent::Event& event : result->denials) denials.add(event);
-  tell_end(*result, denials, args, voice);
-  return result->exit_code;
+  return tell_result(*result, denials, args, voice);
 }
 
 Result<int> run(const RunArgs& args, const Session& session) {
   if (auto usable = check_status_fd(session.status_fd); !usable) return tl::unexpected<Error>(usable.error());
   if (session.command.empty())
     return fail("usage", "no command was given", "put it after two dashes: sbpf run -- COMMAND [ARG...]");
-  auto loaded = load_policy(args.policy);
+  auto loaded = load_policy(args.policy, args.more);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
   auto options = make_options(args, loaded->policy, session);
   if (!options) return tl::unexpected<Error>(options.error());
@@ -225,6 +301,8 @@ Result<int> run(const RunArgs& args, const Session& session) {
   options->on_started = [&] { front.leave(); };
   options->on_stopped = [&](pid_t program) { front.stop_with(program); };
   Voice voice(session.status_fd);
+  if (loaded->shares_loopback)
+    voice.say("loopback: that of the host, as what --connect names is not reached from a private one");
   auto code = ::geteuid() != 0 || !args.socket.empty() ? run_by_service(args, loaded->policy, *options, voice)
                                                        : run_here(args, loaded->policy, *options, voice);
   voice.finish();
@@ -234,14 +312,18 @@ Result<int> run(const RunArgs& args, const Session& session) {
 constexpr const char* kRunFooter = R"(Examples:
   sbpf run -- python3 untrusted.py                       no network at all
   sbpf run --policy ./task.yaml --timeout 10m -- make test
+  sbpf run -p untrusted --workspace ./job7 -- ./job      ./job7 is /workspace
+  sbpf run -p untrusted --read ./data --connect pypi.org:443 -- ./job
   sbpf run --status-fd 3 --quiet -- ./job 3>status.json  for programs
 
 The policy is in the kernel, read back and proven by a canary before the first instruction runs; if that fails,
 nothing runs and the exit code is 125. The program gets the variables of process.env and of --env, and no others.
 --status-fd receives one JSON object a line: the status (as `sbpf status --json`), then {"loss":...} and
-{"event":...} as they come, {"untold":N} where the reader was too slow for N of them, and {"exit":{"code","timed_out","denials","would_deny","lost_events"}}; or, if the
-program was not run, {"error":{"code","message","hint","domain","retryable"}}.
-Who is not root needs sbpfd, and to be a member of its group: docs/SERVICE.md.)";
+{"event":...} as they come, {"untold":N} where the reader was too slow for N of them, and {"exit": {"code", "signal",
+"timed_out", "reasons", "usage", "denials", "would_deny", "lost_events"}}; or, if the program was not run,
+{"error": {"code", "message", "hint", "domain", "retryable"}}. "reasons" say what ended the program or held it back
+(sbpf(1) has their codes), and so do lines on stderr.
+Users other than root need sbpfd and membership in its group: docs/SERVICE.md.)";
 
 }  // namespace
 
@@ -250,18 +332,31 @@ void add_run(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("run", "Run a program in a new sandbox");
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file (default: no-network)")
       ->type_name("POLICY");
-  sub->add_option("-n,--name", args->name, "Name of the sandbox (default: made up)")->type_name("NAME");
-  sub->add_option("-t,--timeout", args->timeout, "Kill it all after this time (500ms, 90s, 10m); the policy's if less")
+  sub->add_option("-n,--name", args->name, "Name of the sandbox (default: sbpf makes one up)")->type_name("NAME");
+  sub->add_option("-t,--timeout", args->timeout,
+                  "Kill all its processes after this time (500ms, 90s, 10m); the policy's limit if less")
       ->type_name("TIME");
-  sub->add_option("-u,--user", args->user, "Run it as this user, instead of process.user (UID:GID or a name)")
+  sub->add_option("-u,--user", args->user,
+                  "Run it as this user, instead of process.user (UID:GID or a name), with the user's HOME")
       ->type_name("USER");
-  sub->add_option("-e,--env", args->env, "Give the program this variable; repeatable")
-      ->type_name("NAME=VALUE")
+  sub->add_option("-e,--env", args->env,
+                  "Give the program this variable; by NAME alone, with the value that sbpf has; repeatable")
+      ->type_name("NAME[=VALUE]")
       ->allow_extra_args(false);
-  sub->add_option("--status-fd", session.status_fd, "Write status, end and errors there as JSON lines")
+  for (const auto& [name, into, what] :
+       {std::tuple{"--read", &args->more.read, "Let it read this path, beside what the policy allows; repeatable"},
+        std::tuple{"--write", &args->more.write, "Let it write, create and delete beneath this path; repeatable"},
+        std::tuple{"--connect", &args->more.connect, "Let it connect to this endpoint by TCP; repeatable"}})
+    sub->add_option(name, *into, what)
+        ->type_name(into == &args->more.connect ? "HOST:PORT" : "PATH")
+        ->allow_extra_args(false);
+  sub->add_option("--workspace", args->workspace, "Have this directory be /workspace in the sandbox, and begin there")
+      ->type_name("DIR");
+  sub->add_option("--status-fd", session.status_fd, "Write status, end and errors to this descriptor as JSON lines")
       ->type_name("FD");
   sub->add_option("--socket", args->socket,
-                  "By way of sbpfd there (who is not root: by default $SBPF_SOCKET, else /run/sbpf/api.sock)")
+                  "Run through the sbpfd at this socket (default for users other than root: $SBPF_SOCKET, else "
+                  "/run/sbpf/api.sock)")
       ->type_name("PATH");
   sub->add_flag("--events", args->events, "Show each denial as it happens");
   sub->add_flag("-q,--quiet", args->quiet, "Say nothing about denials");

@@ -13,6 +13,8 @@
 #include <csignal>
 #include <optional>
 
+#include "agent/host/cgroup.h"
+#include "agent/host/usage.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/seccomp_ready.h"
 #include "agent/launch/spawn.h"
@@ -38,8 +40,8 @@ Result<void> check_status(const Json& status, const policy::Policy& policy) {
 
 // A socket of root's may be served by root inside a sandbox. It moves no process: only who may write cgroups does.
 Result<void> check_place(const Json& status, pid_t pid) {
-  const std::string place = read_file("/proc/" + std::to_string(pid) + "/cgroup");
-  if (place.ends_with("/sbpf/" + status.value("sandbox", "") + "\n")) return {};
+  const std::string place = read_file(fmt::format("/proc/{}/cgroup", pid));
+  if (place.ends_with(fmt::format("/sbpf/{}\n", status.value("sandbox", "")))) return {};
   return fail("isolation_not_active", "the program's process is in no sandbox, whatever the service at the socket says",
               "see who serves it: `ss -xlp | grep sbpf`");
 }
@@ -53,21 +55,61 @@ int until(Clock::time_point deadline) {
   return static_cast<int>(std::clamp<long long>(left, 0, 1 << 30));
 }
 
-// Until the program has ended, or what should have become it: `refused` says why it did not. True: sbpfd went away meanwhile, and so it
-// was killed.
+// The events of the run, as they come. That they cannot be read weakens nothing.
+class EventFeed {
+ public:
+  EventFeed(const std::string& socket, const std::string& sandbox, const agent::RunOptions& options,
+            const std::function<void(const Json&)>& on_event)
+      : options_(options), on_event_(on_event) {
+    if (!on_event_) return;
+    auto service = ServiceClient::connect(socket);
+    const auto begun = service ? service->begin_stream(fmt::format("/v1/sandboxes/{}/events", sandbox))
+                               : tl::unexpected<Error>(service.error());
+    if (begun)
+      service_.emplace(std::move(*service));
+    else
+      give_up(begun.error());
+  }
+  int fd() const { return service_ ? service_->fd() : -1; }
+  void take() {
+    const auto more = service_->take_from_stream([this](const Json& event) {
+      on_event_(event);
+      return true;
+    });
+    if (!more) return give_up(more.error());
+    if (!*more) end();
+  }
+  void end() { service_.reset(); }
+
+ private:
+  void give_up(const Error& why) {
+    end();
+    if (options_.on_warning) options_.on_warning(fmt::format("events are not told any more: {}", why.message));
+  }
+  const agent::RunOptions& options_;
+  const std::function<void(const Json&)>& on_event_;
+  std::optional<ServiceClient> service_;
+};
+
+// Until the program has ended, or what should have become it: result.not_started says why it did not. True: sbpfd went
+// away meanwhile, and so it was killed.
 bool wait_for_end(const agent::Spawned& child, const agent::RunOptions& options, const ServiceClient& service,
-                  const agent::ForwardedSignals& signals, Clock::time_point deadline, agent::RunResult& result, std::optional<Error>& refused) {
+                  const agent::ForwardedSignals& signals, EventFeed& events, Clock::time_point deadline,
+                  agent::RunResult& result) {
   const auto end = [&child] { (void)::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0); };
   bool lost = false;
-  std::array<pollfd, 4> waiting{
-      {{child.pidfd.get(), POLLIN, 0}, {signals.fd(), POLLIN, 0}, {service.fd(), POLLIN, 0}, {child.report.get(), POLLIN, 0}}};
+  std::array<pollfd, 5> waiting{{{child.pidfd.get(), POLLIN, 0},
+                                 {signals.fd(), POLLIN, 0},
+                                 {service.fd(), POLLIN, 0},
+                                 {child.report.get(), POLLIN, 0},
+                                 {events.fd(), POLLIN, 0}}};
   for (;;) {
     const int ready = ::poll(waiting.data(), waiting.size(), until(deadline));
     if (ready < 0 && errno != EINTR) return true;
     if (ready > 0 && waiting[3].revents != 0) {
       waiting[3].fd = -1;
-      refused = child.why_not_started(options.argv.front());
-      if (!refused && options.on_started) options.on_started();
+      result.not_started = child.why_not_started(options.argv.front());
+      if (!result.not_started && options.on_started) options.on_started();
     }
     if (ready > 0 && waiting[0].revents != 0) return lost;
     if (ready > 0 && waiting[1].revents != 0) {
@@ -79,6 +121,10 @@ bool wait_for_end(const agent::Spawned& child, const agent::RunOptions& options,
       waiting[2].fd = -1;
       end();
     }
+    if (ready > 0 && waiting[4].revents != 0) {
+      events.take();
+      waiting[4].fd = events.fd();
+    }
     if (Clock::now() >= deadline) {
       deadline = kNever;
       result.timed_out = true;
@@ -87,10 +133,41 @@ bool wait_for_end(const agent::Spawned& child, const agent::RunOptions& options,
   }
 }
 
+// Events of which nobody has a record, as the sandbox's status has them.
+std::optional<std::uint64_t> lost_events(const std::string& socket, const std::string& sandbox) {
+  auto service = ServiceClient::connect(socket);
+  const auto status = service ? service->get("/v1/sandboxes/" + sandbox) : tl::unexpected<Error>(service.error());
+  if (!status) return std::nullopt;
+  const Json lost = status->value("lost_events", Json::object());
+  return lost.value("ring_full", std::uint64_t{0}) + lost.value("rate_limit", std::uint64_t{0});
+}
+
+// While the sandbox lives. That they cannot be read weakens nothing. Whoever was denied nothing lost no denial either.
+void read_denials(const std::string& socket, const std::string& sandbox, const agent::RunOptions& options,
+                  const std::function<void(const Json&)>& on_denial, agent::RunResult& result) {
+  constexpr std::chrono::seconds kPatience{3};  // what is left in the sandbox runs on meanwhile
+  bool any = false;
+  auto service = ServiceClient::connect(socket);
+  const auto read = service ? service->stream(fmt::format("/v1/sandboxes/{}/events?follow=false", sandbox), kPatience,
+                                              [&](const Json& event) {
+                                                any = true;
+                                                on_denial(event);
+                                                return true;
+                                              })
+                            : tl::unexpected<Error>(service.error());
+  result.denials_known = read.has_value();
+  if (read && any) result.lost_events = lost_events(socket, sandbox);
+  if (read && !any) result.lost_events = 0;
+  if (!read && options.on_warning)
+    options.on_warning(fmt::format("what was denied cannot be told: {}", read.error().message));
+}
+
 }  // namespace
 
 Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::RunOptions& options,
-                                     const std::string& socket, const std::function<void(const Json&)>& on_active) {
+                                     const std::string& socket, const std::function<void(const Json&)>& on_active,
+                                     const std::function<void(const Json&)>& on_denial,
+                                     const std::function<void(const Json&)>& on_event) {
   if (auto possible = agent::check_for_user(policy, ::geteuid()); !possible)
     return tl::unexpected<Error>(possible.error());
   auto filters = agent::seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
@@ -109,15 +186,20 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   if (auto placed = check_place(*status, child->child().pid); !placed) return tl::unexpected<Error>(placed.error());
   const agent::ForwardedSignals signals;
   on_active(*status);
+  EventFeed events(socket, status->value("sandbox", ""), options, on_event);
   if (auto started = child->go_on(); !started) return tl::unexpected<Error>(started.error());
   const auto deadline = options.timeout ? Clock::now() + *options.timeout : kNever;
   agent::RunResult result;
-  std::optional<Error> refused;
-  const bool lost = wait_for_end(child->child(), options, *service, signals, deadline, result, refused);
-  service->finish();  // what is left of the sandbox ends with it: a tracer inside could keep the program's end to itself
+  const bool lost = wait_for_end(child->child(), options, *service, signals, events, deadline, result);
+  if (const auto cgroup = agent::Cgroup::open(status->value("cgroup", ""))) result.usage = agent::read_usage(*cgroup);
+  events.end();  // its connection is one of those that the service gives this user
+  if (!lost && on_denial) read_denials(socket, status->value("sandbox", ""), options, on_denial, result);
+  // What is left of the sandbox ends with it: a tracer inside could keep the program's end to itself.
+  if (!service->finish() && options.on_warning)
+    options.on_warning("sbpfd has not ended the sandbox: what else runs there goes on, confined, until it does");
   int ended = 0;
   (void)::waitpid(child->child().pid, &ended, 0);
-  if (refused) return tl::unexpected<Error>(*refused);
+  result.signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
   result.exit_code = result.timed_out ? 124 : agent::exit_code_of(ended);
   if (lost)
     return fail("service_lost", "sbpfd went away, and the program was killed",

@@ -2,6 +2,7 @@
 // `sbpf stage`: a contained copy out of a tree that is not trusted.
 #include "agent/stage/stage.h"
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <memory>
@@ -37,7 +38,7 @@ void end_by_signal() {
 }
 
 std::string counted(std::uint64_t number, const char* one, const char* many) {
-  return std::to_string(number) + " " + (number == 1 ? one : many);
+  return fmt::format("{} {}", number, number == 1 ? one : many);
 }
 
 Result<int> stage(agent::StageOptions options, const Session& session) {
@@ -49,9 +50,10 @@ Result<int> stage(agent::StageOptions options, const Session& session) {
     return tl::unexpected<Error>(staged.error());
   }
   if (!staged->left_over.empty())
-    tell("warning: not all of what was replaced could be removed; the rest is " + printable(staged->left_over));
-  std::string text = "staged " + printable(options.source) + " as " + printable(options.destination) + ": " +
-                     counted(staged->files, "file", "files") + ", " + counted(staged->bytes, "byte", "bytes") + "\n";
+    tell(fmt::format("warning: not all of what was replaced could be removed; the rest is {}",
+                     printable(staged->left_over)));
+  std::string text = fmt::format("staged {} as {}: {}, {}\n", printable(options.source), printable(options.destination),
+                                 counted(staged->files, "file", "files"), counted(staged->bytes, "byte", "bytes"));
   if (session.json)
     text = pretty({{"source", options.source},
                    {"destination", options.destination},
@@ -69,28 +71,28 @@ Result<int> stage(agent::StageOptions options, const Session& session) {
 void add_stage(CLI::App& app, Session& session) {
   auto options = std::make_shared<agent::StageOptions>();
   CLI::App* sub = app.add_subcommand("stage", "Copy from an untrusted tree, and nothing from outside it");
-  sub->add_option("--root", options->root, "The tree: SRC is beneath it")->type_name("DIR")->required();
-  sub->add_option("SRC", options->source, "What to copy, a file or a directory: a path relative to the root")
-      ->required();
-  sub->add_option("DST", options->destination, "What the copy is called; its directory must exist")->required();
+  sub->add_option("--root", options->root, "The tree that contains SRC")->type_name("DIR")->required();
+  sub->add_option("SRC", options->source, "File or directory to copy: a path relative to the root")->required();
+  sub->add_option("DST", options->destination, "Path of the copy; its directory must exist")->required();
   sub->add_flag("--replace", options->replace, "Replace DST, in one step, if it exists");
-  sub->add_flag("--one-file-system", options->one_file_system, "Refuse to go into what is mounted in the tree");
-  sub->add_option("--max-bytes", options->max_bytes, "Refuse more than this (4GiB)")
+  sub->add_flag("--one-file-system", options->one_file_system, "Refuse to enter file systems mounted in the tree");
+  sub->add_option("--max-bytes", options->max_bytes, "Refuse to copy more than this (4GiB)")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false));
-  sub->add_option("--max-files", options->max_entries, "Refuse more files, directories and links (100000)")
+  sub->add_option("--max-files", options->max_entries,
+                  "Refuse to copy more files, directories and links than this (100000)")
       ->type_name("N");
   sub->add_flag("--json", session.json, "Print JSON");
   sub->footer(
       "Examples:\n"
-      "  sbpf stage --root ./task environment/app ./build/app     a directory, with all that is in it\n"
-      "  sbpf stage --root ./task Dockerfile ./build/Dockerfile   a file\n"
-      "  sbpf stage --root ./task --replace . /srv/contexts/task  all of it, in place of the last one\n"
-      "  sbpf stage --root ./task ../secret ./build/x             exit 2, path_escape: nothing is written\n\n"
-      "SRC may pass through symbolic links, but neither it nor they can lead out of the root, however fast somebody\n"
-      "changes them meanwhile. A link inside a copied directory must lead to something in that directory. Pipes,\n"
-      "sockets and devices are refused; set-user-id bits and extended attributes are not copied. DST is complete or\n"
-      "is not there. Needs no root. docs/STAGE.md says more.");
+      "  sbpf stage --root ./task app ./build/app           a directory, with all in it\n"
+      "  sbpf stage --root ./task Dockerfile ./build/Dockerfile          a file\n"
+      "  sbpf stage --root ./task --replace . /srv/task     all of it, not the last one\n"
+      "  sbpf stage --root ./task ../secret ./build/x       exit 2: nothing is written\n\n"
+      "SRC may pass through symbolic links. Neither SRC nor these links can lead out of the root, however fast\n"
+      "somebody changes them during the copy. A link inside a copied directory must lead to something in that\n"
+      "directory. Pipes, sockets and devices are refused; set-user-id bits and extended attributes are not copied.\n"
+      "Afterwards DST is either complete or absent. This command does not need root. See docs/STAGE.md.");
   sub->callback([options, &session] { session.action = [options, &session] { return stage(*options, session); }; });
 }
 

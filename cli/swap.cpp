@@ -21,7 +21,8 @@ Result<int> swap(const SwapArgs& args, const Session& session) {
   auto status = agent::swap(args.name, loaded->policy, args.options);
   if (!status) return tl::unexpected<Error>(status.error());
   // Files that were kept on the operator's word are less than active, and asked for.
-  return print_change(*status, session.json, args.options.keep_open_files && status->isolation == agent::Isolation::degraded);
+  return print_change(*status, session.json,
+                      args.options.keep_open_files && status->isolation == agent::Isolation::degraded);
 }
 
 }  // namespace
@@ -31,15 +32,19 @@ void add_swap(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("swap", "Change the policy of a live sandbox, in one step");
   sub->add_option("NAME", args->name, "The sandbox")->required();
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file")->type_name("POLICY")->required();
-  auto* evict = sub->add_flag("--evict", args->options.evict, "End the processes that hold files open which the new policy forbids");
-  sub->add_flag("--keep-open-files", args->options.keep_open_files, "Let them have these files; status then says degraded")->excludes(evict);
+  auto* evict = sub->add_flag("--evict", args->options.evict,
+                              "End the processes that have files open which the new policy forbids");
+  sub->add_flag("--keep-open-files", args->options.keep_open_files,
+                "Let the processes keep these files; the status is then degraded")
+      ->excludes(evict);
   sub->add_flag("--json", session.json, "Print the status as JSON");
   sub->footer(
       "Example:\n  sbpf swap --policy ./verifier.yaml task-7\n\n"
       "One flip in the kernel: every operation is judged by the old policy or by the new one, never by none.\n"
-      "If anything is wrong with the new one, the old one stands.\n\n"
-      "Connections that the new one forbids are ended. A file that is open or mapped already, and that only the old one allows, is listed\n"
-      "and refuses the swap, unless --evict ends its processes or --keep-open-files accepts it.");
+      "If anything is wrong with the new policy, the old one stays in force.\n\n"
+      "Connections that the new policy forbids are ended. If a file is already open or mapped, and only the old\n"
+      "policy allows it, it is listed and the swap is refused, unless --evict ends its processes or\n"
+      "--keep-open-files accepts it.");
   sub->callback([args, &session] { session.action = [args, &session] { return swap(*args, session); }; });
 }
 

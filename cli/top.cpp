@@ -102,13 +102,13 @@ Result<int> top(const TopArgs& args) {
 void add_top(CLI::App& app, Session& session) {
   auto args = std::make_shared<TopArgs>();
   CLI::App* sub = app.add_subcommand("top", "Watch all sandboxes: isolation, denials a second, events lost");
-  sub->add_option("--interval", args->interval, "Seconds between looks (default: 1)")
+  sub->add_option("--interval", args->interval, "Seconds between updates (default: 1)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.1, 3600.0));
-  sub->add_flag("--once", args->once, "One look, after one interval");
+  sub->add_flag("--once", args->once, "Print one update, after one interval");
   sub->footer(
-      "Example:\n  sbpf top --interval 5\n\nWhat is not active comes first. AT is the hook that denied most. q ends "
-      "it.");
+      "Example:\n  sbpf top --interval 5\n\nSandboxes that are not active come first. AT is the hook that denied most. "
+      "Press q to end it.");
   sub->callback([args, &session] { session.action = [args] { return top(*args); }; });
 }
 

@@ -19,14 +19,13 @@ Result<int> upgrade() {
 }  // namespace
 
 void add_upgrade(CLI::App& app, Session& session) {
-  CLI::App* sub = app.add_subcommand("upgrade", "Put this executable's programs in the place of those in the kernel");
+  CLI::App* sub = app.add_subcommand("upgrade", "Replace the programs in the kernel with those of this executable");
   sub->footer(
       "Example:\n  /usr/lib/sbpf/agents/OLD hand-over /usr/bin/sbpf && sbpf upgrade\n\n"
-      "The new programs are loaded and attached beside the old ones, every sandbox's links are made to run them, and "
-      "all\n"
-      "of it is read back before the old ones go: no hook is without a program at any moment. What fails leaves the "
-      "old\n"
-      "ones in force. The package does it on upgrades. See docs/GUARD.md.");
+      "The new programs are loaded and attached beside the old ones, and every sandbox's links are made to run\n"
+      "them. All of this is read back before the old programs are removed. No hook is without a program at any\n"
+      "moment. If the upgrade fails, the old programs stay in force. The package runs this command on upgrades. See\n"
+      "docs/GUARD.md.");
   sub->callback([&session] { session.action = [] { return upgrade(); }; });
 }
 

@@ -26,19 +26,30 @@ Result<policy::User> parse_user(const std::string& text) {
   policy::User user;
   const auto uid = id_of(name);
   const passwd* entry = uid ? ::getpwuid(*uid) : ::getpwnam(name.c_str());
-  if (!uid && entry == nullptr) return fail("usage", "no user is named '" + name + "'", kHint);
+  if (!uid && entry == nullptr) return fail("usage", fmt::format("no user is named '{}'", name), kHint);
   user.uid = uid ? *uid : entry->pw_uid;
   if (colon == std::string::npos) {
-    if (entry == nullptr) return fail("usage", "user " + name + " has no group on this host", "write UID:GID");
+    if (entry == nullptr) return fail("usage", fmt::format("user {} has no group on this host", name), "write UID:GID");
     user.gid = entry->pw_gid;
     return user;
   }
   const std::string group = text.substr(colon + 1);
   const auto gid = id_of(group);
   const ::group* group_entry = gid ? nullptr : ::getgrnam(group.c_str());
-  if (!gid && group_entry == nullptr) return fail("usage", "no group is named '" + group + "'", kHint);
+  if (!gid && group_entry == nullptr) return fail("usage", fmt::format("no group is named '{}'", group), kHint);
   user.gid = gid ? *gid : group_entry->gr_gid;
   return user;
+}
+
+std::vector<std::string> of_user(std::vector<std::string> variables, std::uint32_t uid) {
+  const passwd* entry = ::getpwuid(uid);
+  std::erase_if(variables, [](const std::string& variable) {
+    return variable.starts_with("HOME=") || variable.starts_with("USER=") || variable.starts_with("LOGNAME=");
+  });
+  variables.push_back(fmt::format("HOME={}", entry == nullptr ? "/" : entry->pw_dir));
+  if (entry == nullptr) return variables;
+  for (const char* name : {"USER", "LOGNAME"}) variables.push_back(fmt::format("{}={}", name, entry->pw_name));
+  return variables;
 }
 
 }  // namespace sbpf::cli

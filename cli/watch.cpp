@@ -2,6 +2,7 @@
 // `sbpf watch`: what the watch over all sandboxes sees and does, a line at a time.
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <map>
@@ -55,8 +56,9 @@ class Told {
   void json(const Json& json) { line(dump(json)); }
   // As report(): what is wrong goes to stderr.
   void error(const Error& error) {
-    (void)error_.line("sbpf: error: " + printable(error.message), Outlet::Weight::important);
-    if (!error.hint.empty()) (void)error_.line("  hint: " + printable(error.hint), Outlet::Weight::important);
+    (void)error_.line(fmt::format("sbpf: error: {}", printable(error.message)), Outlet::Weight::important);
+    if (!error.hint.empty())
+      (void)error_.line(fmt::format("  hint: {}", printable(error.hint)), Outlet::Weight::important);
   }
   void go_on() {
     (void)out_.flush();
@@ -128,7 +130,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 agent::WatchSink text_sink(Told& told) {
   const auto say = [&told](std::int64_t at, const std::string& sandbox, const std::string& what) {
-    told.line(format_time(at) + " " + printable(sandbox) + ": " + printable(what));
+    told.line(fmt::format("{} {}: {}", format_time(at), printable(sandbox), printable(what)));
   };
   agent::WatchSink sink;
   sink.pass = [&told](const agent::WatchPass&) { told.go_on(); };
@@ -145,12 +147,13 @@ agent::WatchSink text_sink(Told& told) {
   sink.loss = [say](const agent::WatchLoss& loss) {
     std::string what;
     for (std::size_t i = 0; i < loss.hooks.size(); i++)
-      what += (what.empty() ? "" : "; ") + loss.hooks[i] + ": " + loss.reasons[i];
-    say(loss.at, loss.sandbox, "isolation lost (" + what + "): " + loss.answered);
+      what += fmt::format("{}{}: {}", what.empty() ? "" : "; ", loss.hooks[i], loss.reasons[i]);
+    say(loss.at, loss.sandbox, fmt::format("isolation lost ({}): {}", what, loss.answered));
   };
   sink.restored = [say](const agent::WatchRestored& back) {
     say(back.restored_at, back.sandbox,
-        "isolation restored: between " + format_time(back.lost_at) + " and now, missing were " + joined(back.hooks));
+        fmt::format("isolation restored: between {} and now, missing were {}", format_time(back.lost_at),
+                    joined(back.hooks)));
   };
   sink.error = [&told](const Error& error) { told.error(error); };
   return sink;
@@ -163,10 +166,10 @@ void add_watch(CLI::App& app, Session& session) {
   sub->add_flag("--json", session.json, "Print JSON, one object a line");
   sub->footer(
       "Example:\n  sbpf watch --json | jq -c 'select(.loss)'\n\n"
-      "Twice a second every link, pin, policy and setting of every sandbox is read back from the kernel, those of\n"
-      "`sbpf attach` included; once a minute each sandbox gets a canary. What is missing is answered by the policy's\n"
-      "on_loss within a second and put back. A frozen sandbox stays frozen. Ends on SIGTERM, SIGINT, and with its\n"
-      "stdin if that is a pipe. See docs/WATCH.md.");
+      "Twice a second the watch reads back every link, pin, policy and setting of every sandbox from the kernel,\n"
+      "those of `sbpf attach` included. Once a minute each sandbox gets a canary. The watch answers a loss by the\n"
+      "policy's on_loss within a second, and repairs it. A frozen sandbox stays frozen. The watch ends on SIGTERM,\n"
+      "on SIGINT, and at the end of its stdin if that is a pipe. See docs/WATCH.md.");
   sub->callback([&session] {
     session.action = [&session]() -> Result<int> {
       ignore_broken_pipes();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policy -> Image. What each entry becomes is said in bpf/abi.h; how it is looked up, in bpf/decide.h.
+#include <fmt/core.h>
 #include <algorithm>
 #include <set>
 #include <tuple>
@@ -62,8 +63,7 @@ std::vector<sbpf_port_range> disjoint(std::vector<sbpf_port_range> all) {
   std::vector<sbpf_port_range> result;
   for (sbpf_port_range range : all) {
     if (!result.empty() && range.last <= result.back().last) continue;
-    if (!result.empty() && range.first <= result.back().last)
-      range.first = static_cast<__u16>(result.back().last + 1);
+    if (!result.empty() && range.first <= result.back().last) range.first = static_cast<__u16>(result.back().last + 1);
     result.push_back(range);
   }
   return result;
@@ -75,7 +75,7 @@ void join_touching(std::vector<sbpf_port_range>& ranges) {
   std::vector<sbpf_port_range> result;
   for (const sbpf_port_range& range : ranges) {
     if (!result.empty() && range.first == result.back().last + 1 &&
-        (range.rule == result.back().rule || ((range.rule | result.back().rule) & SBPF_RULE_LED) == 0))
+        (range.rule == result.back().rule || ((range.rule | result.back().rule) & SBPF_RULE_PROXIED) == 0))
       result.back().last = range.last;
     else
       result.push_back(range);
@@ -96,8 +96,8 @@ class Compiler {
         if (entry.protocol == Protocol::udp && proto != SBPF_PROTO_UDP) continue;
         if (!add(kind, proto, entry))
           return fail("too_many_rules",
-                      describe(entry) + ": the policy needs more than " + std::to_string(SBPF_MAX_RULES) + " rules",
-                      "use wider prefixes, or ranges of more than " + std::to_string(SBPF_EXPAND_PORTS) + " ports");
+                      fmt::format("{}: the policy needs more than {} rules", describe(entry), SBPF_MAX_RULES),
+                      fmt::format("use wider prefixes, or ranges of more than {} ports", SBPF_EXPAND_PORTS));
       }
       ++next_rule_;
     }
@@ -123,7 +123,7 @@ class Compiler {
     key.kind = static_cast<__u8>(kind);
     key.proto = static_cast<__u8>(proto);
     key.prefix_len = entry.prefix;
-    const std::uint32_t number = next_rule_ | (entry.via ? SBPF_RULE_LED : 0);
+    const std::uint32_t number = next_rule_ | (entry.via ? SBPF_RULE_PROXIED : 0);
     std::memcpy(key.addr, entry.address.data(), sizeof key.addr);
     for (const PortRange& ports : entry.ports) {
       if (ports.last - ports.first >= SBPF_EXPAND_PORTS) {
@@ -151,9 +151,10 @@ class Compiler {
       if (ranges.size() > SBPF_MAX_RANGES) join_touching(ranges);
       if (ranges.size() > SBPF_MAX_RANGES)
         return fail("too_many_ranges",
-                    describe(entries[(ranges[SBPF_MAX_RANGES].rule & ~SBPF_RULE_LED) - first_rule]) + ": more than " +
-                        std::to_string(SBPF_MAX_RANGES) + " port ranges for this destination and protocol",
-                    "join ranges; ranges of up to " + std::to_string(SBPF_EXPAND_PORTS) + " ports do not count");
+                    fmt::format("{}: more than {} port ranges for this destination and protocol",
+                                describe(entries[(ranges[SBPF_MAX_RANGES].rule & ~SBPF_RULE_PROXIED) - first_rule]),
+                                SBPF_MAX_RANGES),
+                    fmt::format("join ranges; ranges of up to {} ports do not count", SBPF_EXPAND_PORTS));
       sbpf_rule rule = empty_rule();
       rule.n_ranges = static_cast<__u32>(ranges.size());
       std::copy(ranges.begin(), ranges.end(), rule.range);
@@ -176,14 +177,15 @@ Result<sbpf_prefixes> prefix_slot(const std::vector<std::uint8_t>& lengths, cons
   const auto has_length = [&](const Endpoint& e) { return e.prefix == lengths[SBPF_MAX_PREFIXES]; };
   const auto entry = std::find_if(entries.begin(), entries.end(), has_length);
   return fail("too_many_prefixes",
-              (entry == entries.end() ? "" : describe(*entry) + ": ") + "more than " +
-                  std::to_string(SBPF_MAX_PREFIXES) + " different prefix lengths",
+              fmt::format("{}more than {} different prefix lengths",
+                          entry == entries.end() ? "" : fmt::format("{}: ", describe(*entry)), SBPF_MAX_PREFIXES),
               "use fewer different lengths, for example by splitting a network into longer ones");
 }
 
 sbpf_policy_id id_slot(const Policy& policy) {
   sbpf_policy_id id{};
-  for (const ProgramTag& tag : policy.network.trusted_programs) std::memcpy(id.trusted[id.n_trusted++], tag.data(), tag.size());
+  for (const ProgramTag& tag : policy.network.trusted_programs)
+    std::memcpy(id.trusted[id.n_trusted++], tag.data(), tag.size());
   const auto digest = sha256(policy);
   std::memcpy(id.policy_sha256, digest.data(), digest.size());
   switch (policy.on_loss) {
@@ -201,7 +203,7 @@ sbpf_policy_id id_slot(const Policy& policy) {
 }
 
 // A digest of all that decides what a name opens.
-std::uint32_t names_number(const Policy& policy) {
+std::uint32_t host_names_id(const Policy& policy) {
   if (policy.network.hosts.empty()) return 0;
   Sha256 digest;
   const auto add = [&digest](const std::string& text) { digest.add(text.c_str(), text.size() + 1); };
@@ -210,8 +212,9 @@ std::uint32_t names_number(const Policy& policy) {
   add(policy.network.resolver ? to_string(*policy.network.resolver) : "");
   add(policy.mode == Mode::audit ? "audit" : "");
   // What is opened bears the numbers of its rules, by which their proxies are found.
-  const bool led = std::any_of(policy.network.hosts.begin(), policy.network.hosts.end(), [](const HostRule& rule) { return rule.via.has_value(); });
-  add(led ? std::to_string(first_of_hosts(policy)) : "");
+  const bool proxied = std::any_of(policy.network.hosts.begin(), policy.network.hosts.end(),
+                                   [](const HostRule& rule) { return rule.via.has_value(); });
+  add(proxied ? std::to_string(first_of_hosts(policy)) : "");
   const auto hash = digest.finish();
   std::uint32_t number = 0;
   std::memcpy(&number, hash.data(), sizeof number);
@@ -221,7 +224,9 @@ std::uint32_t names_number(const Policy& policy) {
 // What an entry with this address, and the rest as the name's, would be.
 Result<Entries> entries_at(const HostRule& rule, std::uint32_t number, const Address& address) {
   Compiler compiler(number);
-  if (auto added = compiler.add_all(SBPF_RULE_CONNECT, {Endpoint{address, 128, rule.ports, rule.protocol, rule.where, rule.via}}); !added)
+  if (auto added = compiler.add_all(SBPF_RULE_CONNECT,
+                                    {Endpoint{address, 128, rule.ports, rule.protocol, rule.where, rule.via}});
+      !added)
     return tl::unexpected(added.error());
   return compiler.take();
 }
@@ -249,10 +254,11 @@ sbpf_policy_header flags_of(const Policy& policy) {
   header.exec_places_only = policy.exec.allow_listed || policy.exec.deny_writable;
   if (policy.mode == Mode::audit) header.flags |= SBPF_POLICY_AUDIT;
   if (policy.network.dangerously_allow_all) header.flags |= SBPF_POLICY_NET_ALLOW_ALL;
+  if (policy.network.loopback == Loopback::private_namespace) header.flags |= SBPF_POLICY_OWN_LOOPBACK;
   if (policy.network.record_flows) header.flags |= SBPF_POLICY_RECORD;
   if (policy.network.dangerously_allow_metadata) header.flags |= SBPF_POLICY_NET_METADATA;
   for (const sbpf_socket_class c : policy.network.dangerously_allow_sockets) header.sockets |= 1u << c;
-  header.names = names_number(policy);
+  header.host_names_id = host_names_id(policy);
   return header;
 }
 
@@ -271,7 +277,8 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
   if (!bind_slot) return fail(bind_slot.error(), "network.bind");
 
   if (policy.network.trusted_programs.size() > SBPF_TRUSTED_PROGRAMS)
-    return fail("too_many_programs", "at most " + std::to_string(SBPF_TRUSTED_PROGRAMS) + " programs can be trusted, in all that is extended",
+    return fail("too_many_programs",
+                fmt::format("at most {} programs can be trusted, in all that is extended", SBPF_TRUSTED_PROGRAMS),
                 "name those that run after sbpf's alone: `sbpf status` names them");
   for (const HostRule& rule : policy.network.hosts)
     if (auto entries = entries_at(rule, 0, Address{}); !entries)
@@ -279,9 +286,11 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
   Result<FsEntries> files;
   if (has_paths(policy)) files = filesystem_entries(policy, view, compiler.next_rule());
   if (!files)
-    return fail(files.error(), policy.filesystem.judged() ? "filesystem" : policy.exec.judged() ? "process.exec" : "network.unix");
+    return fail(files.error(), policy.filesystem.judged() ? "filesystem"
+                               : policy.exec.judged()     ? "process.exec"
+                                                          : "network.unix");
   if (compiler.size() + files->size() > SBPF_MAX_RULES)
-    return fail("too_many_rules", "the policy needs more than " + std::to_string(SBPF_MAX_RULES) + " rules",
+    return fail("too_many_rules", fmt::format("the policy needs more than {} rules", SBPF_MAX_RULES),
                 "name directories instead of what is in them, use wider prefixes, or longer port ranges");
 
   sbpf_policy_header header = flags_of(policy);
@@ -299,8 +308,10 @@ Result<Image> compile_rules(const Policy& policy, std::uint32_t generation, cons
   for (const auto& [key, node] : *files) image.entries.emplace(key, as_value(node));
   for (const UnixRule& rule : policy.network.unix_peers)
     if (rule.abstract())
-      for (const auto& [key, entry] : named_entries(unix_key(rule.peer), {}, rule.peer.substr(1))) image.entries.emplace(key, as_value(entry));
-  for (const std::string& interface : policy.network.interfaces) image.entries.emplace(interface_key(interface), empty_rule());
+      for (const auto& [key, entry] : named_entries(unix_key(rule.peer), {}, rule.peer.substr(1)))
+        image.entries.emplace(key, as_value(entry));
+  for (const std::string& interface : policy.network.interfaces)
+    image.entries.emplace(interface_key(interface), empty_rule());
   for (std::size_t i = 0; i < policy.network.connect.size(); ++i)
     add_via(image.entries, static_cast<std::uint32_t>(i), policy.network.connect[i].via);
   for (std::size_t i = 0; i < policy.network.hosts.size(); ++i)
@@ -359,7 +370,8 @@ void add_rule(Image& image, const sbpf_rule_key& key, const sbpf_rule& rule) {
   std::memcpy(&prefixes, &slot, sizeof prefixes);
   if (header.n_connect_prefixes > 0 && prefixes.len[0] == key.prefix_len) return;  // the longest comes first
   if (header.n_connect_prefixes == SBPF_MAX_PREFIXES) return;
-  std::copy_backward(prefixes.len, prefixes.len + header.n_connect_prefixes, prefixes.len + header.n_connect_prefixes + 1);
+  std::copy_backward(prefixes.len, prefixes.len + header.n_connect_prefixes,
+                     prefixes.len + header.n_connect_prefixes + 1);
   prefixes.len[0] = key.prefix_len;
   ++header.n_connect_prefixes;
   slot = as_value(prefixes);

@@ -19,6 +19,7 @@ const void* sbpf_policy_lookup(void* policy, const sbpf_rule_key* key) {
 namespace sbpf::policy {
 
 static_assert(kNoRule == SBPF_NO_RULE);
+static_assert(kOwnLoopback == SBPF_OWN_LOOPBACK);
 
 bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule, Address* judged) {
   sbpf_net_query q{};
@@ -26,7 +27,11 @@ bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule, Addr
   q.proto = static_cast<std::uint8_t>(query.proto);
   q.port = query.port;
   std::memcpy(q.addr_be, query.address.data(), query.address.size());
-  const bool allowed = sbpf_decide_net(const_cast<Image*>(&image), &q) == SBPF_ALLOW;
+  bool allowed = sbpf_decide_net(const_cast<Image*>(&image), &q) == SBPF_ALLOW;
+  if (!allowed && query.in_own_netns && sbpf_decide_own_loopback(const_cast<Image*>(&image), &q) == SBPF_ALLOW) {
+    allowed = true;
+    q.rule = SBPF_OWN_LOOPBACK;
+  }
   if (rule) *rule = q.rule;
   if (judged) std::memcpy(judged->data(), q.addr_be, judged->size());
   return allowed;
@@ -35,7 +40,8 @@ bool allows(const Image& image, const NetQuery& query, std::uint32_t* rule, Addr
 std::optional<Address> narrowed(const Image& image, const NetQuery& query, std::uint32_t* rule) {
   __u64 address_be[2];
   std::memcpy(address_be, query.address.data(), sizeof address_be);
-  if (query.kind != SBPF_RULE_BIND || (image.header().flags & SBPF_POLICY_AUDIT) != 0 || sbpf_is_wildcard(address_be) == 0)
+  if (query.kind != SBPF_RULE_BIND || (image.header().flags & SBPF_POLICY_AUDIT) != 0 ||
+      sbpf_is_wildcard(address_be) == 0)
     return std::nullopt;
   for (int turn = 0; turn < 2; turn++) {
     const __u64 half = sbpf_narrowed(address_be, 0, turn);
@@ -53,6 +59,18 @@ std::optional<Via> via_of(const Image& image, std::uint32_t rule) {
   std::memcpy(via.address.data(), found->addr, via.address.size());
   via.port = found->port;
   return via;
+}
+
+bool is_loopback(const Address& address) {
+  __u64 address_be[2];
+  std::memcpy(address_be, address.data(), sizeof address_be);
+  return sbpf_is_loopback(address_be) != 0;
+}
+
+bool is_wildcard(const Address& address) {
+  __u64 address_be[2];
+  std::memcpy(address_be, address.data(), sizeof address_be);
+  return sbpf_is_wildcard(address_be) != 0;
 }
 
 bool is_canary(const NetQuery& query) {
@@ -84,7 +102,7 @@ bool opens(const Image& image, sbpf_kernel_interface interface) {
   return sbpf_decide_interface(const_cast<Image*>(&image), interface) != 0;
 }
 
-bool names_interface(int level, int option) { return sbpf_names_interface(level, option) != 0; }
+bool is_interface_option(int level, int option) { return sbpf_is_interface_option(level, option) != 0; }
 
 sbpf_socket_class classify_socket(int family, int type, int protocol) {
   return static_cast<sbpf_socket_class>(sbpf_classify_socket(family, type, protocol));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What policy files say, before all of it is a Policy. Internal to policy/.
+// The contents of policy files, before they become a Policy. Internal to policy/.
 #pragma once
 
 #include <functional>
@@ -29,9 +29,9 @@ struct DraftRules {
   std::map<std::string, std::string> keys;
 };
 
-// What one file says, or several that were merged.
+// The contents of one file, or of several that were merged.
 struct Draft {
-  Policy policy;                                             // what is written, lists in that order; else as Policy has it
+  Policy policy;  // what is written, lists in that order; else as Policy has it
   std::map<std::string_view, Location, std::less<>> written;  // the paths of keys(), and where their values are
   std::vector<Placed<std::string>> extends;
   bool network_none = false;  // `network: none`: what other files said of the network before is dropped
@@ -52,22 +52,27 @@ void read_bind(const YamlNode& node, const std::string& key, Reader& reader, std
 void read_sockets(const YamlNode& node, const std::string& key, Reader& reader, std::vector<sbpf_socket_class>& out);
 void read_resolver(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_trusted_programs(const YamlNode& node, const std::string& key, Reader& reader, std::vector<ProgramTag>& out);
-void read_network_interfaces(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::string>& out);
+void read_network_interfaces(const YamlNode& node, const std::string& key, Reader& reader,
+                             std::vector<std::string>& out);
 void read_unix(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_fs_paths(const YamlNode& node, const std::string& key, FsAccess access, Reader& reader, Draft& draft);
 void read_exec_paths(const YamlNode& node, const std::string& key, bool allow, Reader& reader, Draft& draft);
 void read_exec_sha256(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_env_allow(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::string>& out);
 void read_env_set(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
-void read_closed_interfaces(const YamlNode& node, const std::string& key, Reader& reader, std::vector<sbpf_kernel_interface>& out);
-void read_open_interfaces(const YamlNode& node, const std::string& key, Reader& reader, std::vector<sbpf_kernel_interface>& out);
-void read_host_capabilities(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::uint8_t>& out);
+void read_closed_interfaces(const YamlNode& node, const std::string& key, Reader& reader,
+                            std::vector<sbpf_kernel_interface>& out);
+void read_open_interfaces(const YamlNode& node, const std::string& key, Reader& reader,
+                          std::vector<sbpf_kernel_interface>& out);
+void read_host_capabilities(const YamlNode& node, const std::string& key, Reader& reader,
+                            std::vector<std::uint8_t>& out);
 void read_seccomp(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_capabilities(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_user(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_secrets(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 
-// What is wrong with the secrets of a merged policy: they contradict each other, the environment or the filesystem rules.
+// Reports errors of the secrets of a merged policy: they contradict each other, the environment or the filesystem
+// rules.
 void check_secrets(const Draft& draft, std::vector<Diagnostic>& diagnostics);
 // Moves the secrets to the policy, with the filesystem rule that they need.
 void finish_secrets(Draft& draft, Policy& policy);

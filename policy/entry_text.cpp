@@ -22,7 +22,8 @@ bool reserved(std::string_view text) {
 
 // No characters, or none that is seen, of those of two and three bytes.
 bool is_unprintable(char32_t c) {
-  return c == 0xfffe || c == 0xffff || c == 0xfeff || c == 0x61c || (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f);
+  return c == 0xfffe || c == 0xffff || c == 0xfeff || c == 0x61c || (c >= 0x200b && c <= 0x200f) ||
+         (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f);
 }
 
 bool plain(std::string_view text) {
@@ -71,8 +72,8 @@ std::string ports_text(const std::vector<PortRange>& ports, Protocol protocol, c
   for (std::size_t i = 0; i < ports.size(); ++i) text += (i == 0 ? "" : ", ") + to_string(ports[i]);
   text += "], protocol: " + std::string(policy::to_string(protocol));
   if (via)
-    text += ", via: {address: " + quoted_v6(via->address, policy::to_string(via->address)) + ", port: " +
-            std::to_string(via->port) + "}";
+    text += ", via: {address: " + quoted_v6(via->address, policy::to_string(via->address)) +
+            ", port: " + std::to_string(via->port) + "}";
   return text + "}";
 }
 
@@ -85,7 +86,8 @@ std::string entry_text(const HostRule& rule) {
 std::string entry_text(const Endpoint& endpoint) {
   const bool one = endpoint.prefix == 128;
   return (one ? "{address: " : "{cidr: ") +
-         quoted_v6(endpoint.address, one ? policy::to_string(endpoint.address) : cidr_text(endpoint.address, endpoint.prefix)) +
+         quoted_v6(endpoint.address,
+                   one ? policy::to_string(endpoint.address) : cidr_text(endpoint.address, endpoint.prefix)) +
          ports_text(endpoint.ports, endpoint.protocol, endpoint.via);
 }
 
@@ -98,7 +100,7 @@ std::string path_text(std::string_view path) {
 }
 
 std::string entry_text(const FsRule& rule) {
-  return "filesystem." + std::string(policy::to_string(rule.access)) + ": " + path_text(rule.path);
+  return fmt::format("filesystem.{}: {}", policy::to_string(rule.access), path_text(rule.path));
 }
 
 std::string entry_text(const ExecRule& rule) {
@@ -106,13 +108,13 @@ std::string entry_text(const ExecRule& rule) {
   return std::string("process.exec.") + key + path_text(rule.path);
 }
 
-std::string entry_text(const UnixRule& rule) { return "network.unix: " + path_text(rule.peer); }
+std::string entry_text(const UnixRule& rule) { return fmt::format("network.unix: {}", path_text(rule.peer)); }
 
 std::string located(const Location& where, std::string text) {
   constexpr std::size_t kLongest = 160;
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "…";
   if (where.line == 0) return text;
-  return where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column) + ": " + text;
+  return fmt::format("{}:{}:{}: {}", where.file, where.line, where.column, text);
 }
 
 }  // namespace sbpf::policy::internal

@@ -30,7 +30,7 @@ std::string path_text(std::string_view path);
 // `text`, and before it the place if there is one: "file:line:column: text". Long texts are cut.
 std::string located(const Location& where, std::string text);
 
-// A text as a YAML scalar that every YAML reader takes for a text.
+// A text as a YAML scalar that every YAML reader reads as a text.
 std::string scalar_text(std::string_view text);
 
 }  // namespace sbpf::policy::internal

@@ -9,18 +9,6 @@
 namespace sbpf::policy {
 namespace {
 
-bool covers(const Endpoint& entry, const NetQuery& query) {
-  if (entry.protocol == Protocol::tcp && query.proto != SBPF_PROTO_TCP) return false;
-  if (entry.protocol == Protocol::udp && query.proto != SBPF_PROTO_UDP) return false;
-  for (unsigned bit = 0; bit < entry.prefix; ++bit) {
-    const unsigned mask = 0x80u >> (bit % 8);
-    if ((entry.address[bit / 8] & mask) != (query.address[bit / 8] & mask)) return false;
-  }
-  return std::any_of(entry.ports.begin(), entry.ports.end(), [&query](const PortRange& range) {
-    return query.port >= range.first && query.port <= range.last;
-  });
-}
-
 const Endpoint* numbered(const Policy& policy, std::uint32_t rule) {
   const auto& connect = policy.network.connect;
   const auto& bind = policy.network.bind;
@@ -42,12 +30,24 @@ const Endpoint* deciding(const Policy& policy, const NetQuery& query, std::uint3
 bool covers(const HostRule& rule, const std::string& name, sbpf_proto proto, std::uint16_t port) {
   if (rule.protocol == Protocol::tcp && proto != SBPF_PROTO_TCP) return false;
   if (rule.protocol == Protocol::udp && proto != SBPF_PROTO_UDP) return false;
-  return host_matches(rule.pattern, name) && std::any_of(rule.ports.begin(), rule.ports.end(), [port](const PortRange& range) {
-           return port >= range.first && port <= range.last;
-         });
+  return host_matches(rule.pattern, name) &&
+         std::any_of(rule.ports.begin(), rule.ports.end(),
+                     [port](const PortRange& range) { return port >= range.first && port <= range.last; });
 }
 
 }  // namespace
+
+bool covers(const Endpoint& entry, const NetQuery& query) {
+  if (entry.protocol == Protocol::tcp && query.proto != SBPF_PROTO_TCP) return false;
+  if (entry.protocol == Protocol::udp && query.proto != SBPF_PROTO_UDP) return false;
+  for (unsigned bit = 0; bit < entry.prefix; ++bit) {
+    const unsigned mask = 0x80u >> (bit % 8);
+    if ((entry.address[bit / 8] & mask) != (query.address[bit / 8] & mask)) return false;
+  }
+  return std::any_of(entry.ports.begin(), entry.ports.end(), [&query](const PortRange& range) {
+    return query.port >= range.first && query.port <= range.last;
+  });
+}
 
 std::string rule_text(const Policy& policy, std::uint32_t rule) {
   const Endpoint* entry = numbered(policy, rule);
@@ -57,7 +57,9 @@ std::string rule_text(const Policy& policy, std::uint32_t rule) {
     const std::size_t of_program = of_file - policy.filesystem.rules.size();
     if (of_program < policy.exec.rules.size()) return internal::entry_text(policy.exec.rules[of_program]);
     const std::size_t of_name = of_program - policy.exec.rules.size();
-    return of_name < policy.network.hosts.size() ? "network.connect: " + internal::entry_text(policy.network.hosts[of_name]) : "";
+    return of_name < policy.network.hosts.size()
+               ? "network.connect: " + internal::entry_text(policy.network.hosts[of_name])
+               : "";
   }
   const char* list = rule < policy.network.connect.size() ? "network.connect: " : "network.bind: ";
   return list + internal::entry_text(*entry);
@@ -98,7 +100,8 @@ std::string suggestion(const NetQuery& query) {
   if (query.kind == SBPF_RULE_CONNECT && query.port == 0) return "";
   if (is_canary(query)) return "";
   const char* floor = is_metadata(query) ? "dangerously_allow_metadata: true, " : "";
-  return std::string("network: {") + floor + list + ": [" + internal::entry_text(entry) + "]}";
+  const char* loopback = query.in_own_netns && !is_loopback(query.address) ? "loopback: host, " : "";
+  return std::string("network: {") + loopback + floor + list + ": [" + internal::entry_text(entry) + "]}";
 }
 
 Explanation explain(const Policy& policy, const Image& image, const NetQuery& query) {
@@ -106,16 +109,19 @@ Explanation explain(const Policy& policy, const Image& image, const NetQuery& qu
   answer.audit_only = policy.mode == Mode::audit;
   std::uint32_t rule = 0;
   NetQuery decided = query;
-  answer.allowed = allows(image, query, &rule, &decided.address);
+  decided.in_own_netns = policy.network.loopback == Loopback::private_namespace;
+  answer.allowed = allows(image, decided, &rule, &decided.address);
   if (!answer.allowed) answer.narrowed = narrowed(image, query, &rule);
   if (answer.narrowed) {
     answer.allowed = true;
     decided.address = *answer.narrowed;
   }
   if (!answer.allowed) {
-    answer.suggestion = suggestion(query);
+    answer.suggestion = suggestion(decided);
   } else if (policy.network.dangerously_allow_all) {
     answer.rule = "dangerously_allow_all";
+  } else if (rule == kOwnLoopback) {
+    answer.rule = "loopback: private";
   } else if (const Endpoint* entry = deciding(policy, decided, rule)) {
     answer.rule = internal::entry_text(*entry);
     answer.where = entry->where;
@@ -127,7 +133,8 @@ Explanation explain_host(const Policy& policy, const std::string& name, sbpf_pro
   Explanation answer;
   answer.audit_only = policy.mode == Mode::audit;
   const auto& hosts = policy.network.hosts;
-  const auto rule = std::find_if(hosts.begin(), hosts.end(), [&](const HostRule& r) { return covers(r, name, proto, port); });
+  const auto rule =
+      std::find_if(hosts.begin(), hosts.end(), [&](const HostRule& r) { return covers(r, name, proto, port); });
   answer.allowed = rule != hosts.end() || policy.network.dangerously_allow_all;
   if (rule != hosts.end()) {
     answer.rule = internal::entry_text(*rule);
@@ -136,7 +143,9 @@ Explanation explain_host(const Policy& policy, const std::string& name, sbpf_pro
     answer.rule = "dangerously_allow_all";
   } else {
     const HostRule missing{name, {PortRange{port, port}}, proto == SBPF_PROTO_TCP ? Protocol::tcp : Protocol::udp, {}};
-    answer.suggestion = "network: {connect: [" + internal::entry_text(missing) + "]}";
+    const bool alone = policy.network.loopback == Loopback::private_namespace;
+    answer.suggestion =
+        fmt::format("network: {{{}connect: [{}]}}", alone ? "loopback: host, " : "", internal::entry_text(missing));
   }
   return answer;
 }
@@ -149,7 +158,8 @@ std::string interface_suggestion(std::string_view name) {
 std::string host_suggestion(std::string_view name) {
   const auto pattern = internal::parse_host_pattern(name);
   if (!pattern || name.find('*') != std::string_view::npos) return "";
-  return "network: {connect: [" + internal::entry_text(HostRule{*pattern, {PortRange{443, 443}}, Protocol::tcp, {}, {}}) + "]}";
+  return "network: {connect: [" +
+         internal::entry_text(HostRule{*pattern, {PortRange{443, 443}}, Protocol::tcp, {}, {}}) + "]}";
 }
 
 }  // namespace sbpf::policy

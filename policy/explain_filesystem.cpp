@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Why an operation on a path is allowed or not, and what would allow it. Decided on paths: no image, no inodes.
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "base/utf8.h"
@@ -99,17 +100,17 @@ bool is_utf8(std::string_view text) {
 std::optional<std::string> list_of(const std::vector<std::string>& paths) {
   std::string list;
   for (const std::string& path : paths) {
-    const auto spelled = internal::parse_path(internal::escaped_path(path));
+    const auto spelled = internal::parse_path(escaped_path(path));
     if (!spelled || !is_utf8(path)) return std::nullopt;
     list += (list.empty() ? "" : ", ") + internal::path_text(*spelled);
   }
-  return "[" + list + "]";
+  return fmt::format("[{}]", list);
 }
 
 // "filesystem: {write: [/a, /b]}"; empty if a policy cannot name one of them.
 std::string yaml_of(bool writing, const std::vector<std::string>& paths) {
   const auto list = list_of(paths);
-  return list ? std::string("filesystem: {") + (writing ? "write" : "read") + ": " + *list + "}" : "";
+  return list ? fmt::format("filesystem: {{{}: {}}}", writing ? "write" : "read", *list) : "";
 }
 
 void name_rule(Explanation& answer, const Place<FsRule>* place, const Filesystem& filesystem) {
@@ -139,7 +140,8 @@ Explanation explain_file(const Policy& policy, const FsView& view, FsOperation o
   // A directory takes along what is in it: neither may go while a path beneath is not to be written.
   if (operation == FsOperation::remove || operation == FsOperation::rename) {
     for (const Place<FsRule>& held : places) {
-      if (held.path.size() <= path.size() || !internal::within(held.path, path) || grants(held.rule->access, true)) continue;
+      if (held.path.size() <= path.size() || !internal::within(held.path, path) || grants(held.rule->access, true))
+        continue;
       if (answer.allowed) place = &held;
       answer.allowed = false;
       if (std::find(lacking.begin(), lacking.end(), held.rule->path) == lacking.end())
@@ -151,12 +153,19 @@ Explanation explain_file(const Policy& policy, const FsView& view, FsOperation o
   return answer;
 }
 
-// What would let the exec rules allow `path`. Where they only deny, a list of what is allowed would deny all the rest.
-std::string exec_yaml(const Exec& exec, std::string path) {
-  std::vector<std::string> allow = {std::move(path)};
-  if (!exec.allow_listed && allow[0] != "/") allow.insert(allow.begin(), "/");
-  const auto list = list_of(allow);
-  return list ? "process: {exec: {allow: " + *list + "}}" : "";
+// What would let the exec rules allow `lacking`, if that is a path, and run what is writable. `rest`: what no rule
+// covers is allowed, and a list of what is allowed would deny it.
+std::string exec_yaml(bool rest, const std::optional<std::string>& lacking, bool writable) {
+  std::string keys;
+  if (lacking) {
+    std::vector<std::string> allow = {*lacking};
+    if (rest && allow[0] != "/") allow.insert(allow.begin(), "/");
+    const auto list = list_of(allow);
+    if (!list) return "";
+    keys = "allow: " + *list;
+  }
+  if (writable) keys += std::string(keys.empty() ? "" : ", ") + "deny_writable: false";
+  return "process: {exec: {" + keys + "}}";
 }
 
 // By the exec rules, deny_writable, and `file`: what the filesystem rules say of reading it.
@@ -171,16 +180,13 @@ Explanation explain_exec(const Policy& policy, const FsView& view, std::string_v
     answer.rule = internal::entry_text(*place->rule);
     answer.where = place->rule->where;
   }
-  std::vector<std::string> needed;
-  if (!answer.allowed) needed.push_back(exec_yaml(exec, spelling(place, path)));
+  std::optional<std::string> lacking;
+  if (!answer.allowed) lacking = spelling(place, path);
   const bool writable = exec.deny_writable && explain_file(policy, view, FsOperation::write, path).allowed;
-  if (writable) {
-    // What may be read, and not written, is run.
-    const auto file_places = places_of(policy.filesystem.rules, view);
-    needed.push_back(yaml_of(false, {spelling(nearest(file_places, path), path)}));
-  } else if (!file.allowed) {
-    needed.push_back(file.suggestion);
-  }
+  std::vector<std::string> needed;
+  // The key itself, and not a rule that it may only be read: what made the program goes on writing it.
+  if (lacking || writable) needed.push_back(exec_yaml(!exec.allow_listed && !nearest(places, ""), lacking, writable));
+  if (!file.allowed) needed.push_back(file.suggestion);
   if (answer.allowed && writable) {
     answer.rule = "process.exec.deny_writable: true";
     answer.where.reset();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules for files, programs and sockets -> the tree of their paths -> entries. How they are looked up is said in bpf/abi.h.
+// Rules for files, programs and sockets -> the tree of their paths -> entries. How they are looked up is said in
+// bpf/abi.h.
 #include "policy/filesystem.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "policy/entry_text.h"
@@ -16,13 +18,8 @@ constexpr __u32 kFileRights = SBPF_FS_READ | SBPF_FS_WRITE;
 
 bool same_effect(const ExecRule& a, const ExecRule& b) { return a.allow == b.allow && a.sha256 == b.sha256; }
 
-// The root, and below it names.
-bool well_formed(const FsPath& path) {
-  return !path.empty() && path[0].name.empty() && path[0].inode &&
-         std::none_of(path.begin() + 1, path.end(), [](const FsComponent& c) { return c.name.empty(); });
-}
-
 using internal::rights_of;
+using internal::well_formed;
 using Kind = internal::FsKind;
 
 class Tree {
@@ -56,7 +53,7 @@ class Tree {
     const auto root = std::find_if(view.mounts.begin(), view.mounts.end(), is_root);
     if (all.empty() && root == view.mounts.end())
       return fail("fs_unresolved", "the root was not looked up", "this is a mistake in sbpf");
-    nodes_.push_back(Node(0, "", all.empty() ? root->back().inode : all[0].path->front().inode));
+    nodes_.emplace_back(0, "", all.empty() ? root->back().inode : all[0].path->front().inode);
     for (const Named& named : all)
       if (auto added = add(named); !added) return added;
     return {};
@@ -119,7 +116,9 @@ class Tree {
       if (value.flags & SBPF_FS_PINNED) value.rights &= ~static_cast<__u32>(SBPF_FS_EXEC);
       const sbpf_rule_key key = fs_name_key(nodes_[entry.first].value.node, entry.second);
       if (entries.contains(key))
-        return fail("fs_name_collision", "two names of the policy in one directory have the same hash, one of them " + internal::path_text(entry.second),
+        return fail("fs_name_collision",
+                    fmt::format("two names of the policy in one directory have the same hash, one of them {}",
+                                internal::path_text(entry.second)),
                     "name the directory instead of what is in it");
       entries.merge(named_entries(key, value, entry.second));
     }
@@ -134,15 +133,20 @@ class Tree {
     std::size_t parent;
     std::string name;
     std::optional<FsInode> inode;
-    // Indices into filesystem.rules, exec.rules and network.unix_peers: of those that name it; once settled, of those in effect.
+    // Indices into filesystem.rules, exec.rules and network.unix_peers: of those that name it; once settled, of those
+    // in effect.
     std::uint32_t rule = kNoRule;
     std::uint32_t exec_rule = kNoRule;
     std::uint32_t peer_rule = kNoRule;
     bool may_exec = false;  // by the exec rules alone
     bool followed = false;  // a link that leads to a rule's place: another one here would lead elsewhere
-    std::uint32_t& rule_of(Kind kind) { return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule; }
-    std::uint32_t rule_of(Kind kind) const { return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule; }
-    std::size_t same = 0;          // the first node that is the same file or directory; itself if none came before
+    std::uint32_t& rule_of(Kind kind) {
+      return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule;
+    }
+    std::uint32_t rule_of(Kind kind) const {
+      return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule;
+    }
+    std::size_t same = 0;  // the first node that is the same file or directory; itself if none came before
     sbpf_fs_node value{};
   };
 
@@ -188,7 +192,8 @@ class Tree {
     __u32 rights = 0, rule = 0;       // the rule that took them
   };
 
-  // What a directory loses for the sake of its other places. A walk from it goes up to the nearest node of its own filesystem.
+  // What a directory loses for the sake of its other places. A walk from it goes up to the nearest node of its own
+  // filesystem.
   std::map<FsInode, Lost> lost_elsewhere(const std::vector<FsPlace>& elsewhere) const {
     std::map<FsInode, Lost> all;
     for (const auto& [path, mounted_at] : elsewhere) {
@@ -204,12 +209,13 @@ class Tree {
     return all;
   }
 
-  // A directory that is mounted where rules' paths lead through has no more than its other places, and so has what is in it, but where a
-  // rule names that: one of the others may be denied.
+  // A directory that is mounted where rules' paths lead through has no more than its other places, and so has what is
+  // in it, but where a rule names that: one of the others may be denied.
   void lower_mounted(const std::vector<FsPlace>& elsewhere) {
     const std::map<FsInode, Lost> lost_at = lost_elsewhere(elsewhere);
     if (lost_at.empty()) return;
-    const std::pair<Kind, __u32> kinds[] = {{Kind::file, kFileRights}, {Kind::program, SBPF_FS_EXEC}, {Kind::socket, SBPF_FS_TALK}};
+    const std::pair<Kind, __u32> kinds[] = {
+        {Kind::file, kFileRights}, {Kind::program, SBPF_FS_EXEC}, {Kind::socket, SBPF_FS_TALK}};
     std::vector<__u32> ruled(nodes_.size());
     std::map<FsInode, __u32> ruled_at;  // by whatever path
     for (std::size_t i = 1; i < nodes_.size(); ++i) {
@@ -234,7 +240,8 @@ class Tree {
     if (paths == view.paths.end() || paths->second.empty()) return unresolved(named, "was not looked up");
     for (const FsPath& path : paths->second) {
       if (!well_formed(path)) return unresolved(named, "was looked up without the root, or with an empty name");
-      if (!view.assumed && internal::missing_names(path) > SBPF_FS_NAME_DEPTH) return internal::too_deep(text_of(named), path);
+      if (!view.assumed && internal::missing_names(path) > SBPF_FS_NAME_DEPTH)
+        return internal::too_deep(text_of(named), path);
       named.path = &path;
       all.push_back(named);
     }
@@ -242,11 +249,12 @@ class Tree {
   }
 
   std::string text_of(const Named& named) const {
-    return named.kind == Kind::link ? "the symbolic link " + internal::path_text(to_path(*named.path)) : internal::rule_text(policy_, named.kind, named.rule);
+    return named.kind == Kind::link ? "the symbolic link " + internal::path_text(to_path(*named.path))
+                                    : internal::rule_text(policy_, named.kind, named.rule);
   }
 
   Result<void> unresolved(const Named& named, const char* what) const {
-    return fail("fs_unresolved", text_of(named) + ": the path " + what, kChanged);
+    return fail("fs_unresolved", fmt::format("{}: the path {}", text_of(named), what), kChanged);
   }
 
   Result<void> add(const Named& named) {
@@ -257,9 +265,9 @@ class Tree {
       const auto [child, fresh] = children_.try_emplace({at, path[i].name}, nodes_.size());
       if (fresh && nodes_.size() >= SBPF_MAX_RULES)
         return fail("too_many_rules",
-                    text_of(named) + ": the paths have more than " + std::to_string(SBPF_MAX_RULES) + " names",
+                    fmt::format("{}: the paths have more than {} names", text_of(named), SBPF_MAX_RULES),
                     "name directories instead of what is in them");
-      if (fresh) nodes_.push_back(Node(at, path[i].name, path[i].inode));
+      if (fresh) nodes_.emplace_back(at, path[i].name, path[i].inode);
       at = child->second;
       if (nodes_[at].inode != path[i].inode) return unresolved(named, "was looked up twice, and had changed");
     }
@@ -269,8 +277,8 @@ class Tree {
     if (rule != kNoRule && !agree(named.kind, rule, named.rule)) {
       const auto [first, second] = std::minmax(rule, named.rule);
       return fail("fs_conflict",
-                  internal::rule_text(policy_, named.kind, first) + "; " + internal::rule_text(policy_, named.kind, second) +
-                      ": both lead to " + internal::path_text(to_path(path)),
+                  fmt::format("{}; {}: both lead to {}", internal::rule_text(policy_, named.kind, first),
+                              internal::rule_text(policy_, named.kind, second), internal::path_text(to_path(path))),
                   "give both the same access, or remove one");
     }
     rule = std::min(rule, named.rule);
@@ -293,7 +301,7 @@ class Tree {
     if (i == 0) return {};
     const auto entry = by_name_.try_emplace({nodes_[node.parent].same, node.name}, node.same).first;
     if (nodes_[entry->second].inode.has_value() != node.inode.has_value())
-      return fail("fs_unresolved", path_of(i) + " was looked up twice, and had changed", kChanged);
+      return fail("fs_unresolved", fmt::format("{} was looked up twice, and had changed", path_of(i)), kChanged);
     if (differ(entry->second, i)) return disagree(entry->second, i);
     if (!node.inode) node.same = entry->second;
     return {};
@@ -308,7 +316,7 @@ class Tree {
     const __u32 apart = nodes_[a].value.rights ^ nodes_[b].value.rights;
     const Kind kind = apart & kFileRights ? Kind::file : apart & SBPF_FS_TALK ? Kind::socket : Kind::program;
     return fail("fs_same_inode",
-                effect_of(a, kind) + "; " + effect_of(b, kind) + ": these are the same file or directory",
+                fmt::format("{}; {}: these are the same file or directory", effect_of(a, kind), effect_of(b, kind)),
                 "give both the same access: a bind mount or hard link is the same file under another name");
   }
 
@@ -319,7 +327,7 @@ class Tree {
     const std::string by = writable          ? "process.exec.deny_writable: true"
                            : rule != kNoRule ? internal::rule_text(policy_, kind, rule)
                                              : internal::default_text(policy_, kind);
-    return path_of(i) + " (by " + by + ")";
+    return fmt::format("{} (by {})", path_of(i), by);
   }
 
   std::string path_of(std::size_t i) const {
@@ -328,7 +336,8 @@ class Tree {
     return path.empty() ? "/" : internal::path_text(path);
   }
 
-  // From a node down along a path's names, as far as there are nodes. `depth`: the next name's place in the path; is left where it ended.
+  // From a node down along a path's names, as far as there are nodes. `depth`: the next name's place in the path; is
+  // left where it ended.
   std::size_t descend(const FsPath& path, std::size_t at, std::size_t& depth, std::size_t end) const {
     for (; depth < end; ++depth) {
       const auto child = by_name_.find({at, path[depth].name});
@@ -338,8 +347,9 @@ class Tree {
     return at;
   }
 
-  // Mounted roots, and files with several names, that no rule's path goes through have the rights of the place where they are. What
-  // is in several places has the least of them: through the other places it would otherwise escape a denial.
+  // Mounted roots, and files with several names, that no rule's path goes through have the rights of the place where
+  // they are. What is in several places has the least of them: through the other places it would otherwise escape a
+  // denial.
   std::map<FsInode, sbpf_fs_node> placed(const FsView& view) const {
     std::map<FsInode, sbpf_fs_node> found;
     const auto place = [&](const FsPath& path) {
@@ -348,7 +358,8 @@ class Tree {
       const std::size_t at = descend(path, 0, depth, path.size());
       sbpf_fs_node value = nodes_[at].value;
       // It has none of the place's own: not its names, nor that a rule names it, by which a disk would open.
-      if (depth < path.size()) value.flags &= ~static_cast<__u32>(SBPF_FS_NAMED | SBPF_FS_HOLDS | SBPF_FS_LEADS | SBPF_FS_RULE);
+      if (depth < path.size())
+        value.flags &= ~static_cast<__u32>(SBPF_FS_NAMED | SBPF_FS_HOLDS | SBPF_FS_LEADS | SBPF_FS_RULE);
       const auto [one, fresh] = found.try_emplace(*path.back().inode, value);
       const __u32 least = one->second.rights & value.rights;
       if (!fresh && least != one->second.rights) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tree of the paths of rules for files, programs and sockets, and where they lie on a host. Pure: the agent looks the paths up.
+// The tree of the paths of rules for files, programs and sockets, and their places on a host. Pure: the agent looks the
+// paths up.
 #pragma once
 
 #include <functional>
@@ -30,7 +31,8 @@ struct FsComponent {
   std::optional<FsInode> inode;  // unset: does not exist yet
 };
 
-// A path as the sandbox's mount namespace has it: the root first, no symbolic links left but, at most, the last component.
+// A path as the sandbox's mount namespace has it: the root first, no symbolic links left but, at most, the last
+// component.
 using FsPath = std::vector<FsComponent>;
 
 // A path that a rule names, and where that is written.
@@ -41,10 +43,10 @@ struct RulePath {
 
 // A symbolic link that was followed for a rule.
 struct FsLink {
-  std::string rule;              // the rule's path
-  FsPath path;                   // where it lies
-  std::vector<FsPath> aliases;   // where else, as its filesystem is mounted more than once
-  std::string target;            // as it is written there
+  std::string rule;             // the rule's path
+  FsPath path;                  // where it lies
+  std::vector<FsPath> aliases;  // where else, as its filesystem is mounted more than once
+  std::string target;           // as it is written there
 };
 
 // Where a directory is seen, too.
@@ -53,22 +55,23 @@ struct FsPlace {
   std::size_t mounted_at;  // how many of its names are those of the mount point by which it is seen there
 };
 
-// What the rules' paths and the mounts are on one host at one time.
+// The rules' paths and the mounts of one host at one time.
 struct FsView {
-  // By a rule's path: where it leads, with all symbolic links followed; and, where its last component is a link, also the
-  // link itself. One or two paths each. The root's inode is always set.
+  // By a rule's path: where it leads, with all symbolic links followed; and, where its last component is a link, also
+  // the link itself. One or two paths each. The root's inode is always set.
   std::map<std::string, std::vector<FsPath>> paths;
   // Roots of mounts that the rules above their mount points are to cover: the mount point, whose last inode is the
   // mounted root; "/" itself among them. One whose inode a rule already has is left out by compile().
   std::vector<FsPath> mounts;
   std::vector<FsLink> links;
-  // Other places of directories that are mounted where rules' paths lead through. Where no rule names such a directory, it has no more
-  // than what rules say of the nearest directory above it in its filesystem; where that is not told apart, than all its places have.
+  // Other places of directories that are mounted where rules' paths lead through. If no rule names such a directory, it
+  // has at most the rights that rules give the nearest directory above it in its filesystem; if that cannot be told
+  // apart, at most the rights that all its places have.
   std::vector<FsPlace> elsewhere;
-  // Names of files that have several, each with the file's inode: the file has what all of those allow, by whatever name it is used,
-  // also by one that a rule has.
+  // Names of files that have several, each with the file's inode. The file has the rights that all of these names
+  // allow, by any of its names, even one that a rule has.
   std::vector<FsPath> linked;
-  // Nobody looked: what does not exist is not known, so that compile() does not ask for directories to be there.
+  // No host was looked at: it is not known which paths exist, so compile() does not require directories to exist.
   bool assumed = false;
 };
 
@@ -78,9 +81,10 @@ bool has_paths(const Policy& policy);
 // Every path of such rules, each once, sorted.
 std::vector<RulePath> rule_paths(const Policy& policy);
 
-// Where files may have got other names (hard links) by which they would escape: what the policy takes out of a place that a rule of its
-// own opens for writing; and, after the policy `before`, the places that this one let be written. Where that was everywhere, what the
-// policy denies or protects. Paths of rules; `resolve` says where one leads, first, and where else what lies there is mounted.
+// The places where files may have got other names (hard links) by which they would escape: paths that the policy takes
+// out of a place that a rule of its own opens for writing; and, after the policy `before`, the places that `before` let
+// be written. If that was everywhere, the paths that the policy denies or protects. These are paths of rules. `resolve`
+// gives first the place to which such a path leads, and then the other places where it is mounted.
 using Resolve = std::function<std::vector<std::string>(const std::string& path)>;
 std::set<std::string> places_of_other_names(const Policy& policy, const Resolve& resolve);
 std::set<std::string> places_of_other_names(const Policy& policy, const Policy& before);
@@ -89,14 +93,15 @@ std::set<std::string> places_of_other_names(const Policy& policy, const Policy& 
 std::string to_path(const FsPath& path);
 
 // A rule leads through a link that the untrusted side may have made: `why` goes on from "which". `link`: where it lies.
-tl::unexpected<Error> planted_link(const RulePath& rule, std::string_view link, std::string_view target, const std::string& why);
+tl::unexpected<Error> planted_link(const RulePath& rule, std::string_view link, std::string_view target,
+                                   const std::string& why);
 tl::unexpected<Error> planted_link(const Policy& policy, const FsLink& link, const std::string& why);
 
 // A view in which nothing but "/" exists, each rule's path leading to itself; for what is asked of a policy alone.
 FsView empty_view(const Policy& policy);
 
 // The hash of a directory entry's name, as the kernel side computes it: it reads a name in pieces of 32 bytes, the last
-// one filled up with zeros, and folds the four words of each.
+// piece filled up with zeros, and folds the four words of each.
 std::uint64_t fs_name_hash(std::string_view name);
 
 // The keys of an image's filesystem entries; `node` is the number of the directory's node.
@@ -114,11 +119,11 @@ using FsEntries = std::map<sbpf_rule_key, sbpf_fs_node, KeyLess>;
 // The entries by which a name is found, under its key: a long one has several.
 FsEntries named_entries(sbpf_rule_key key, sbpf_fs_node value, std::string_view name);
 
-// What an image has under a name's key, if it is that name's and not one's with the same hash.
+// The image's entry under a name's key, if it belongs to that name and not to another name with the same hash.
 std::optional<sbpf_fs_node> find_named(const Entries& entries, sbpf_rule_key key, std::string_view name);
 
-// The entries of the policy's rules for paths on the host of `view`, numbering the rules from `first_rule` on, those for
-// files first, then those for programs. A node has the rights of the nearest rule of each kind. Nodes are
+// The entries of the policy's rules for paths on the host of `view`, numbering the rules from `first_rule` on, those
+// for files first, then those for programs. A node has the rights of the nearest rule of each kind. Nodes are
 // numbered in the order of their paths, component by component; where several nodes are one file or directory (a bind
 // mount, a hard link), their entries have the number of the first.
 // Errors, each with the places of the rules:
@@ -130,8 +135,8 @@ std::optional<sbpf_fs_node> find_named(const Entries& entries, sbpf_rule_key key
 //   "too_many_rules"
 Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule);
 
-// The rights that an image gives to a path without symbolic links, going by names alone; of a kind that the image does not
-// judge, all of them.
+// The rights that an image gives to a path without symbolic links, going by names alone; of a kind that the image does
+// not judge, all of them.
 std::uint32_t fs_rights_at(const Image& image, std::string_view path);
 // Does a rule, and not the default, let this path be written?
 bool fs_rule_writes(const Image& image, std::string_view path);
@@ -145,10 +150,10 @@ enum class FsOperation {
   exec,    // run, or map as code: read too
 };
 
-// What the policy says of an operation on `path`, which is absolute and has no symbolic links, "." or "..". The rules lie
-// where `view` has them, which needs no inodes; without a view, at their own paths. Explanation::rule names the rule that
-// decided, also of a denial ("filesystem.protect: /workspace/tests", "filesystem.default: deny"); it is empty when files
-// are not judged.
+// The policy's answer for an operation on `path`, which is absolute and has no symbolic links, "." or "..". The rules
+// lie where `view` has them, which needs no inodes; without a view, at their own paths. Explanation::rule names the
+// rule that decided, also for a denial ("filesystem.protect: /workspace/tests", "filesystem.default: deny"); it is
+// empty when files are not judged.
 Explanation explain_path(const Policy& policy, FsOperation operation, std::string_view path);
 Explanation explain_path(const Policy& policy, const FsView& view, FsOperation operation, std::string_view path);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/fs_rules.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "policy/entry_text.h"
@@ -57,7 +58,7 @@ std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule) {
 std::string default_text(const Policy& policy, FsKind kind) {
   switch (kind) {
     case FsKind::file:
-      return "filesystem.default: " + std::string(to_string(policy.filesystem.fallback));
+      return fmt::format("filesystem.default: {}", to_string(policy.filesystem.fallback));
     case FsKind::program:
       return policy.exec.allow_listed ? "process.exec: not in allow" : "process.exec: not in deny";
     case FsKind::socket:
@@ -68,8 +69,14 @@ std::string default_text(const Policy& policy, FsKind kind) {
   return "";
 }
 
+bool well_formed(const FsPath& path) {
+  return !path.empty() && path[0].name.empty() && path[0].inode &&
+         std::none_of(path.begin() + 1, path.end(), [](const FsComponent& c) { return c.name.empty(); });
+}
+
 std::size_t missing_names(const FsPath& path) {
-  const auto last = std::find_if(path.rbegin(), path.rend(), [](const FsComponent& component) { return component.inode.has_value(); });
+  const auto last = std::find_if(path.rbegin(), path.rend(),
+                                 [](const FsComponent& component) { return component.inode.has_value(); });
   return static_cast<std::size_t>(last - path.rbegin());
 }
 
@@ -79,9 +86,9 @@ tl::unexpected<Error> too_deep(const std::string& rule, const FsPath& path) {
     return path_text(to_path(FsPath(path.begin(), path.begin() + static_cast<std::ptrdiff_t>(length))));
   };
   return fail("fs_too_deep",
-              rule + ": only " + prefix(path.size() - missing) + " exists, and " + std::to_string(missing) +
-                  " names below it are more than the " + std::to_string(SBPF_FS_NAME_DEPTH) + " that can be watched",
-              "create " + prefix(path.size() - SBPF_FS_NAME_DEPTH) + ", or put the rule higher up");
+              fmt::format("{}: only {} exists, and {} names below it are more than the {} that can be watched", rule,
+                          prefix(path.size() - missing), missing, SBPF_FS_NAME_DEPTH),
+              fmt::format("create {}, or put the rule higher up", prefix(path.size() - SBPF_FS_NAME_DEPTH)));
 }
 
 }  // namespace sbpf::policy::internal

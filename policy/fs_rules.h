@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rules for files, programs and sockets give, and how they are told. Internal to policy/.
+// The rights and the texts of rules for files, programs and sockets. Internal to policy/.
 #pragma once
 
 #include <cstddef>
@@ -21,8 +21,11 @@ __u32 rights_of(FsDefault fallback);
 // A rule, and where it is written; `rule`: its index among those of its kind, which is not that of links.
 std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule);
 
-// What decides of a kind where no rule does: "filesystem.default: deny".
+// The default of a kind, which decides if no rule does: "filesystem.default: deny".
 std::string default_text(const Policy& policy, FsKind kind);
+
+// Does it begin with the root, which exists, and has each component below it a name?
+bool well_formed(const FsPath& path);
 
 // The names after the last component that exists.
 std::size_t missing_names(const FsPath& path);

@@ -53,8 +53,8 @@ bool is_public(const Address& address) {
   if (is_mapped) return is_public_v4(word(address, 12));
   // NAT64 leads to the IPv4 address at its end.
   if (first == 0x0064ff9b && second == 0 && word(address, 8) == 0) return is_public_v4(word(address, 12));
-  // Global unicast, but for documentation, the registry of special purposes (2001::/23, with Teredo), and 6to4, which leads
-  // to IPv4 addresses.
+  // Global unicast, but for documentation, the registry of special purposes (2001::/23, with Teredo), and 6to4, which
+  // leads to IPv4 addresses.
   return first >> 29 == 1 && first != 0x20010db8 && first >> 9 != 0x20010000u >> 9 && first >> 16 != 0x2002 &&
          first >> 12 != 0x3fff0000u >> 12;
 }

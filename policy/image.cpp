@@ -26,7 +26,9 @@ std::array<std::uint8_t, 32> image_sha256(const Entries& entries) {
 sbpf_policy_header Image::header() const { return slot<sbpf_policy_header>(SBPF_SLOT_HEADER); }
 
 Limits limits_of(const sbpf_policy_process& process) {
-  const auto unless_0 = [](auto number) { return number != 0 ? std::optional<decltype(number)>(number) : std::nullopt; };
+  const auto unless_0 = [](auto number) {
+    return number != 0 ? std::optional<decltype(number)>(number) : std::nullopt;
+  };
   Limits limits;
   limits.processes = unless_0(process.processes);
   limits.memory_bytes = unless_0(process.memory_bytes);

@@ -30,7 +30,9 @@ std::vector<std::string> texts(const Values& values, const Text& text_of) {
   return all;
 }
 
-std::string unless_empty(const Key& key, const std::vector<std::string>& items) { return items.empty() ? "" : block(key, items); }
+std::string unless_empty(const Key& key, const std::vector<std::string>& items) {
+  return items.empty() ? "" : block(key, items);
+}
 
 std::string in_quotes(const std::string& text) { return "\"" + text + "\""; }
 
@@ -76,7 +78,8 @@ std::string dns_text(const Key& key, const Policy& policy) {
 }
 
 std::string trusted_programs_text(const Key& key, const Policy& policy) {
-  return unless_empty(key, texts(policy.network.trusted_programs, [](const ProgramTag& tag) { return in_quotes(hex(tag)); }));
+  return unless_empty(
+      key, texts(policy.network.trusted_programs, [](const ProgramTag& tag) { return in_quotes(hex(tag)); }));
 }
 
 std::string interfaces_text(const Key& key, const Policy& policy) {
@@ -88,7 +91,9 @@ std::string unix_text(const Key& key, const Policy& policy) {
 }
 
 // To write the section out would ask for it.
-std::string filesystem_text(const Key& key, const Policy& policy) { return policy.filesystem.requested ? head_text(key, policy) : ""; }
+std::string filesystem_text(const Key& key, const Policy& policy) {
+  return policy.filesystem.requested ? head_text(key, policy) : "";
+}
 
 std::string fs_paths_text(const Key& key, const Policy& policy, FsAccess access) {
   if (!policy.filesystem.judged()) return "";
@@ -96,11 +101,14 @@ std::string fs_paths_text(const Key& key, const Policy& policy, FsAccess access)
 }
 
 // As above.
-std::string exec_text(const Key& key, const Policy& policy) { return policy.exec.judged() ? head_text(key, policy) : ""; }
+std::string exec_text(const Key& key, const Policy& policy) {
+  return policy.exec.judged() ? head_text(key, policy) : "";
+}
 
 std::string exec_allow_text(const Key& key, const Policy& policy) {
   if (!policy.exec.allow_listed) return "";
-  return block(key, paths_of(policy.exec.rules, [](const ExecRule& rule) { return rule.allow && rule.sha256.empty(); }));
+  return block(key,
+               paths_of(policy.exec.rules, [](const ExecRule& rule) { return rule.allow && rule.sha256.empty(); }));
 }
 
 std::string exec_deny_text(const Key& key, const Policy& policy) {
@@ -115,9 +123,7 @@ std::string exec_sha256_text(const Key& key, const Policy& policy) {
   return text.empty() ? "" : head_text(key, policy) + text;
 }
 
-std::string env_allow_text(const Key& key, const Policy& policy) {
-  return row(key, policy.env.allow, scalar_text);
-}
+std::string env_allow_text(const Key& key, const Policy& policy) { return row(key, policy.env.allow, scalar_text); }
 
 std::string env_set_text(const Key& key, const Policy& policy) {
   if (policy.env.set.empty()) return line(key, "{}");
@@ -139,7 +145,8 @@ std::string limits_text(const Key& key, const Policy& policy) {
 std::string seccomp_text(const Key& key, const Policy& policy) {
   const Seccomp& seccomp = policy.launch.seccomp;
   if (seccomp.kind != SeccompKind::file) return line(key, policy::to_string(seccomp.kind));
-  return line(key, "{file: " + scalar_text(escaped_path(seccomp.path)) + (seccomp.sha256.empty() ? "" : ", sha256: \"" + seccomp.sha256 + "\"") + "}");
+  return line(key, "{file: " + scalar_text(escaped_path(seccomp.path)) +
+                       (seccomp.sha256.empty() ? "" : ", sha256: \"" + seccomp.sha256 + "\"") + "}");
 }
 
 std::string capabilities_text(const Key& key, const Policy& policy) {
@@ -152,7 +159,8 @@ std::string user_text(const Key& key, const Policy& policy) {
   if (!user) return "";
   std::string groups;
   for (const std::uint32_t group : user->groups) groups += (groups.empty() ? "" : ", ") + std::to_string(group);
-  return line(key, "{uid: " + std::to_string(user->uid) + ", gid: " + std::to_string(user->gid) + ", groups: [" + groups + "]}");
+  return line(key, "{uid: " + std::to_string(user->uid) + ", gid: " + std::to_string(user->gid) + ", groups: [" +
+                       groups + "]}");
 }
 
 std::string kernel_allow_text(const Key& key, const Policy& policy) {
@@ -164,7 +172,8 @@ std::string kernel_deny_text(const Key& key, const Policy& policy) {
 }
 
 std::string host_capabilities_text(const Key& key, const Policy& policy) {
-  return row(key, policy.kernel.dangerously_allow_capabilities, [](std::uint8_t number) { return capability_name(number); });
+  return row(key, policy.kernel.dangerously_allow_capabilities,
+             [](std::uint8_t number) { return capability_name(number); });
 }
 
 std::string secrets_text(const Key& key, const Policy& policy) {

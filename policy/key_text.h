@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each key of a policy writes into the canonical text: its lines, or none. Internal to policy/.
+// The part of the canonical text that each key of a policy writes: its lines, or none. Internal to policy/.
 #pragma once
 
 #include <string>

@@ -2,209 +2,11 @@
 #include "policy/keys.h"
 
 #include <algorithm>
-#include <array>
-#include <iterator>
-#include <type_traits>
 
-#include "policy/key_text.h"
+#include "policy/key_rows.h"
 
 namespace sbpf::policy::internal {
 namespace {
-
-// ---- what rows are made of: members of Policy, by the way to them ----
-
-template <auto... Members>
-auto& at(Policy& policy) {
-  return (policy.*....*Members);
-}
-template <auto... Members>
-const auto& at(const Policy& policy) {
-  return (policy.*....*Members);
-}
-
-template <auto... Members>
-void replace(Draft& base, Draft& later) {
-  at<Members...>(base.policy) = std::move(at<Members...>(later.policy));
-}
-
-template <auto... Members>
-void append(Draft& base, Draft& later) {
-  auto& to = at<Members...>(base.policy);
-  auto& from = at<Members...>(later.policy);
-  to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
-}
-
-// Of all rules for a path the last one stands, whichever list has it.
-template <auto Rules, auto Belongs>
-void replace_rules(Draft& base, Draft& later) {
-  for (auto& [path, rule] : (later.*Rules).by_path)
-    if (Belongs(rule)) (base.*Rules).by_path.insert_or_assign(path, rule);
-}
-
-bool always(const Policy&) { return true; }
-bool judges_files(const Policy& policy) { return policy.filesystem.judged(); }
-bool has_filesystem(const Policy& policy) { return policy.filesystem.requested; }
-bool judges_exec(const Policy& policy) { return policy.exec.judged(); }
-
-// true or false. Written where `Shown` says so.
-template <auto Shown, auto... Members>
-constexpr Key flag(std::string_view path) {
-  return {path,
-          [](const Key& key, const YamlNode& node, const std::string& where, Reader& reader, Draft& draft) {
-            const auto value = reader.boolean(node, where);
-            if (!value) return;
-            at<Members...>(draft.policy) = *value;
-            draft.written.insert_or_assign(key.path, reader.where(node));
-          },
-          replace<Members...>,
-          [](const Key& key, const Policy& policy) {
-            return Shown(policy) ? line(key, at<Members...>(policy) ? "true" : "false") : "";
-          }};
-}
-
-// One of some words. A word that is none of them has the code "bad_KEY".
-template <auto Shown, auto... Members>
-struct Word {
-  template <auto... Values>
-  static constexpr Key of(std::string_view path) {
-    return {path,
-            [](const Key& key, const YamlNode& node, const std::string& where, Reader& reader, Draft& draft) {
-              constexpr std::array kValues = {Values...};
-              const auto i = reader.word(node, where, "bad_" + std::string(key.name()), {policy::to_string(Values)...});
-              if (!i) return;
-              at<Members...>(draft.policy) = kValues[*i];
-              draft.written.insert_or_assign(key.path, reader.where(node));
-            },
-            replace<Members...>,
-            [](const Key& key, const Policy& policy) {
-              return Shown(policy) ? line(key, policy::to_string(at<Members...>(policy))) : "";
-            }};
-  }
-};
-
-// A value that may be left out, as `Kind` reads and writes it.
-template <typename Kind, auto... Members>
-constexpr Key optional(std::string_view path) {
-  return {path,
-          [](const Key& key, const YamlNode& node, const std::string& where, Reader& reader, Draft& draft) {
-            auto& value = at<Members...>(draft.policy);
-            value = reader.value<std::remove_cvref_t<decltype(*value)>>(node, where, Kind::kExpected, Kind::parse);
-            if (value) draft.written.insert_or_assign(key.path, reader.where(node));
-          },
-          replace<Members...>,
-          [](const Key& key, const Policy& policy) {
-            const auto& value = at<Members...>(policy);
-            return value ? line(key, Kind::text(*value)) : "";
-          }};
-}
-
-// A list, which is united with that of what is extended.
-template <auto Read, auto Write, auto... Members>
-constexpr Key list(std::string_view path) {
-  return {path,
-          [](const Key& key, const YamlNode& node, const std::string& where, Reader& reader, Draft& draft) {
-            draft.written.insert_or_assign(key.path, reader.where(node));
-            Read(node, where, reader, at<Members...>(draft.policy));
-          },
-          append<Members...>, Write};
-}
-
-// What its own functions read, put over what is extended, and write.
-template <auto Read, auto Merge, auto Write>
-constexpr Key own(std::string_view path) {
-  return {path,
-          [](const Key& key, const YamlNode& node, const std::string& where, Reader& reader, Draft& draft) {
-            draft.written.insert_or_assign(key.path, reader.where(node));
-            Read(node, where, reader, draft);
-          },
-          Merge, Write};
-}
-
-// A map of keys.
-template <auto Write>
-constexpr Key section(std::string_view path) {
-  return {path,
-          [](const Key& key, const YamlNode& node, const std::string& where, Reader& reader, Draft& draft) {
-            draft.written.insert_or_assign(key.path, reader.where(node));
-            read_section(key.path, node, where, reader, draft);
-          },
-          nullptr, Write};
-}
-
-constexpr Key later(std::string_view path, const char* hint) { return {path, nullptr, nullptr, nullptr, hint}; }
-
-// A list of paths of `filesystem`.
-template <FsAccess Access>
-struct FsPaths {
-  static void read(const YamlNode& node, const std::string& where, Reader& reader, Draft& draft) { read_fs_paths(node, where, Access, reader, draft); }
-  static bool belongs(const FsRule& rule) { return rule.access == Access; }
-  static std::string write(const Key& key, const Policy& policy) { return fs_paths_text(key, policy, Access); }
-};
-template <FsAccess Access>
-constexpr Key fs_paths(std::string_view path) {
-  using List = FsPaths<Access>;
-  return own<List::read, replace_rules<&Draft::filesystem, List::belongs>, List::write>(path);
-}
-
-// ---- values ----
-
-constexpr std::uint64_t kMaxProcesses = 4194304;                    // the kernel's PID_MAX_LIMIT
-constexpr std::uint64_t kFewestFiles = 8, kMostFiles = 1073741816;  // no program starts below; the kernel's most
-constexpr std::uint64_t kSmallestStack = 128 << 10;                 // arguments have a quarter of it
-
-struct Processes {
-  static constexpr std::string_view kExpected = "a number";
-  static Value<std::uint64_t> parse(std::string_view text) {
-    const auto number = parse_number(text);
-    if (number && *number >= 1 && *number <= kMaxProcesses) return *number;
-    return tl::unexpected(BadValue{"bad_processes", quoted(text) + " is not a number of processes",
-                                   "write a number from 1 to " + std::to_string(kMaxProcesses)});
-  }
-  static std::string text(std::uint64_t number) { return std::to_string(number); }
-};
-
-struct OpenFiles {
-  static constexpr std::string_view kExpected = "a number";
-  static Value<std::uint64_t> parse(std::string_view text) {
-    const auto number = parse_number(text);
-    if (number && *number >= kFewestFiles && *number <= kMostFiles) return *number;
-    return tl::unexpected(BadValue{"bad_open_files", quoted(text) + " is not a number of open files",
-                                   "write a number from " + std::to_string(kFewestFiles) + " to " + std::to_string(kMostFiles)});
-  }
-  static std::string text(std::uint64_t number) { return std::to_string(number); }
-};
-
-struct Memory {
-  static constexpr std::string_view kExpected = "an amount such as 512MiB";
-  static Value<std::uint64_t> parse(std::string_view text) { return parse_memory(text); }
-  static std::string text(std::uint64_t bytes) { return memory_text(bytes); }
-};
-
-// Of a limit of each process.
-template <std::uint64_t Least>
-struct Size {
-  static constexpr std::string_view kExpected = "an amount such as 64MiB";
-  static Value<std::uint64_t> parse(std::string_view text) {
-    if (text == "0" && Least == 0) return std::uint64_t{0};
-    auto size = parse_memory(text);
-    if (size && *size < Least)
-      return tl::unexpected(BadValue{"bad_memory", quoted(text) + " is too little for any program", "write at least " + memory_text(Least)});
-    return size;
-  }
-  static std::string text(std::uint64_t bytes) { return memory_text(bytes); }
-};
-
-struct Cpu {
-  static constexpr std::string_view kExpected = "a number such as 1.5";
-  static Value<std::uint32_t> parse(std::string_view text) { return parse_cpu(text); }
-  static std::string text(std::uint32_t millis) { return cpu_text(millis); }
-};
-
-struct Time {
-  static constexpr std::string_view kExpected = "a time such as 10m";
-  static Value<std::chrono::milliseconds> parse(std::string_view text) { return parse_timeout(text); }
-  static std::string text(std::chrono::milliseconds time) { return timeout_text(time); }
-};
 
 void read_exec_allow(const YamlNode& node, const std::string& where, Reader& reader, Draft& draft) {
   read_exec_paths(node, where, true, reader, draft);
@@ -246,6 +48,7 @@ void read_network(const Key& key, const YamlNode& node, const std::string& where
                   "write network: none to deny everything, or the keys connect and bind"});
 }
 
+bool has_own_loopback(const Policy& policy) { return policy.network.loopback == Loopback::private_namespace; }
 bool records_flows(const Policy& policy) { return policy.network.record_flows; }
 
 constexpr auto kNetwork = &Policy::network;
@@ -253,70 +56,218 @@ constexpr auto kLimits = &Policy::limits;
 constexpr auto kKernel = &Policy::kernel;
 constexpr auto kLaunch = &Policy::launch;
 
+constexpr const char* kProfiles =
+    R"("type": "array", "items": {"type": "string", "pattern": "^([A-Za-z0-9._-]{1,63}|(/|\\.{1,2}/).+)$"}, "uniqueItems": true)";
+constexpr const char* kInterfacesAllowed =
+    R"("type": "array", "items": {"enum": ["perf", "keyrings", "user_namespaces", "userfaultfd", "module_requests"]})";
+
+// Docs are for people: the man page has them as they are, the schema without the backquotes of words.
 constexpr Key kKeys[] = {
-    own<read_version, nullptr, version_text>("version"),
-    own<read_name, replace<&Policy::name>, name_text>("name"),
-    own<read_extends, nullptr, nullptr>("extends"),
-    Word<always, &Policy::mode>::of<Mode::enforce, Mode::audit>("mode"),
-    Word<always, &Policy::on_loss>::of<OnLoss::freeze, OnLoss::kill, OnLoss::alert>("on_loss"),
+    own<read_version, nullptr, version_text>("version", R"("const": 1)",
+                                             "Version of the policy language: `1`. Required."),
+    own<read_name, replace<&Policy::name>, name_text>("name", R"("$ref": "#/$defs/name")",
+                                                      "Name of the policy, as status and events show it. Required."),
+    own<read_extends, nullptr, nullptr>(
+        "extends", kProfiles,
+        "Profiles that this policy builds on, by their names, and files, by their paths: `./base.yaml` is beside the "
+        "file that names it. Merged in order, the policy itself last. Lists are united, single values "
+        "are replaced. `network: none` drops all of the network part before it."),
+    Word<always, &Policy::mode>::of<Mode::enforce, Mode::audit>(
+        "mode",
+        "`enforce` denies. `audit` only reports what would have been denied: it isolates nothing and is never called "
+        "active."),
+    Word<always, &Policy::on_loss>::of<OnLoss::freeze, OnLoss::kill, OnLoss::alert>(
+        "on_loss", "What happens to the sandbox when enforcement is found incomplete later."),
 
-    {"network", read_network, nullptr, head_text},
-    own<read_connect, append_connect, connect_text>("network.connect"),
-    list<read_bind, bind_text, kNetwork, &Network::bind>("network.bind"),
-    flag<always, kNetwork, &Network::dangerously_allow_all>("network.dangerously_allow_all"),
-    flag<always, kNetwork, &Network::dangerously_allow_metadata>("network.dangerously_allow_metadata"),
-    list<read_sockets, sockets_text, kNetwork, &Network::dangerously_allow_sockets>("network.dangerously_allow_sockets"),
-    flag<records_flows, kNetwork, &Network::record_flows>("network.record_flows"),
-    section<dns_text>("network.dns"),
-    own<read_resolver, replace<kNetwork, &Network::resolver>, nullptr>("network.dns.resolver"),
-    list<read_trusted_programs, trusted_programs_text, kNetwork, &Network::trusted_programs>("network.trusted_programs"),
-    list<read_network_interfaces, interfaces_text, kNetwork, &Network::interfaces>("network.interfaces"),
-    own<read_unix, replace_unix, unix_text>("network.unix"),
+    {"network",
+     "Network access. Without this section, or with `network: none`, everything is denied, loopback included. A "
+     "connection to 0.0.0.0 reaches 127.0.0.1, and one to :: reaches ::1: list both addresses, or a network with both.",
+     R"("const": "none")", read_network, nullptr, head_text},
+    own<read_connect, append_connect, connect_text>(
+        "network.connect", R"("type": "array", "items": {"$ref": "#/$defs/connect_entry"})",
+        "Destinations that may be connected or sent to. An entry has one of `address`, `cidr` and `host` (a name; "
+        "`*.example.org` stands for one label before it, `**.example.org` for any number); then `ports`, as in "
+        "`[443, 6000-6010]`, and `protocol` (`tcp`, `udp` or `any`). With `via`, the `address` and `port` of a proxy, "
+        "the proxy gets the connections instead, without the clients' knowledge; `sbpf origin` tells it whom each is "
+        "for."),
+    list<read_bind, bind_text, kNetwork, &Network::bind>(
+        "network.bind", R"("type": "array", "items": {"$ref": "#/$defs/bind_entry"})",
+        "Local addresses that may be bound or listened on. Port 0 lets the kernel pick one. A bind to 0.0.0.0 or :: "
+        "that no entry covers is put on 127.0.0.1 or ::1, where an entry allows that port there."),
+    Word<has_own_loopback, kNetwork, &Network::loopback>::of<Loopback::host, Loopback::private_namespace>(
+        "network.loopback",
+        "Whose loopback the sandbox has. `host`: that of the network it is started in, of which `connect` and `bind` "
+        "list what is open. `private`: `sbpf run` gives it a network of its own, in which the sandbox alone uses every "
+        "address and port of loopback. Nothing else is there, but for the endpoints of the host's loopback that "
+        "`connect` lists, 64 at most: these are relayed. What `bind` lists as well is the sandbox's own, and is not "
+        "relayed. An audit makes no such network. Runs of users and `attach`, which start no program themselves, give it nothing beyond the lists."),
+    flag<always, kNetwork, &Network::dangerously_allow_all>(
+        "network.dangerously_allow_all",
+        "Lets every connection, address and kind of socket through, but none to metadata services. `connect`, `bind`, "
+        "`unix` and `dangerously_allow_sockets` may not stand beside it."),
+    flag<always, kNetwork, &Network::dangerously_allow_metadata>(
+        "network.dangerously_allow_metadata",
+        "Lets lists, networks and `dangerously_allow_all` reach the metadata services of clouds (169.254.0.0/16 and "
+        "others), which give out the machine's credentials."),
+    list<read_sockets, sockets_text, kNetwork, &Network::dangerously_allow_sockets>(
+        "network.dangerously_allow_sockets",
+        R"("type": "array", "items": {"enum":
+          ["mptcp", "udplite", "sctp", "ping", "raw", "packet", "vsock", "alg", "netlink", "smc", "tun"]})",
+        "Kinds of sockets that are denied otherwise. Some of them reach destinations that no entry of `connect` "
+        "covers. `tun` are devices: tun, tap, macvtap, ipvtap, ppp, vhost-net, vhost-vsock."),
+    flag<records_flows, kNetwork, &Network::record_flows>(
+        "network.record_flows",
+        "Tells of allowed flows as well: an event for each connection, and for the end of TCP ones "
+        "(`sbpf events --flows`)."),
+    section<dns_text>("network.dns", "Who answers for the host names of `connect`."),
+    own<read_resolver, replace<kNetwork, &Network::resolver>, nullptr>(
+        "network.dns.resolver", R"("$ref": "#/$defs/address")",
+        "Address of the server that is asked. Left out: the servers of the host's /etc/resolv.conf."),
+    list<read_trusted_programs, trusted_programs_text, kNetwork, &Network::trusted_programs>(
+        "network.trusted_programs",
+        R"("type": "array", "items": {"type": "string", "pattern": "^[0-9a-fA-F]{16}$"}, "maxItems": 4,
+          "uniqueItems": true)",
+        "Tags of BPF programs of others, as `sbpf status` names them, that may run after sbpf's for connect, sendmsg, "
+        "bind and the options of sockets: a load balancer's, for instance. Such a program may lift a denial, and send "
+        "to another address than the one that was judged. A program that runs after sbpf's and is not in this list "
+        "makes the sandbox degraded. If one appears while the sandbox runs, that is a loss (`on_loss`)."),
+    list<read_network_interfaces, interfaces_text, kNetwork, &Network::interfaces>(
+        "network.interfaces",
+        R"("type": "array", "items": {"type": "string", "pattern": "^(?![.]{1,2}$)[A-Za-z0-9._@+-]{1,15}$"},
+          "uniqueItems": true)",
+        "Network interfaces, by name, that a program may choose for a packet (IP_PKTINFO, IPV6_PKTINFO, the scope of a "
+        "link-local address), in the network namespace of the socket. Without an entry only the host's routes choose "
+        "the interface. The options of sockets that name one (SO_BINDTODEVICE, IP_UNICAST_IF, IP_MULTICAST_IF and "
+        "their kin) are refused. Addresses of lo are reached by lo only, whatever is listed."),
+    own<read_unix, replace_unix, unix_text>(
+        "network.unix", R"j("type": "array", "items": {"type": "string", "pattern": "^(/|@.)"}, "uniqueItems": true)j",
+        "Sockets of others on this host that may be talked to: a socket, a directory of sockets, or `@` and the name "
+        "of an abstract one. Those of the sandbox itself need no entry."),
 
-    section<filesystem_text>("filesystem"),
-    Word<judges_files, &Policy::filesystem, &Filesystem::fallback>::of<FsDefault::deny, FsDefault::read, FsDefault::write>("filesystem.default"),
-    fs_paths<FsAccess::read>("filesystem.read"),
-    fs_paths<FsAccess::write>("filesystem.write"),
-    fs_paths<FsAccess::deny>("filesystem.deny"),
-    fs_paths<FsAccess::protect>("filesystem.protect"),
-    flag<has_filesystem, &Policy::filesystem, &Filesystem::dangerously_allow_all>("filesystem.dangerously_allow_all"),
+    section<filesystem_text>(
+        "filesystem",
+        "Access to files. Without this section files are not judged, and only devices that any program may need are "
+        "open: null, zero, random, its terminal, pseudo-terminals, FUSE, KVM, accelerators. Paths are absolute and "
+        "without patterns; a directory stands for everything below it, and need not exist yet. A backslash before one "
+        "of * ? [ ] stands for that character, as in `/app/\\[id\\]`. Of several paths the nearest on the way up to / "
+        "decides. With "
+        "`extends`, a later rule for a path replaces the earlier one. A symbolic link on the way is followed if it "
+        "belongs to root, and lies where no other user renames and no rule lets the sandbox write; else the policy is "
+        "refused, and the target is to be named. Inside, no link is made by a name that a rule's path has."),
+    Word<judges_files, &Policy::filesystem, &Filesystem::fallback>::of<FsDefault::deny, FsDefault::read,
+                                                                       FsDefault::write>("filesystem.default",
+                                                                                         "What no path covers."),
+    fs_paths<FsAccess::read>("filesystem.read", "May be read, listed and run, with everything below."),
+    fs_paths<FsAccess::write>(
+        "filesystem.write",
+        "May be read and changed, with everything below: files may be created, deleted and renamed."),
+    fs_paths<FsAccess::deny>("filesystem.deny", "Nothing is allowed there and below, but for nearer paths."),
+    fs_paths<FsAccess::protect>(
+        "filesystem.protect",
+        "The sandbox may read the path. No process in it may change, replace, rename or create it. The rule also holds "
+        "while the path does not exist."),
+    flag<has_filesystem, &Policy::filesystem, &Filesystem::dangerously_allow_all>(
+        "filesystem.dangerously_allow_all", "Lets every access to files through. Nothing else may stand beside it."),
 
-    section<head_text>("process"),
-    section<exec_text>("process.exec"),
-    own<read_exec_allow, replace_rules<&Draft::exec, is_exec_allow>, exec_allow_text>("process.exec.allow"),
-    own<read_exec_deny, replace_rules<&Draft::exec, is_exec_deny>, exec_deny_text>("process.exec.deny"),
-    own<read_exec_sha256, replace_rules<&Draft::exec, is_exec_sha256>, exec_sha256_text>("process.exec.sha256"),
-    flag<judges_exec, &Policy::exec, &Exec::deny_writable>("process.exec.deny_writable"),
-    section<head_text>("process.env"),
-    list<read_env_allow, env_allow_text, &Policy::env, &Env::allow>("process.env.allow"),
-    own<read_env_set, replace_env_set, env_set_text>("process.env.set"),
-    section<limits_text>("process.limits"),
-    optional<Processes, kLimits, &Limits::processes>("process.limits.processes"),
-    optional<Memory, kLimits, &Limits::memory_bytes>("process.limits.memory"),
-    optional<Cpu, kLimits, &Limits::cpu_millis>("process.limits.cpu"),
-    optional<Time, kLimits, &Limits::timeout>("process.limits.timeout"),
-    optional<OpenFiles, kLimits, &Limits::open_files>("process.limits.open_files"),
-    optional<Size<1>, kLimits, &Limits::file_size>("process.limits.file_size"),
-    optional<Size<0>, kLimits, &Limits::core>("process.limits.core"),
-    optional<Size<kSmallestStack>, kLimits, &Limits::stack>("process.limits.stack"),
-    optional<Size<0>, kLimits, &Limits::locked_memory>("process.limits.locked_memory"),
-    own<read_seccomp, replace<kLaunch, &Launch::seccomp>, seccomp_text>("process.seccomp"),
-    own<read_capabilities, replace<kLaunch, &Launch::capabilities>, capabilities_text>("process.capabilities"),
-    own<read_user, replace<kLaunch, &Launch::user>, user_text>("process.user"),
-    flag<always, kLaunch, &Launch::dangerously_allow_new_privileges>("process.dangerously_allow_new_privileges"),
-    section<head_text>("process.kernel"),
-    list<read_closed_interfaces, kernel_allow_text, kKernel, &KernelAccess::allow>("process.kernel.allow"),
-    list<read_open_interfaces, kernel_deny_text, kKernel, &KernelAccess::deny>("process.kernel.deny"),
-    list<read_host_capabilities, host_capabilities_text, kKernel, &KernelAccess::dangerously_allow_capabilities>("process.kernel.dangerously_allow_capabilities"),
-    own<read_secrets, replace_secrets, secrets_text>("process.secrets"),
+    section<head_text>("process", "How the program starts, and what it may run."),
+    section<exec_text>(
+        "process.exec",
+        "Which programs may be run, and which files mapped as code. Without it programs are not judged. Of several "
+        "paths the nearest on the way up to / decides. With `extends`, a later rule for a path replaces the earlier "
+        "one."),
+    own<read_exec_allow, replace_rules<&Draft::exec, is_exec_allow>, exec_allow_text>(
+        "process.exec.allow", kPaths, "May be run, with everything below. If the list is there, nothing else may."),
+    own<read_exec_deny, replace_rules<&Draft::exec, is_exec_deny>, exec_deny_text>(
+        "process.exec.deny", kPaths,
+        "Not to be run there and below, but for nearer paths of `allow`. Alone it stops no one who can copy the "
+        "program."),
+    own<read_exec_sha256, replace_rules<&Draft::exec, is_exec_sha256>, exec_sha256_text>(
+        "process.exec.sha256",
+        R"("type": "object", "propertyNames": {"$ref": "#/$defs/path"},
+          "additionalProperties": {"type": "string", "pattern": "^[0-9a-f]{64}$"})",
+        "Paths and SHA-256 digests. The one file at such a path may be run while these are its contents. It needs "
+        "fs-verity on the file, by which the kernel keeps them; it is refused without. Counts as a list `allow`."),
+    flag<judges_exec, &Policy::exec, &Exec::deny_writable>(
+        "process.exec.deny_writable",
+        "Nothing that the filesystem rules let the sandbox write is run. Needs the section `filesystem`."),
+    section<head_text>("process.env", "The environment of the program."),
+    list<read_env_allow, env_allow_text, &Policy::env, &Env::allow>(
+        "process.env.allow",
+        R"("type": "array", "items": {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]*\\*?$"},
+          "default": ["HOME", "LANG", "PATH", "TERM"])",
+        "Variables that are taken over from the caller, by name or by prefix as in `LC_*`."),
+    own<read_env_set, replace_env_set, env_set_text>(
+        "process.env.set",
+        R"("type": "object", "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+          "additionalProperties": {"type": ["string", "number", "boolean"]})",
+        "Variables that are set, whatever the caller has."),
+    section<limits_text>("process.limits", "What the sandbox may use at most."),
+    optional<Processes, kLimits, &Limits::processes>("process.limits.processes", "Most processes and threads at once."),
+    optional<Memory, kLimits, &Limits::memory_bytes>(
+        "process.limits.memory", "Most memory: bytes, or a number with KiB, MiB, GiB or TiB, as in `512MiB`."),
+    optional<Cpu, kLimits, &Limits::cpu_millis>("process.limits.cpu", "Most CPUs, as in `1.5`."),
+    optional<Time, kLimits, &Limits::timeout>("process.limits.timeout",
+                                              "Longest run, in h, m, s and ms, as in `1h30m`."),
+    optional<OpenFiles, kLimits, &Limits::open_files>(
+        "process.limits.open_files",
+        "Most open files of each process (RLIMIT_NOFILE, see setrlimit(2)). `sbpf run` alone sets this limit and the "
+        "next four."),
+    optional<Size<1>, kLimits, &Limits::file_size>("process.limits.file_size",
+                                                   "Largest file that a process writes (RLIMIT_FSIZE)."),
+    optional<Size<0>, kLimits, &Limits::core>(
+        "process.limits.core",
+        "Largest core dump (RLIMIT_CORE). Left out, or 0: none, also not to the host's handler."),
+    optional<Size<kSmallestStack>, kLimits, &Limits::stack>("process.limits.stack",
+                                                            "Largest stack (RLIMIT_STACK), at least 128KiB."),
+    optional<Size<0>, kLimits, &Limits::locked_memory>("process.limits.locked_memory",
+                                                       "Most memory that each process locks (RLIMIT_MEMLOCK)."),
+    own<read_seccomp, replace<kLaunch, &Launch::seccomp>, seccomp_text>(
+        "process.seccomp", R"("$ref": "#/$defs/seccomp")",
+        "System calls that are let through: `default` (as container engines have it, without what sandboxed code never "
+        "needs), `strict` (what shells, compilers, Python and Node.js need), `dangerously_unconfined`, or an OCI "
+        "profile by its whole path, with or without its SHA-256. Left out: `default`."),
+    own<read_capabilities, replace<kLaunch, &Launch::capabilities>, capabilities_text>(
+        "process.capabilities",
+        R"("oneOf": [{"const": "dangerously_all"},
+          {"type": "array", "items": {"type": "string", "pattern": "^[A-Z_]+$"}}], "default": [])",
+        "Capabilities that are kept, without CAP_. None by default, for root too; `dangerously_all`: those of sbpf."),
+    own<read_user, replace<kLaunch, &Launch::user>, user_text>(
+        "process.user", R"("$ref": "#/$defs/user")",
+        "Whose rights the program has: `uid`, `gid` and `groups`, by numbers. Left out: the caller's."),
+    flag<always, kLaunch, &Launch::dangerously_allow_new_privileges>(
+        "process.dangerously_allow_new_privileges",
+        "Lets set-user-id programs and file capabilities work. Needs `seccomp: dangerously_unconfined`."),
+    section<head_text>("process.kernel", "Interfaces of the kernel, and what root inside may do to the host."),
+    list<read_closed_interfaces, kernel_allow_text, kKernel, &KernelAccess::allow>(
+        "process.kernel.allow", kInterfacesAllowed, "Interfaces that are refused otherwise."),
+    list<read_open_interfaces, kernel_deny_text, kKernel, &KernelAccess::deny>(
+        "process.kernel.deny", R"("type": "array", "items": {"enum": ["io_uring"]})",
+        "Interfaces that are open otherwise."),
+    list<read_host_capabilities, host_capabilities_text, kKernel, &KernelAccess::dangerously_allow_capabilities>(
+        "process.kernel.dangerously_allow_capabilities",
+        R"("type": "array", "items": {"$ref": "#/$defs/host_capability"})",
+        "Capabilities that root in the sandbox may use over the host, and that are refused otherwise. Some of them are "
+        "as good as no sandbox."),
+    own<read_secrets, replace_secrets, secrets_text>(
+        "process.secrets",
+        R"("type": "array", "items": {"$ref": "#/$defs/secret"},
+          "contains": {"required": ["stdin"]}, "minContains": 0, "maxContains": 1)",
+        "What the program gets beside its environment. The policy says where each comes from, and never holds it. Of "
+        "an entry, `name` is as of a variable: the program finds `NAME_FILE` or `NAME_FD` in its environment. It comes "
+        "from a `file` that only its owner may read, a `credential` of systemd, or all of sbpf's `stdin`. With "
+        "`as: file`, the default, it is a file of mode 0400 in memory that only this sandbox has; with `as: fd` a "
+        "pipe, to be read once."),
     later("process.runtime", "the choice of a runtime comes in a later version; choose it where the container is made"),
 
-    later("inference", "the inference proxy comes in a later version; allow the address of your own in network.connect"),
+    later("inference",
+          "the inference proxy comes in a later version; allow the address of your own in network.connect"),
 };
 
 }  // namespace
 
-std::string Key::indent() const { return std::string(2 * static_cast<std::size_t>(std::ranges::count(path, '.')), ' '); }
+std::string Key::indent() const {
+  return std::string(2 * static_cast<std::size_t>(std::ranges::count(path, '.')), ' ');
+}
 
 std::span<const Key> keys() { return kKeys; }
 
@@ -328,7 +279,9 @@ void read_section(std::string_view section, const YamlNode& node, const std::str
     if (key.unsupported != nullptr)
       unsupported.push_back({key.name(), key.unsupported});
     else
-      fields.push_back({key.name(), [&](const YamlNode& value, const std::string& where) { key.read(key, value, where, reader, draft); }});
+      fields.push_back({key.name(), [&](const YamlNode& value, const std::string& where) {
+                          key.read(key, value, where, reader, draft);
+                        }});
   }
   reader.map(node, at, fields, unsupported);
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of the policy language: one list, from which follow how a policy is read, how it goes over what it extends, and its
-// canonical text. Internal to policy/.
+// The keys of the policy language: one list, from which follow how a policy is read, how it goes over what it extends,
+// its canonical text, the JSON Schema, the man page, and the fuzzer's words (key_documents.cpp). Internal to policy/.
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "policy/draft.h"
 
@@ -14,6 +16,10 @@ namespace sbpf::policy::internal {
 // One key of a map of the language. What a value holds in turn (an entry of connect, a secret) is its reader's.
 struct Key {
   std::string_view path;  // "network.record_flows"
+  const char* doc;        // what it means, for people; words of the language stand in `backquotes`
+  // What a value may be, as what stands between the braces of a JSON Schema; "": one of words(), or a section. Of a
+  // section: what may stand in its place.
+  const char* schema;
 
   // Reads what a file says: `at` is the key as a message says it. nullptr: this version does not have it.
   void (*read)(const Key& key, const YamlNode& node, const std::string& at, Reader& reader, Draft& draft);
@@ -21,6 +27,8 @@ struct Key {
   void (*merge)(Draft& base, Draft& later);
   // Its lines in the canonical text. nullptr: none.
   std::string (*write)(const Key& key, const Policy& policy);
+
+  std::vector<std::string_view> (*words)() = nullptr;  // that a value may be, the default first
 
   const char* unsupported = nullptr;  // the hint for who writes a key that this version does not have
 
@@ -31,6 +39,11 @@ struct Key {
 
 // All of them, in the order of the canonical text; a section before what is in it.
 std::span<const Key> keys();
+
+// Is it a map of other keys?
+inline bool is_section(const Key& key) {
+  return std::ranges::any_of(keys(), [&](const Key& other) { return other.section() == key.path; });
+}
 
 // Reads a map whose keys are those of `section`; "" is the whole document.
 void read_section(std::string_view section, const YamlNode& node, const std::string& at, Reader& reader, Draft& draft);

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Policy files -> Policy: reads the file and all that it extends, merges, and checks the whole.
 //
-// What `extends` means. The profiles are taken in the order in which they are named, each with what it extends in turn,
-// and the policy itself comes last:
-//   - a single value (mode, on_loss, dangerously_allow_all, filesystem.default, process.exec.deny_writable, each of the
-//     limits, process.seccomp, capabilities and user as wholes) that is written later replaces the earlier one; one that
-//     is not written leaves it;
-//   - lists (connect, bind, unix, dangerously_allow_sockets, env.allow) are united; a profile's entry cannot be taken back
-//     one by one, but
+// What `extends` means. The profiles and files are taken in the order in which they are named, each with what it
+// extends in turn, and the policy itself comes last:
+//   - a single value that is written later replaces the earlier one; one that is not written leaves it;
+//   - lists are united; a profile's entry cannot be taken back one by one, but (how each key merges: policy/keys.cpp)
 //   - `network: none` drops all of the network part that came before it, dangerously_* included;
-//   - filesystem rules are united, as are exec rules; a later rule for a path replaces the earlier one of that very path
-//     and section; process.exec.allow, once written, makes what no rule covers denied;
+//   - filesystem rules are united, as are exec rules; a later rule for a path replaces the earlier one of that very
+//     path and section; process.exec.allow, once written, makes what no rule covers denied;
 //   - env.set and secrets are merged name by name, the later one replaces the earlier;
 //   - name and version are the policy's own.
 // Defaults stand for what nobody wrote: mode enforce, on_loss freeze, no network, files not judged (filesystem.default
 // deny, where any of the files has the section), env.allow [HOME, LANG, PATH, TERM], no limits,
 // seccomp default, no capabilities, the caller's user, no new privileges.
+#include <fmt/core.h>
 #include <algorithm>
 #include <tuple>
 
@@ -23,6 +21,7 @@
 #include "policy/entry_text.h"
 #include "policy/image.h"
 #include "policy/keys.h"
+#include "policy/loopback.h"
 #include "policy/via.h"
 #include "policy/yaml_ready.h"
 
@@ -63,7 +62,8 @@ class Loader {
   Draft load(std::string_view text, std::string_view file) {
     ++files_;
     auto ready = internal::ready_tree(text);
-    const auto tree = ready ? tl::expected<internal::YamlNode, Diagnostic>(std::move(*ready)) : internal::load_yaml(text, file);
+    const auto tree =
+        ready ? tl::expected<internal::YamlNode, Diagnostic>(std::move(*ready)) : internal::load_yaml(text, file);
     if (!tree) {
       internal::report(diagnostics_, tree.error());
       return {};
@@ -72,44 +72,65 @@ class Loader {
     Draft own;
     internal::read_section("", *tree, "", reader, own);
     if (tree->kind == internal::YamlNode::Kind::map) {
-      if (!own.wrote("version")) reader.error(*tree, "version", {"missing_key", "the policy has no version", "add version: 1"});
-      if (!own.wrote("name")) reader.error(*tree, "name", {"missing_key", "the policy has no name", "add name: my-policy"});
+      if (!own.wrote("version"))
+        reader.error(*tree, "version", {"missing_key", "the policy has no version", "add version: 1"});
+      if (!own.wrote("name"))
+        reader.error(*tree, "name", {"missing_key", "the policy has no name", "add name: my-policy"});
     }
     Draft merged;
     for (std::size_t i = 0; i < own.extends.size(); ++i)
-      load_profile(own.extends[i], "extends[" + std::to_string(i) + "]", merged);
+      load_profile(own.extends[i], fmt::format("extends[{}]", i), merged);
     internal::merge(merged, std::move(own));
     return merged;
   }
 
  private:
+  // A file's path is relative to the file that names it. What a profile of another kind names is never a file of this
+  // tree: an installed profile means the same wherever it is extended.
+  std::optional<std::string> reference_of(const std::string& written) const {
+    if (!internal::is_file_reference(written)) return written;
+    if (!chain_.empty() && !internal::is_file_reference(chain_.back())) return std::nullopt;
+    return internal::file_reference(chain_.empty() ? "" : chain_.back(), written);
+  }
+
   void load_profile(const internal::Placed<std::string>& profile, const std::string& key, Draft& merged) {
     const auto error = [&](const char* code, std::string message, std::string hint) {
       internal::report(diagnostics_, Diagnostic{profile.where, code, key, std::move(message), std::move(hint)});
     };
-    if (std::find(chain_.begin(), chain_.end(), profile.value) != chain_.end()) {
+    const auto reference = reference_of(profile.value);
+    if (!reference) {
+      error("unknown_profile", fmt::format("the profile \"{}\" is installed, and extends a file", chain_.back()),
+            "install the file as a profile, and extend its name");
+      return;
+    }
+    if (std::find(chain_.begin(), chain_.end(), *reference) != chain_.end()) {
       std::string way;
       for (const std::string& name : chain_) way += name + " -> ";
-      error("extends_cycle", "the profile \"" + profile.value + "\" extends itself: " + way + profile.value,
+      error("extends_cycle", fmt::format("the profile \"{}\" extends itself: {}{}", *reference, way, *reference),
             "remove one of these extends");
       return;
     }
     if (files_ > internal::kMaxFiles) {
-      error("too_many_profiles", "more than " + std::to_string(internal::kMaxFiles) + " profiles are extended in all",
+      error("too_many_profiles", fmt::format("more than {} profiles are extended in all", internal::kMaxFiles),
             "join some of them");
       return;
     }
-    const auto text = profiles_ ? profiles_(profile.value) : std::nullopt;
-    if (!text) {
-      const std::vector<std::string> names = built_in_profile_names();
-      const std::string near = nearest(profile.value, names);
-      error("unknown_profile", "there is no profile \"" + profile.value + "\"",
-            near.empty() ? "name a built-in profile such as runtime-base, or install this one"
-                         : "did you mean \"" + near + "\"?");
+    const auto text = profiles_ ? profiles_(*reference) : std::nullopt;
+    const bool is_file = internal::is_file_reference(*reference);
+    if (!text && is_file) {
+      error("unknown_profile", fmt::format("the file \"{}\" cannot be read here", *reference),
+            "a path is relative to the file that names it; a policy that is not read from a file extends names only");
       return;
     }
-    chain_.push_back(profile.value);
-    internal::merge(merged, load(*text, "profile " + profile.value));
+    if (!text) {
+      const std::vector<std::string> names = built_in_profile_names();
+      const std::string near = did_you_mean(profile.value, names);
+      error("unknown_profile", fmt::format("there is no profile \"{}\"", profile.value),
+            near.empty() ? "name a built-in profile such as runtime-base, or install this one" : near);
+      return;
+    }
+    chain_.push_back(*reference);
+    internal::merge(merged, load(*text, is_file ? *reference : fmt::format("profile {}", *reference)));
     chain_.pop_back();
   }
 
@@ -154,9 +175,10 @@ void check_network_contradiction(const Draft& draft, std::vector<Diagnostic>& di
   internal::report(
       diagnostics,
       Diagnostic{draft.written.at("network.dangerously_allow_all"), "contradiction", "network.dangerously_allow_all",
-                 std::string("dangerously_allow_all lets everything through, so that ") + list + " would limit nothing",
-                 std::string("remove dangerously_allow_all, or all entries of ") + list +
-                     ", those of extended profiles too (network: none in between drops them)"});
+                 fmt::format("dangerously_allow_all lets everything through, so that {} would limit nothing", list),
+                 fmt::format("remove dangerously_allow_all, or all entries of {}, those of extended profiles too "
+                             "(network: none in between drops them)",
+                             list)});
 }
 
 void check_filesystem_contradiction(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
@@ -166,13 +188,15 @@ void check_filesystem_contradiction(const Draft& draft, std::vector<Diagnostic>&
   std::string what = "default";
   if (!rules.empty()) {
     const FsRule& rule = rules.begin()->second;
-    what = std::string(to_string(rule.access)) + ": " + internal::shown(rule.path);
+    what = fmt::format("{}: {}", to_string(rule.access), internal::shown(rule.path));
   }
-  internal::report(diagnostics,
-                   Diagnostic{draft.written.at("filesystem.dangerously_allow_all"), "contradiction", "filesystem.dangerously_allow_all",
-                              "dangerously_allow_all lets everything through, so that " + what + " would limit nothing",
-                              "remove dangerously_allow_all, or default and all paths of filesystem, those "
-                              "of extended profiles too"});
+  internal::report(
+      diagnostics,
+      Diagnostic{draft.written.at("filesystem.dangerously_allow_all"), "contradiction",
+                 "filesystem.dangerously_allow_all",
+                 fmt::format("dangerously_allow_all lets everything through, so that {} would limit nothing", what),
+                 "remove dangerously_allow_all, or default and all paths of filesystem, those "
+                 "of extended profiles too"});
 }
 
 // An entry that lies wholly where nothing is allowed would say nothing; one that reaches further is cut.
@@ -180,10 +204,10 @@ void check_metadata(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
   if (draft.policy.network.dangerously_allow_metadata) return;
   for (const Endpoint& entry : draft.policy.network.connect)
     if (is_metadata(entry))
-      internal::report(diagnostics,
-                       Diagnostic{entry.where, "metadata", "network.connect",
-                                  internal::entry_text(entry) + " is where clouds keep a machine's credentials",
-                                  "remove the entry, or add dangerously_allow_metadata: true to network"});
+      internal::report(diagnostics, Diagnostic{entry.where, "metadata", "network.connect",
+                                               fmt::format("{} is where clouds keep a machine's credentials",
+                                                           internal::entry_text(entry)),
+                                               "remove the entry, or add dangerously_allow_metadata: true to network"});
 }
 
 // Without rules that say what may be written, everything may.
@@ -191,11 +215,12 @@ void check_deny_writable(const Draft& draft, std::vector<Diagnostic>& diagnostic
   if (!draft.policy.exec.deny_writable) return;
   const bool open = draft.policy.filesystem.dangerously_allow_all;
   if (draft.wrote("filesystem") && !open) return;
-  internal::report(diagnostics,
-                   Diagnostic{draft.written.at("process.exec.deny_writable"), "needs_filesystem", "process.exec.deny_writable",
-                              std::string("deny_writable goes by what the filesystem rules let the sandbox write, and ") +
-                                  (open ? "dangerously_allow_all lets it write everything" : "there are none"),
-                              "give the policy a section filesystem, or remove deny_writable"});
+  internal::report(
+      diagnostics,
+      Diagnostic{draft.written.at("process.exec.deny_writable"), "needs_filesystem", "process.exec.deny_writable",
+                 fmt::format("deny_writable goes by what the filesystem rules let the sandbox write, and {}",
+                             open ? "dangerously_allow_all lets it write everything" : "there are none"),
+                 "give the policy a section filesystem, or remove deny_writable"});
 }
 
 // Without no_new_privs the kernel takes a filter only from who could harm set-user-id programs anyway: a filter makes
@@ -203,8 +228,8 @@ void check_deny_writable(const Draft& draft, std::vector<Diagnostic>& diagnostic
 void check_new_privileges(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
   const Launch& launch = draft.policy.launch;
   if (!launch.dangerously_allow_new_privileges || launch.seccomp.kind == SeccompKind::dangerously_unconfined) return;
-  internal::report(diagnostics, Diagnostic{draft.written.at("process.dangerously_allow_new_privileges"), "contradiction",
-                                           "process.dangerously_allow_new_privileges",
+  internal::report(diagnostics, Diagnostic{draft.written.at("process.dangerously_allow_new_privileges"),
+                                           "contradiction", "process.dangerously_allow_new_privileges",
                                            "set-user-id programs must not run under a seccomp filter",
                                            "remove it, or write seccomp: dangerously_unconfined as well"});
 }
@@ -229,6 +254,7 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   check_filesystem_contradiction(draft, diagnostics);
   check_metadata(draft, diagnostics);
   internal::check_via(draft.policy.network.connect, diagnostics);
+  internal::check_loopback(draft, diagnostics);
   check_deny_writable(draft, diagnostics);
   check_new_privileges(draft, diagnostics);
   internal::check_secrets(draft, diagnostics);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which paths a policy's rules name, and what its image says of one.
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
 
@@ -39,7 +40,8 @@ std::set<std::string> places_of_other_names(const Policy& policy, const Resolve&
     return false;
   };
   for (const FsRule& rule : policy.filesystem.rules)
-    if (rule.access != FsAccess::write && std::ranges::any_of(resolve(rule.path), below_written)) places.insert(rule.path);
+    if (rule.access != FsAccess::write && std::ranges::any_of(resolve(rule.path), below_written))
+      places.insert(rule.path);
   return places;
 }
 
@@ -49,8 +51,10 @@ std::set<std::string> places_of_other_names(const Policy& policy, const Policy& 
   bool everywhere = !before.filesystem.judged() || before.filesystem.fallback == FsDefault::write;
   for (const FsRule& rule : before.filesystem.rules) {
     if (!before.filesystem.judged() || rule.access != FsAccess::write) continue;
-    if (rule.path == "/") everywhere = true;
-    else places.insert(rule.path);
+    if (rule.path == "/")
+      everywhere = true;
+    else
+      places.insert(rule.path);
   }
   // Not the whole host: what this policy names.
   for (const FsRule& rule : policy.filesystem.rules)
@@ -64,10 +68,12 @@ std::string to_path(const FsPath& path) {
   return text.empty() ? "/" : text;
 }
 
-tl::unexpected<Error> planted_link(const RulePath& rule, std::string_view link, std::string_view target, const std::string& why) {
+tl::unexpected<Error> planted_link(const RulePath& rule, std::string_view link, std::string_view target,
+                                   const std::string& why) {
   return fail("planted_link",
-              internal::located(rule.where, internal::path_text(rule.path)) + " leads through the symbolic link " + internal::path_text(link) + " -> " +
-                  internal::path_text(target) + ", which " + why,
+              fmt::format("{} leads through the symbolic link {} -> {}, which {}",
+                          internal::located(rule.where, internal::path_text(rule.path)), internal::path_text(link),
+                          internal::path_text(target), why),
               "name the target instead: a program of an earlier run may have made the link");
 }
 
@@ -112,7 +118,8 @@ std::optional<sbpf_fs_node> walk(const Image& image, std::string_view path) {
   // Roots of filesystems that are mounted where no rule has a name have the root's node, too, but none of its names.
   std::optional<sbpf_fs_node> here;
   for (const auto& [key, value] : entries)
-    if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE && (!here || (node_of(value).flags & SBPF_FS_NAMED) != 0))
+    if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE &&
+        (!here || (node_of(value).flags & SBPF_FS_NAMED) != 0))
       here = node_of(value);
   while (here && !path.empty() && (here->flags & SBPF_FS_NAMED) != 0) {
     path.remove_prefix(path.front() == '/' ? 1 : 0);
@@ -134,7 +141,8 @@ std::uint32_t fs_rights_at(const Image& image, std::string_view path) {
 
 bool fs_rule_writes(const Image& image, std::string_view path) {
   const auto node = walk(image, path);
-  return (image.header().flags & SBPF_POLICY_FS) != 0 && node && (node->rights & SBPF_FS_WRITE) != 0 && node->rule != kNoRule;
+  return (image.header().flags & SBPF_POLICY_FS) != 0 && node && (node->rights & SBPF_FS_WRITE) != 0 &&
+         node->rule != kNoRule;
 }
 
 }  // namespace sbpf::policy

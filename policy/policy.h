@@ -33,6 +33,10 @@ std::string format(const std::vector<Diagnostic>& diagnostics);
 enum class Mode { enforce, audit };
 enum class OnLoss { freeze, kill, alert };
 enum class Protocol { any, tcp, udp };
+enum class Loopback {
+  host,               // that of the network namespace that the sandbox is started in
+  private_namespace,  // its own: `run` gives it a network namespace, with nothing else in it
+};
 
 struct PortRange {  // both ends included; host byte order; first <= last
   std::uint16_t first = 0;
@@ -43,7 +47,7 @@ struct PortRange {  // both ends included; host byte order; first <= last
 // A 16-byte address, network byte order; v4 as ::ffff:a.b.c.d.
 using Address = std::array<std::uint8_t, 16>;
 
-// A proxy on the host's side that gets an entry's connections instead of whom they are for.
+// A proxy on the host's side that gets an entry's connections in place of their destination.
 struct Via {
   Address address{};
   std::uint16_t port = 0;  // host byte order
@@ -62,8 +66,8 @@ struct Endpoint {
 
 // One entry of network.connect that goes by name. The sandbox reaches the addresses that its resolver was given for it.
 struct HostRule {
-  std::string pattern;  // lower case, no dot at its end: "a.example.org", "*.example.org" (one label), "**.example.org" (any
-                        // number of labels, but at least one)
+  std::string pattern;  // lower case, no dot at its end: "a.example.org", "*.example.org" (one label), "**.example.org"
+                        // (any number of labels, but at least one)
   std::vector<PortRange> ports;
   Protocol protocol = Protocol::any;
   Location where;
@@ -80,28 +84,29 @@ struct Network;
 // May an answer for one of the policy's names lead there? To public addresses, and to those that network.connect lists.
 bool may_lead_to(const Network& network, const Address& address);
 
-// May an answer for a name of another's lead there? Not to private, local, special or metadata addresses, nor to what
-// stands for one (NAT64, 6to4).
+// May an answer for a name of another's lead there? Not to private, local, special or metadata addresses, nor to
+// addresses that embed one (NAT64, 6to4).
 bool is_public(const Address& address);
 
-// One entry of network.unix: whom the sandbox may talk to outside.
+// One entry of network.unix: a peer outside that the sandbox may talk to.
 struct UnixRule {
   std::string peer;  // a socket, or a directory of sockets, as FsRule's path; "@name": an abstract one
   Location where;
   bool abstract() const { return peer[0] == '@'; }
 };
 
-// The kernel's tag of a BPF program: what it does, whoever loaded it and however often.
+// The kernel's tag of a BPF program: it depends only on the program's code, not on who loaded it or how often.
 using ProgramTag = std::array<std::uint8_t, 8>;
 
 struct Network {
   bool dangerously_allow_all = false;
   bool dangerously_allow_metadata = false;  // lists, networks and dangerously_allow_all leave these addresses out
-  bool record_flows = false;                // what is allowed is told as well: an event for each flow
+  Loopback loopback = Loopback::host;
+  bool record_flows = false;  // what is allowed is told as well: an event for each flow
   std::vector<Endpoint> connect;
-  std::vector<Endpoint> bind;                        // port 0: the kernel picks
-  std::vector<HostRule> hosts;                       // of connect; sorted
-  std::optional<Address> resolver;                   // who answers for the hosts; unset: as /etc/resolv.conf says
+  std::vector<Endpoint> bind;       // port 0: the kernel picks
+  std::vector<HostRule> hosts;      // of connect; sorted
+  std::optional<Address> resolver;  // who answers for the hosts; unset: as /etc/resolv.conf says
   std::vector<sbpf_socket_class> dangerously_allow_sockets;  // sorted, unique
   std::vector<UnixRule> unix_peers;                          // sorted by peer (its bytes), each once
   std::vector<ProgramTag> trusted_programs;                  // of others, that may run after sbpf's; sorted, unique
@@ -128,7 +133,8 @@ struct ExecRule {
   std::string path;  // as FsRule's
   bool allow = false;
   Location where;
-  std::string sha256 = {};  // lower-case hex: allowed is the one file there now, if these are its contents; "": whatever is there
+  // Lower-case hex: allowed is the one file there now, if these are its contents; "": whatever is there.
+  std::string sha256 = {};
 };
 
 struct Exec {
@@ -155,8 +161,8 @@ struct Env {
   std::map<std::string, std::string> set;
 };
 
-// Variables that make the loader, libc or a shell load or run what they name (LD_*, GCONV_PATH, BASH_ENV…): a policy hands
-// them over by their names, never by a prefix.
+// Variables that make the loader, libc or a shell load or run what they name (LD_*, GCONV_PATH, BASH_ENV…): a policy
+// hands them over by their names, never by a prefix.
 bool env_by_name_only(std::string_view name);
 
 struct Limits {
@@ -170,12 +176,13 @@ struct Limits {
 
 // Of process.kernel; lists are sorted and unique.
 struct KernelAccess {
-  std::vector<sbpf_kernel_interface> allow;  // of those that are closed otherwise: closed_by_default()
-  std::vector<sbpf_kernel_interface> deny;   // of the others
+  std::vector<sbpf_kernel_interface> allow;                  // of those that are closed otherwise: closed_by_default()
+  std::vector<sbpf_kernel_interface> deny;                   // of the others
   std::vector<std::uint8_t> dangerously_allow_capabilities;  // numbers, of those refused over the host otherwise
 };
 
-// What `run` hands to the program beside its environment. A policy says where it comes from, and never holds it.
+// A secret that `run` hands to the program beside its environment. A policy says where the secret comes from, and never
+// holds it.
 struct Secret {
   enum class Source { file, credential, standard_input };
   enum class Form { file, fd };
@@ -195,7 +202,7 @@ struct Policy {
   Network network;
   Filesystem filesystem;
   Exec exec;  // of process.exec
-  Env env;  // of process.env; parse() defaults to HOME, LANG, PATH, TERM
+  Env env;    // of process.env; parse() defaults to HOME, LANG, PATH, TERM
   Limits limits;
   KernelAccess kernel;
   Launch launch;
@@ -203,7 +210,8 @@ struct Policy {
                                 // `read: /run/sbpf/secrets`, whether it was written or not
 };
 
-// Gives the text of a profile for `extends`; nullopt if there is none of that name.
+// Gives the text of a profile for `extends`; nullopt if there is none of that name. A name that begins with /, ./ or
+// ../ is a file's, relative to the directory of the file that parse() reads.
 using ProfileSource = std::function<std::optional<std::string>(std::string_view name)>;
 
 // The profiles that ship with sbpf, compiled in (policy/profiles/*.yaml).
@@ -216,7 +224,7 @@ inline constexpr std::size_t kMaxTextBytes = 1u << 20;
 // Parses one policy and merges what it extends (in order, the policy itself last). All errors are found in one pass.
 // `file` is for diagnostics only.
 tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::string_view file,
-                                                   const ProfileSource& profiles);
+                                                    const ProfileSource& profiles);
 
 // The one spelling of a policy: YAML with sorted, merged, explicit content. parse(canonical(p)) == p up to locations,
 // canonical(parse(canonical(p))) == canonical(p).
@@ -237,12 +245,15 @@ std::string to_string(const Address& address);
 std::optional<Address> parse_address(std::string_view text);
 // Of 4 bytes in network byte order the mapped address, of 16 the address itself.
 Address address_from(const void* bytes, std::size_t size);
-std::string_view to_string(sbpf_socket_class c);  // "raw", "packet", …
+std::string escaped_path(std::string_view path);              // as a policy writes it: with \ before * ? [ ]
+std::string memory_text(std::uint64_t bytes);                 // "512MiB", in the largest unit that divides it
+std::string_view to_string(sbpf_socket_class c);              // "raw", "packet", …
 std::string_view to_string(sbpf_kernel_interface interface);  // "perf", "user_namespaces", …
 bool closed_by_default(sbpf_kernel_interface interface);
 std::string_view to_string(Mode mode);
 std::string_view to_string(OnLoss on_loss);
 std::string_view to_string(Protocol protocol);
+std::string_view to_string(Loopback loopback);  // "host", "private"
 std::string_view to_string(FsAccess access);
 std::string_view to_string(FsDefault fallback);
 std::string_view to_string(Secret::Form form);

@@ -30,7 +30,9 @@ std::vector<std::string> built_in_profile_names() {
   return names;
 }
 
-std::optional<std::string> built_in_seccomp(std::string_view name) { return embedded(std::string(kSeccomp) + std::string(name)); }
+std::optional<std::string> built_in_seccomp(std::string_view name) {
+  return embedded(std::string(kSeccomp) + std::string(name));
+}
 
 std::string json_schema() { return embedded(kSchema).value_or(""); }
 

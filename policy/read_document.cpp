@@ -19,25 +19,31 @@ void read_name(const YamlNode& node, const std::string& key, Reader& reader, Dra
   if (valid_policy_name(*scalar))
     draft.policy.name = *scalar;
   else
-    reader.error(node, key, {"bad_name", quoted(*scalar) + " is not a policy name", "use 1 to 63 of the characters a-z A-Z 0-9 . _ -"});
+    reader.error(node, key,
+                 {"bad_name", fmt::format("{} is not a policy name", quoted(*scalar)),
+                  "use 1 to 63 of the characters a-z A-Z 0-9 . _ -"});
 }
 
 void read_extends(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
   reader.list(node, key, "extends: [runtime-base]", [&](const YamlNode& item, const std::string& item_key) {
-    const std::string* scalar = reader.text(item, item_key, "the name of a profile");
+    const std::string* scalar = reader.text(item, item_key, "the name of a profile, or a path");
     if (!scalar) return;
     if (draft.extends.size() >= kMaxFiles) {
-      reader.error(item, item_key,
-                   {"too_many_profiles", "more than " + std::to_string(kMaxFiles) + " profiles are extended",
-                    "join some of them"});
+      reader.error(
+          item, item_key,
+          {"too_many_profiles", fmt::format("more than {} profiles are extended", kMaxFiles), "join some of them"});
       return;
     }
+    const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7f; };
+    const bool names_file = is_file_reference(*scalar) && std::none_of(scalar->begin(), scalar->end(), is_control);
     const auto same = [scalar](const Placed<std::string>& other) { return other.value == *scalar; };
-    if (!valid_policy_name(*scalar))
+    if (!valid_policy_name(*scalar) && !names_file)
       reader.error(item, item_key,
-                   {"bad_name", quoted(*scalar) + " is not the name of a profile", "extends takes names, not paths"});
+                   {"bad_name", fmt::format("{} is not the name of a profile", quoted(*scalar)),
+                    "name a profile, or a file with ./ before it: ./base.yaml"});
     else if (std::any_of(draft.extends.begin(), draft.extends.end(), same))
-      reader.error(item, item_key, {"duplicate_value", quoted(*scalar) + " is extended twice", "remove one"});
+      reader.error(item, item_key,
+                   {"duplicate_value", fmt::format("{} is extended twice", quoted(*scalar)), "remove one"});
     else
       draft.extends.push_back({*scalar, reader.where(item)});
   });

@@ -9,10 +9,11 @@ namespace {
 Value<std::string> parse_env_pattern(std::string_view text) {
   const bool prefix = !text.empty() && text.back() == '*';
   if (prefix && env_by_name_only(text.substr(0, text.size() - 1)))
-    return tl::unexpected(BadValue{"bad_env_name", quoted(text) + " would take over what makes programs load code",
+    return tl::unexpected(BadValue{"bad_env_name",
+                                   fmt::format("{} would take over what makes programs load code", quoted(text)),
                                    "name the variables, as in LD_LIBRARY_PATH; prefixes never take these over"});
   if (valid_env_name(prefix ? text.substr(0, text.size() - 1) : text)) return std::string(text);
-  return tl::unexpected(BadValue{"bad_env_name", quoted(text) + " is not a variable's name",
+  return tl::unexpected(BadValue{"bad_env_name", fmt::format("{} is not a variable's name", quoted(text)),
                                  text == "*" ? "list the variables: * would take over all of them, secrets too"
                                              : "write a name as in HOME, or a prefix as in LC_*"});
 }
@@ -21,7 +22,8 @@ Value<std::string> parse_env_pattern(std::string_view text) {
 
 void read_env_allow(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::string>& out) {
   reader.list(node, key, "a list, as in [PATH, HOME]", [&](const YamlNode& item, const std::string& item_key) {
-    if (auto name = reader.value<std::string>(item, item_key, "a variable's name", parse_env_pattern)) out.push_back(std::move(*name));
+    if (auto name = reader.value<std::string>(item, item_key, "a variable's name", parse_env_pattern))
+      out.push_back(std::move(*name));
   });
 }
 

@@ -18,7 +18,9 @@ void read_exec_paths(const YamlNode& node, const std::string& key, bool allow, R
 // A path for each digest. A path that is wrong, or has another rule, gets none.
 void read_exec_sha256(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
   if (node.kind != YamlNode::Kind::map) {
-    reader.error(node, key, {"wrong_type", "a map of paths and digests is expected here", "write sha256: {/usr/bin/tool: DIGEST}"});
+    reader.error(
+        node, key,
+        {"wrong_type", "a map of paths and digests is expected here", "write sha256: {/usr/bin/tool: DIGEST}"});
     return;
   }
   RulesReader<ExecRule, bool> rules = rules_reader(reader, draft);

@@ -12,14 +12,14 @@ constexpr std::size_t kMaxGroups = 65536;     // the kernel's NGROUPS_MAX
 
 Value<std::uint32_t> parse_id(std::string_view text) {
   if (const auto id = parse_number(text); id && *id <= kMaxId) return static_cast<std::uint32_t>(*id);
-  return tl::unexpected(BadValue{"bad_id", quoted(text) + " is not a number of a user or group",
+  return tl::unexpected(BadValue{"bad_id", fmt::format("{} is not a number of a user or group", quoted(text)),
                                  "write a number, so that the policy means the same on every host; "
                                  "`sbpf run --user NAME` takes names"});
 }
 
 Value<std::string> parse_profile_path(std::string_view text) {
   if (text.starts_with('/')) return parse_path(text);
-  return tl::unexpected(BadValue{"bad_seccomp", quoted(text) + " is not a seccomp profile",
+  return tl::unexpected(BadValue{"bad_seccomp", fmt::format("{} is not a seccomp profile", quoted(text)),
                                  "write default, strict, dangerously_unconfined, or the whole path of an OCI profile"});
 }
 
@@ -68,8 +68,9 @@ void read_capabilities(const YamlNode& node, const std::string& key, Reader& rea
     if (node.text == "dangerously_all")
       capabilities.dangerously_all = true;
     else
-      reader.error(node, key, {"bad_capability", quoted(node.text) + " is not known here",
-                               "write a list as in [NET_BIND_SERVICE], or dangerously_all"});
+      reader.error(node, key,
+                   {"bad_capability", fmt::format("{} is not known here", quoted(node.text)),
+                    "write a list as in [NET_BIND_SERVICE], or dangerously_all"});
     draft.policy.launch.capabilities = std::move(capabilities);
     return;
   }
@@ -80,8 +81,9 @@ void read_capabilities(const YamlNode& node, const std::string& key, Reader& rea
     if (number)
       capabilities.keep.push_back(*number);
     else
-      reader.error(item, item_key, {"bad_capability", quoted(*name) + " is not a capability",
-                                    "write a name of capabilities(7) without CAP_, as in NET_BIND_SERVICE"});
+      reader.error(item, item_key,
+                   {"bad_capability", fmt::format("{} is not a capability", quoted(*name)),
+                    "write a name of capabilities(7) without CAP_, as in NET_BIND_SERVICE"});
   });
   std::sort(capabilities.keep.begin(), capabilities.keep.end());
   capabilities.keep.erase(std::unique(capabilities.keep.begin(), capabilities.keep.end()), capabilities.keep.end());

@@ -93,7 +93,8 @@ struct EntryReader {
     bad = bad || !has_address || proxy.port == 0;
     if (node.kind != YamlNode::Kind::map) return;
     if (!has_key(node, "address") || !has_key(node, "port"))
-      reader.error(node, key, {"missing_key", "a proxy has an address and a port", "write via: {address: 127.0.0.1, port: 3128}"});
+      reader.error(node, key,
+                   {"missing_key", "a proxy has an address and a port", "write via: {address: 127.0.0.1, port: 3128}"});
     else if (const std::string problem = bad ? "" : via_problem(proxy); !problem.empty())
       reader.error(node, key, {"bad_via", problem, "name the proxy by its own address"});
     endpoint.via = proxy;
@@ -102,10 +103,12 @@ struct EntryReader {
   void check_via(const std::string& key) {
     if (!via || bad) return;
     if (endpoint.protocol != Protocol::tcp)
-      reader.error(*via, key + ".via", {"via_needs_tcp", "only TCP connections are led to a proxy", "add protocol: tcp to the entry"});
+      reader.error(*via, key + ".via",
+                   {"via_needs_tcp", "only TCP connections are sent to a proxy", "add protocol: tcp to the entry"});
     else if (!is_v4(endpoint.via->address) && (host || is_v4(endpoint.address)))
       reader.error(*via, key + ".via",
-                   {"via_family", "sockets of IPv4 cannot be led to an IPv6 address", "name the proxy by an IPv4 address"});
+                   {"via_family", "an IPv4 connection cannot go to a proxy with an IPv6 address",
+                    "name the proxy by an IPv4 address"});
   }
   void read_protocol(const YamlNode& node, const std::string& key) {
     if (auto i = reader.word(node, key, "bad_protocol", {"any", "tcp", "udp"}))
@@ -134,13 +137,13 @@ void read_entry(const YamlNode& node, const std::string& key, bool bind, Reader&
   const int targets = (entry.address ? 1 : 0) + (entry.cidr ? 1 : 0) + (entry.host ? 1 : 0);
   if (targets > 1) {
     reader.error(node, key,
-                 {"address_and_cidr", std::string("an entry has one of address, cidr") + (bind ? "" : " and host"),
+                 {"address_and_cidr", fmt::format("an entry has one of address, cidr{}", bind ? "" : " and host"),
                   "make it two entries"});
     return;
   }
   if (targets == 0)
     reader.error(node, key,
-                 {"missing_key", std::string("the entry has neither address nor cidr") + (bind ? "" : " nor host"),
+                 {"missing_key", fmt::format("the entry has neither address nor cidr{}", bind ? "" : " nor host"),
                   "add address: 127.0.0.1, or cidr: 10.0.0.0/8"});
   if (!entry.ports)
     reader.error(node, key, {"missing_key", "the entry has no ports", "add ports: [443]; [1-65535] is all of them"});
@@ -149,7 +152,8 @@ void read_entry(const YamlNode& node, const std::string& key, bool bind, Reader&
   Endpoint& endpoint = entry.endpoint;
   endpoint.ports = normal_ports(std::move(endpoint.ports));
   if (entry.host)
-    hosts->push_back(HostRule{std::move(entry.pattern), std::move(endpoint.ports), endpoint.protocol, endpoint.where, endpoint.via});
+    hosts->push_back(
+        HostRule{std::move(entry.pattern), std::move(endpoint.ports), endpoint.protocol, endpoint.where, endpoint.via});
   else
     out.push_back(std::move(endpoint));
 }
@@ -162,12 +166,14 @@ void read_entries(const YamlNode& node, const std::string& key, bool bind, Reade
 }
 
 Value<ProgramTag> parse_tag(std::string_view text) {
-  const BadValue bad{"bad_tag", quoted(text) + " is no tag of a BPF program", "16 hexadecimal digits, as `sbpf status` and `bpftool prog show` say it"};
+  const BadValue bad{"bad_tag", fmt::format("{} is no tag of a BPF program", quoted(text)),
+                     "16 hexadecimal digits, as `sbpf status` and `bpftool prog show` say it"};
   ProgramTag tag{};
   if (text.size() != 2 * tag.size()) return tl::unexpected(bad);
   for (std::size_t i = 0; i < tag.size(); i++) {
     const char* end = text.data() + 2 * i + 2;
-    if (const auto [at, error] = std::from_chars(end - 2, end, tag[i], 16); error != std::errc() || at != end) return tl::unexpected(bad);
+    if (const auto [at, error] = std::from_chars(end - 2, end, tag[i], 16); error != std::errc() || at != end)
+      return tl::unexpected(bad);
   }
   return tag;
 }
@@ -183,7 +189,8 @@ void read_bind(const YamlNode& node, const std::string& key, Reader& reader, std
 }
 
 void read_resolver(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft) {
-  if (auto address = reader.value<Address>(node, key, "an address", parse_host)) draft.policy.network.resolver = *address;
+  if (auto address = reader.value<Address>(node, key, "an address", parse_host))
+    draft.policy.network.resolver = *address;
 }
 
 void read_sockets(const YamlNode& node, const std::string& key, Reader& reader, std::vector<sbpf_socket_class>& out) {
@@ -203,34 +210,42 @@ void read_unix(const YamlNode& node, const std::string& key, Reader& reader, Dra
                 const auto peer = reader.value<std::string>(item, item_key, "a path, or @ and a name", parse_unix_peer);
                 if (!peer) return;
                 if (!seen.insert(*peer).second)
-                  reader.error(item, item_key, {"duplicate_value", quoted(*peer) + " is named twice", "remove one"});
+                  reader.error(item, item_key,
+                               {"duplicate_value", fmt::format("{} is named twice", quoted(*peer)), "remove one"});
                 draft.unix_peers.insert_or_assign(*peer, UnixRule{*peer, reader.where(item)});
               });
 }
 
 void read_trusted_programs(const YamlNode& node, const std::string& key, Reader& reader, std::vector<ProgramTag>& out) {
-  reader.list(node, key, "a list of tags, as in [\"6deef7357e7b4530\"]", [&](const YamlNode& item, const std::string& item_key) {
-    const auto tag = reader.value<ProgramTag>(item, item_key, "a tag", parse_tag);
-    if (!tag) return;
-    if (std::find(out.begin(), out.end(), *tag) != out.end())
-      reader.error(item, item_key, {"duplicate_value", quoted(item.text) + " is named twice", "remove one"});
-    else if (out.size() == SBPF_TRUSTED_PROGRAMS)
-      reader.error(item, item_key, {"too_many_programs", "at most " + std::to_string(SBPF_TRUSTED_PROGRAMS) + " programs can be trusted",
-                                    "name those that run after sbpf's alone: `sbpf status` names them"});
-    else
-      out.push_back(*tag);
-  });
+  reader.list(node, key, "a list of tags, as in [\"6deef7357e7b4530\"]",
+              [&](const YamlNode& item, const std::string& item_key) {
+                const auto tag = reader.value<ProgramTag>(item, item_key, "a tag", parse_tag);
+                if (!tag) return;
+                if (std::find(out.begin(), out.end(), *tag) != out.end())
+                  reader.error(item, item_key,
+                               {"duplicate_value", fmt::format("{} is named twice", quoted(item.text)), "remove one"});
+                else if (out.size() == SBPF_TRUSTED_PROGRAMS)
+                  reader.error(
+                      item, item_key,
+                      {"too_many_programs", fmt::format("at most {} programs can be trusted", SBPF_TRUSTED_PROGRAMS),
+                       "name those that run after sbpf's alone: `sbpf status` names them"});
+                else
+                  out.push_back(*tag);
+              });
 }
 
-void read_network_interfaces(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::string>& out) {
-  reader.list(node, key, "a list of network interfaces, as in [eth0]", [&](const YamlNode& item, const std::string& item_key) {
-    const auto name = reader.value<std::string>(item, item_key, "a network interface", parse_interface);
-    if (!name) return;
-    if (std::find(out.begin(), out.end(), *name) != out.end())
-      reader.error(item, item_key, {"duplicate_value", quoted(*name) + " is named twice", "remove one"});
-    else
-      out.push_back(*name);
-  });
+void read_network_interfaces(const YamlNode& node, const std::string& key, Reader& reader,
+                             std::vector<std::string>& out) {
+  reader.list(node, key, "a list of network interfaces, as in [eth0]",
+              [&](const YamlNode& item, const std::string& item_key) {
+                const auto name = reader.value<std::string>(item, item_key, "a network interface", parse_interface);
+                if (!name) return;
+                if (std::find(out.begin(), out.end(), *name) != out.end())
+                  reader.error(item, item_key,
+                               {"duplicate_value", fmt::format("{} is named twice", quoted(*name)), "remove one"});
+                else
+                  out.push_back(*name);
+              });
 }
 
 }  // namespace sbpf::policy::internal

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `process.secrets`: where each comes from, and how the program gets it.
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "policy/draft.h"
@@ -12,25 +13,26 @@ constexpr std::size_t kMaxSecretName = 64;
 
 Value<std::string> parse_secret_name(std::string_view text) {
   if (valid_env_name(text) && text.size() <= kMaxSecretName) return std::string(text);
-  return tl::unexpected(BadValue{"bad_secret_name", quoted(text) + " is not the name of a secret",
+  return tl::unexpected(BadValue{"bad_secret_name", fmt::format("{} is not the name of a secret", quoted(text)),
                                  "write a name as of a variable, of at most 64 characters: JUDGE_API_KEY"});
 }
 
 Value<std::string> parse_source_path(std::string_view text) {
   auto path = parse_path(text);
-  if (path && *path == "/") return tl::unexpected(BadValue{"bad_path", "/ is not a file", "name the file of the secret"});
+  if (path && *path == "/")
+    return tl::unexpected(BadValue{"bad_path", "/ is not a file", "name the file of the secret"});
   return path;
 }
 
 // As systemd takes it for LoadCredential=: the name of a file.
 Value<std::string> parse_credential(std::string_view text) {
-  const bool good = !text.empty() && text.size() <= 255 && text[0] != '.' &&
-                    std::all_of(text.begin(), text.end(), [](char c) {
-                      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-                             c == '_' || c == '-';
-                    });
+  const bool good =
+      !text.empty() && text.size() <= 255 && text[0] != '.' && std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+               c == '-';
+      });
   if (good) return std::string(text);
-  return tl::unexpected(BadValue{"bad_credential", quoted(text) + " is not the name of a credential",
+  return tl::unexpected(BadValue{"bad_credential", fmt::format("{} is not the name of a credential", quoted(text)),
                                  "write its name in LoadCredential=, without a directory"});
 }
 
@@ -48,38 +50,44 @@ std::optional<Secret> read_secret(const YamlNode& node, const std::string& key, 
       good = good && from;
     };
   };
-  reader.map(node, key,
-             {{"name",
-               [&](const YamlNode& n, const std::string& k) {
-                 named = true;
-                 auto name = reader.value<std::string>(n, k, "a name", parse_secret_name);
-                 if (name) secret.name = std::move(*name);
-                 good = good && name;
-               }},
-              {"file", source(Secret::Source::file, parse_source_path)},
-              {"credential", source(Secret::Source::credential, parse_credential)},
-              {"stdin",
-               [&](const YamlNode& n, const std::string& k) {
-                 sources++;
-                 secret.source = Secret::Source::standard_input;
-                 const auto on = reader.boolean(n, k);
-                 if (on && !*on) reader.error(n, k, {"bad_source", "stdin: false is no source", "write stdin: true, or remove it"});
-                 good = good && on && *on;
-               }},
-              {"as",
-               [&](const YamlNode& n, const std::string& k) {
-                 constexpr Secret::Form kForms[] = {Secret::Form::file, Secret::Form::fd};
-                 const auto i = reader.word(n, k, "bad_form", {"file", "fd"});
-                 if (i) secret.form = kForms[*i];
-                 good = good && i;
-               }}},
-             {{"value", "a policy names secrets and never holds them: write file, credential or stdin"},
-              {"env", "a variable can be read in /proc; the program finds the secret by the variable NAME_FILE or NAME_FD"}});
+  reader.map(
+      node, key,
+      {{"name",
+        [&](const YamlNode& n, const std::string& k) {
+          named = true;
+          auto name = reader.value<std::string>(n, k, "a name", parse_secret_name);
+          if (name) secret.name = std::move(*name);
+          good = good && name;
+        }},
+       {"file", source(Secret::Source::file, parse_source_path)},
+       {"credential", source(Secret::Source::credential, parse_credential)},
+       {"stdin",
+        [&](const YamlNode& n, const std::string& k) {
+          sources++;
+          secret.source = Secret::Source::standard_input;
+          const auto on = reader.boolean(n, k);
+          if (on && !*on)
+            reader.error(n, k, {"bad_source", "stdin: false is no source", "write stdin: true, or remove it"});
+          good = good && on && *on;
+        }},
+       {"as",
+        [&](const YamlNode& n, const std::string& k) {
+          constexpr Secret::Form kForms[] = {Secret::Form::file, Secret::Form::fd};
+          const auto i = reader.word(n, k, "bad_form", {"file", "fd"});
+          if (i) secret.form = kForms[*i];
+          good = good && i;
+        }}},
+      {{"value", "a policy names secrets and never holds them: write file, credential or stdin"},
+       {"env", "a variable can be read in /proc; the program finds the secret by the variable NAME_FILE or NAME_FD"}});
   if (node.kind != YamlNode::Kind::map) return std::nullopt;
   if (!named) reader.error(node, key + ".name", {"missing_key", "the secret has no name", "add name: JUDGE_API_KEY"});
   if (sources == 0)
-    reader.error(node, key, {"missing_key", "the secret has no source", "add file: /etc/sbpf/judge.key, credential: NAME or stdin: true"});
-  if (sources > 1) reader.error(node, key, {"contradiction", "the secret has more than one source", "keep one of file, credential and stdin"});
+    reader.error(
+        node, key,
+        {"missing_key", "the secret has no source", "add file: /etc/sbpf/judge.key, credential: NAME or stdin: true"});
+  if (sources > 1)
+    reader.error(node, key,
+                 {"contradiction", "the secret has more than one source", "keep one of file, credential and stdin"});
   if (!named || !good || sources != 1) return std::nullopt;
   return secret;
 }
@@ -110,7 +118,9 @@ void read_secrets(const YamlNode& node, const std::string& key, Reader& reader, 
                 auto secret = read_secret(item, item_key, reader);
                 if (!secret) return;
                 if (draft.secrets.contains(secret->name))
-                  reader.error(item, item_key, {"duplicate_value", quoted(secret->name) + " is named twice", "remove one"});
+                  reader.error(
+                      item, item_key,
+                      {"duplicate_value", fmt::format("{} is named twice", quoted(secret->name)), "remove one"});
                 else if (draft.secrets.size() == kMaxSecrets)
                   reader.error(item, item_key, {"too_many_secrets", "more than 64 secrets", "put some into one file"});
                 else
@@ -128,19 +138,24 @@ void check_secrets(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
     as_file = as_file || secret.form == Secret::Form::file;
     if (secret.source == Secret::Source::standard_input) {
       if (from_stdin)
-        error("contradiction", name + " and " + from_stdin->name + " both come from stdin", "take one of them from a file");
+        error("contradiction", fmt::format("{} and {} both come from stdin", name, from_stdin->name),
+              "take one of them from a file");
       from_stdin = &secret;
     }
     for (const std::string& variable : {name, name + "_FILE", name + "_FD"})
       if (const std::string list = in_environment(draft, variable); !list.empty())
-        error("contradiction", "process." + list + " hands over the variable " + variable + ", which belongs to the secret " + name,
-              "remove it from process." + list + ": what is in the environment can be read in /proc");
+        error(
+            "contradiction",
+            fmt::format("process.{} hands over the variable {}, which belongs to the secret {}", list, variable, name),
+            fmt::format("remove it from process.{}: what is in the environment can be read in /proc", list));
   }
   if (!as_file) return;
   for (const auto& [path, rule] : draft.filesystem.by_path)
     if (below_secrets(path) && (path != kSecretsDirectory || rule.access != FsAccess::read))
-      report(diagnostics, Diagnostic{rule.where, "contradiction", "filesystem." + std::string(to_string(rule.access)),
-                                     shown(path) + " is where the secrets are, which the program may read", "remove this path"});
+      report(diagnostics,
+             Diagnostic{rule.where, "contradiction", fmt::format("filesystem.{}", to_string(rule.access)),
+                        fmt::format("{} is where the secrets are, which the program may read", shown(path)),
+                        "remove this path"});
 }
 
 void finish_secrets(Draft& draft, Policy& policy) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/reader.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <set>
 
@@ -49,7 +50,9 @@ void Reader::map(const YamlNode& node, const std::string& key, const std::vector
   if (node.kind != YamlNode::Kind::map) {
     std::vector<std::string_view> names;
     for (const Field& field : fields) names.push_back(field.name);
-    error(node, key, {"wrong_type", "a map is expected here, not " + kind_name(node), "its keys: " + list_of(names)});
+    error(node, key,
+          {"wrong_type", fmt::format("a map is expected here, not {}", kind_name(node)),
+           fmt::format("its keys: {}", list_of(names))});
     return;
   }
   std::set<std::string_view> seen;
@@ -57,12 +60,13 @@ void Reader::map(const YamlNode& node, const std::string& key, const std::vector
     const YamlNode& name = node.keys[i];
     if (name.kind != YamlNode::Kind::scalar) {
       error(name, key,
-            {"bad_key", "a key must be a word, not " + kind_name(name), "quote it if it is meant as a text"});
+            {"bad_key", fmt::format("a key must be a word, not {}", kind_name(name)),
+             "quote it if it is meant as a text"});
       continue;
     }
     const std::string path = join(key, shown(name.text));
     if (!seen.insert(name.text).second) {
-      error(name, path, {"duplicate_key", quoted(name.text) + " is given twice", "join the two"});
+      error(name, path, {"duplicate_key", fmt::format("{} is given twice", quoted(name.text)), "join the two"});
       continue;
     }
     const auto field =
@@ -79,31 +83,33 @@ void Reader::unknown_key(const YamlNode& name, const std::string& key, const std
   if (diagnostics_.size() >= kMaxDiagnostics) return;  // spares the search for a near key, too
   for (const Later& l : later) {
     if (l.name != name.text) continue;
-    error(name, key, {"unsupported", "\"" + name.text + "\" is not supported by this version", std::string(l.hint)});
+    error(name, key,
+          {"unsupported", fmt::format("\"{}\" is not supported by this version", name.text), std::string(l.hint)});
     return;
   }
   std::vector<std::string_view> names;
   for (const Field& field : fields) names.push_back(field.name);
-  const std::string near = nearest(name.text, names);
-  std::string hint = near.empty() ? "known here: " + list_of(names) : "did you mean \"" + near + "\"?";
+  const std::string near = did_you_mean(name.text, names);
+  std::string hint = near.empty() ? fmt::format("known here: {}", list_of(names)) : near;
   if (name.text == "<<") hint = "merge keys are not supported; to share rules, use extends";
-  error(name, key, {"unknown_key", "unknown key " + quoted(name.text), std::move(hint)});
+  error(name, key, {"unknown_key", fmt::format("unknown key {}", quoted(name.text)), std::move(hint)});
 }
 
 void Reader::list(const YamlNode& node, const std::string& key, std::string_view example,
                   const std::function<void(const YamlNode&, const std::string&)>& read) {
   if (node.kind != YamlNode::Kind::sequence) {
     error(node, key,
-          {"wrong_type", "a list is expected here, not " + kind_name(node), "write " + std::string(example)});
+          {"wrong_type", fmt::format("a list is expected here, not {}", kind_name(node)),
+           fmt::format("write {}", example)});
     return;
   }
-  for (std::size_t i = 0; i < node.items.size(); ++i) read(node.items[i], key + "[" + std::to_string(i) + "]");
+  for (std::size_t i = 0; i < node.items.size(); ++i) read(node.items[i], fmt::format("{}[{}]", key, i));
 }
 
 const std::string* Reader::text(const YamlNode& node, const std::string& key, std::string_view expected) {
   if (node.kind == YamlNode::Kind::scalar) return &node.text;
   error(node, key,
-        {"wrong_type", std::string(expected) + " is expected here, not " + kind_name(node),
+        {"wrong_type", fmt::format("{} is expected here, not {}", expected, kind_name(node)),
          node.kind == YamlNode::Kind::null ? "give a value, or remove the key" : "write one value"});
   return nullptr;
 }
@@ -119,11 +125,13 @@ std::optional<bool> Reader::boolean(const YamlNode& node, const std::string& key
 
 std::optional<std::size_t> Reader::word(const YamlNode& node, const std::string& key, std::string_view code,
                                         const std::vector<std::string_view>& words) {
-  const std::string* scalar = text(node, key, "one of " + list_of(words));
+  const std::string* scalar = text(node, key, fmt::format("one of {}", list_of(words)));
   if (!scalar) return std::nullopt;
   const auto found = std::find(words.begin(), words.end(), *scalar);
   if (found != words.end()) return static_cast<std::size_t>(found - words.begin());
-  error(node, key, {std::string(code), quoted(*scalar) + " is not known here", "write " + list_of(words)});
+  error(node, key,
+        {std::string(code), fmt::format("{} is not known here", quoted(*scalar)),
+         fmt::format("write {}", list_of(words))});
   return std::nullopt;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a tree of YAML, and notes what is wrong with it. Internal to policy/, and for sbpfd's configuration.
+// Reads a tree of YAML, and notes its errors. Internal to policy/, and for sbpfd's configuration.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace sbpf::policy::internal {
 
 inline constexpr std::size_t kMaxDiagnostics = 100;  // of one parse; nobody reads the hundred-and-first
 
-// Reads maps, lists and scalars, and notes what is wrong with them. Goes on after an error: all are found in one pass.
+// Reads maps, lists and scalars, and notes their errors. Continues after an error: all are found in one pass.
 class Reader {
  public:
   Reader(std::string_view file, std::vector<Diagnostic>& diagnostics) : file_(file), diagnostics_(diagnostics) {}

@@ -2,6 +2,8 @@
 // Lists of paths in a policy -> rules, one per path.
 #pragma once
 
+#include <fmt/core.h>
+
 #include "policy/draft.h"
 
 namespace sbpf::policy::internal {
@@ -15,7 +17,7 @@ struct RulesReader {
   std::string conflict;       // what to add where two lists have a path…
   std::string conflict_hint;  // …and what to do about it
 
-  // A path that stands in the file already is an error at its second place.
+  // A path that is already in the file is an error at its second place.
   void read_list(const YamlNode& node, const std::string& key, Access value) {
     reader.list(node, key, example,
                 [&](const YamlNode& item, const std::string& item_key) { read_rule(item, item_key, value); });
@@ -31,12 +33,15 @@ struct RulesReader {
       return &earlier->second;
     }
     const Location& where = earlier->second.where;
-    const std::string other =
-        rules.keys[*path] + " (line " + std::to_string(where.line) + ", column " + std::to_string(where.column) + ")";
+    const std::string other = fmt::format("{} (line {}, column {})", rules.keys[*path], where.line, where.column);
     if (earlier->second.*access == value)
-      reader.error(item, key, {"duplicate_value", quoted(*path) + " is named twice, first in " + other, "remove one"});
+      reader.error(
+          item, key,
+          {"duplicate_value", fmt::format("{} is named twice, first in {}", quoted(*path), other), "remove one"});
     else
-      reader.error(item, key, {"conflicting_rules", quoted(*path) + " is also in " + other + conflict, conflict_hint});
+      reader.error(
+          item, key,
+          {"conflicting_rules", fmt::format("{} is also in {}{}", quoted(*path), other, conflict), conflict_hint});
     return nullptr;
   }
 };

@@ -26,8 +26,9 @@ std::optional<std::uint64_t> number(const YamlNode& node, const std::string& key
   if (!text) return std::nullopt;
   const auto value = node.plain ? internal::parse_number(*text) : std::nullopt;
   if (value && *value <= most) return value;
-  reader.error(node, key, {"bad_number", quoted(*text) + " is not a number here",
-                           "write a whole number from 0 to " + std::to_string(most)});
+  reader.error(node, key,
+               {"bad_number", fmt::format("{} is not a number here", quoted(*text)),
+                fmt::format("write a whole number from 0 to {}", most)});
   return std::nullopt;
 }
 
@@ -36,18 +37,21 @@ std::optional<SeccompAction> action(const YamlNode& node, const std::string& key
     std::string_view name;
     SeccompAction action;
   };
-  static constexpr Known kKnown[] = {
-      {"SCMP_ACT_ALLOW", SeccompAction::allow},           {"SCMP_ACT_LOG", SeccompAction::log},
-      {"SCMP_ACT_ERRNO", SeccompAction::deny},            {"SCMP_ACT_TRAP", SeccompAction::trap},
-      {"SCMP_ACT_KILL", SeccompAction::kill_thread},      {"SCMP_ACT_KILL_THREAD", SeccompAction::kill_thread},
-      {"SCMP_ACT_KILL_PROCESS", SeccompAction::kill_process}};
+  static constexpr Known kKnown[] = {{"SCMP_ACT_ALLOW", SeccompAction::allow},
+                                     {"SCMP_ACT_LOG", SeccompAction::log},
+                                     {"SCMP_ACT_ERRNO", SeccompAction::deny},
+                                     {"SCMP_ACT_TRAP", SeccompAction::trap},
+                                     {"SCMP_ACT_KILL", SeccompAction::kill_thread},
+                                     {"SCMP_ACT_KILL_THREAD", SeccompAction::kill_thread},
+                                     {"SCMP_ACT_KILL_PROCESS", SeccompAction::kill_process}};
   const std::string* text = reader.text(node, key, "an action");
   if (!text) return std::nullopt;
   for (const Known& known : kKnown)
     if (known.name == *text) return known.action;
   const bool served = *text == "SCMP_ACT_TRACE" || *text == "SCMP_ACT_NOTIFY";
   reader.error(node, key,
-               {"unsupported", quoted(*text) + (served ? " needs a tracer or a listener, and sbpf has none" : " is not an action"),
+               {"unsupported",
+                quoted(*text) + (served ? " needs a tracer or a listener, and sbpf has none" : " is not an action"),
                 "write SCMP_ACT_ALLOW, SCMP_ACT_ERRNO, SCMP_ACT_KILL_PROCESS, SCMP_ACT_KILL_THREAD, SCMP_ACT_TRAP or "
                 "SCMP_ACT_LOG"});
   return std::nullopt;
@@ -62,9 +66,9 @@ void texts(const YamlNode& node, const std::string& key, Reader& reader, std::ve
 
 void architecture(const YamlNode& node, const std::string& key, Reader& reader, std::string& to) {
   static const std::vector<std::string_view> kNames = {
-      "X86",        "X86_64",      "X32", "ARM",   "AARCH64", "MIPS",  "MIPS64", "MIPS64N32", "MIPSEL",   "MIPSEL64",
-      "MIPSEL64N32", "PPC",        "PPC64", "PPC64LE", "S390", "S390X", "PARISC", "PARISC64",  "RISCV64", "LOONGARCH64",
-      "M68K",       "SH",          "SHEB"};
+      "X86",    "X86_64",   "X32",         "ARM",         "AARCH64", "MIPS",    "MIPS64", "MIPS64N32",
+      "MIPSEL", "MIPSEL64", "MIPSEL64N32", "PPC",         "PPC64",   "PPC64LE", "S390",   "S390X",
+      "PARISC", "PARISC64", "RISCV64",     "LOONGARCH64", "M68K",    "SH",      "SHEB"};
   constexpr std::string_view kPrefix = "SCMP_ARCH_";
   const std::string* text = reader.text(node, key, "an architecture");
   if (!text) return;
@@ -73,7 +77,9 @@ void architecture(const YamlNode& node, const std::string& key, Reader& reader, 
   if (known)
     to = *text;
   else
-    reader.error(node, key, {"bad_architecture", quoted(*text) + " is not an architecture", "write it as in SCMP_ARCH_X86_64"});
+    reader.error(node, key,
+                 {"bad_architecture", fmt::format("{} is not an architecture", quoted(*text)),
+                  "write it as in SCMP_ARCH_X86_64"});
 }
 
 void architectures(const YamlNode& node, const std::string& key, Reader& reader, std::vector<std::string>& to) {
@@ -89,11 +95,11 @@ void arch_map(const YamlNode& node, const std::string& key, Reader& reader, std:
   if (absent(node)) return;
   reader.list(node, key, "a list of maps", [&](const YamlNode& item, const std::string& item_key) {
     SeccompArch arch;
-    reader.map(item, item_key,
-               {{"architecture", [&](const YamlNode& n, const std::string& k) { architecture(n, k, reader, arch.name); }},
-                {"subArchitectures",
-                 [&](const YamlNode& n, const std::string& k) { architectures(n, k, reader, arch.sub); }}},
-               {});
+    reader.map(
+        item, item_key,
+        {{"architecture", [&](const YamlNode& n, const std::string& k) { architecture(n, k, reader, arch.name); }},
+         {"subArchitectures", [&](const YamlNode& n, const std::string& k) { architectures(n, k, reader, arch.sub); }}},
+        {});
     if (arch.name.empty())
       reader.error(item, item_key, {"missing_key", "an architecture is missing here", "add \"architecture\""});
     to.push_back(std::move(arch));
@@ -107,24 +113,27 @@ void argument(const YamlNode& node, const std::string& key, Reader& reader, Secc
   std::optional<std::uint64_t> index;
   std::optional<std::size_t> op;
   SeccompArg arg;
-  reader.map(node, key,
-             {{"index", [&](const YamlNode& n, const std::string& k) { index = number(n, k, kArguments - 1, reader); }},
-              {"value",
-               [&](const YamlNode& n, const std::string& k) { arg.value = number(n, k, ~0ull, reader).value_or(0); }},
-              {"valueTwo",
-               [&](const YamlNode& n, const std::string& k) { arg.value_two = number(n, k, ~0ull, reader).value_or(0); }},
-              {"op", [&](const YamlNode& n, const std::string& k) { op = reader.word(n, k, "bad_op", kOps); }}},
-             {});
+  reader.map(
+      node, key,
+      {{"index", [&](const YamlNode& n, const std::string& k) { index = number(n, k, kArguments - 1, reader); }},
+       {"value", [&](const YamlNode& n, const std::string& k) { arg.value = number(n, k, ~0ull, reader).value_or(0); }},
+       {"valueTwo",
+        [&](const YamlNode& n, const std::string& k) { arg.value_two = number(n, k, ~0ull, reader).value_or(0); }},
+       {"op", [&](const YamlNode& n, const std::string& k) { op = reader.word(n, k, "bad_op", kOps); }}},
+      {});
   if (node.kind != YamlNode::Kind::map) return;
   if (!index || !op) {
-    reader.error(node, key, {"missing_key", "index and op must be given", "write {\"index\": 0, \"value\": 0, \"op\": \"SCMP_CMP_EQ\"}"});
+    reader.error(
+        node, key,
+        {"missing_key", "index and op must be given", "write {\"index\": 0, \"value\": 0, \"op\": \"SCMP_CMP_EQ\"}"});
     return;
   }
   arg.index = static_cast<unsigned>(*index);
   arg.op = static_cast<SeccompOp>(*op);
   // Some engines then take either condition, the filter's library takes none: what is meant is not clear.
   if (std::any_of(rule.args.begin(), rule.args.end(), [&](const SeccompArg& a) { return a.index == arg.index; }))
-    reader.error(node, key, {"contradiction", "the same argument is compared twice", "use an entry of its own for each"});
+    reader.error(node, key,
+                 {"contradiction", "the same argument is compared twice", "use an entry of its own for each"});
   rule.args.push_back(arg);
 }
 
@@ -138,7 +147,9 @@ void condition(const YamlNode& node, const std::string& key, Reader& reader, Sec
       if (const auto cap = capability_number(*name))
         to.caps.push_back(*cap);
       else
-        reader.error(item, item_key, {"bad_capability", quoted(*name) + " is not a capability", "write it as in CAP_SYS_ADMIN"});
+        reader.error(
+            item, item_key,
+            {"bad_capability", fmt::format("{} is not a capability", quoted(*name)), "write it as in CAP_SYS_ADMIN"});
     });
   };
   const auto min_kernel = [&](const YamlNode& n, const std::string& k) {
@@ -150,7 +161,8 @@ void condition(const YamlNode& node, const std::string& key, Reader& reader, Sec
     if (major && minor && *major < 1000 && *minor < 1000)
       to.min_kernel = {static_cast<unsigned>(*major), static_cast<unsigned>(*minor)};
     else
-      reader.error(n, k, {"bad_version", quoted(*text) + " is not a kernel's version", "write it as in \"4.8\""});
+      reader.error(
+          n, k, {"bad_version", fmt::format("{} is not a kernel's version", quoted(*text)), "write it as in \"4.8\""});
   };
   reader.map(node, key,
              {{"caps", caps},
@@ -212,7 +224,9 @@ tl::expected<SeccompProfile, std::vector<Diagnostic>> parse_seccomp(std::string_
     std::vector<std::string> names;
     texts(n, k, reader, names);
     if (!names.empty())
-      reader.error(n, k, {"unsupported", "flags of the filter are not supported", "remove them: no flag makes a filter stricter"});
+      reader.error(
+          n, k,
+          {"unsupported", "flags of the filter are not supported", "remove them: no flag makes a filter stricter"});
   };
   reader.map(*tree, "",
              {{"defaultAction",
@@ -223,7 +237,8 @@ tl::expected<SeccompProfile, std::vector<Diagnostic>> parse_seccomp(std::string_
               {"defaultErrnoRet",
                [&](const YamlNode& n, const std::string& k) {
                  if (absent(n)) return;
-                 if (const auto value = number(n, k, kMaxErrno, reader)) profile.default_errno = static_cast<unsigned>(*value);
+                 if (const auto value = number(n, k, kMaxErrno, reader))
+                   profile.default_errno = static_cast<unsigned>(*value);
                }},
               {"architectures",
                [&](const YamlNode& n, const std::string& k) { architectures(n, k, reader, profile.architectures); }},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A seccomp profile in the OCI format (runtime-spec's linux.seccomp, with the includes, excludes, archMap and comments that
-// container engines add), as written. Which entries count on this host, and what they compile to, is agent/launch/seccomp.h.
+// A seccomp profile in the OCI format (runtime-spec's linux.seccomp, with the includes, excludes, archMap and comments
+// that container engines add), as written. Which entries count on this host, and what they compile to, is
+// agent/launch/seccomp.h.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +36,8 @@ struct SeccompCondition {
 struct SeccompRule {
   std::vector<std::string> names;
   SeccompAction action = SeccompAction::allow;
-  std::optional<unsigned> errno_ret;  // of deny
-  std::vector<SeccompArg> args;       // all must hold; none: every call of the name
+  std::optional<unsigned> errno_ret;    // of deny
+  std::vector<SeccompArg> args;         // all must hold; none: every call of the name
   SeccompCondition includes, excludes;  // counts if all of includes holds, and nothing of excludes
   std::string comment;
   Location where;

@@ -66,8 +66,8 @@ std::string condition_text(const SeccompCondition& condition) {
   if (!caps.empty()) add("caps", list_text(caps, "        "));
   if (!condition.arches.empty()) add("arches", list_text(condition.arches, "        "));
   if (condition.min_kernel)
-    add("minKernel", "\"" + std::to_string(condition.min_kernel->first) + "." +
-                         std::to_string(condition.min_kernel->second) + "\"");
+    add("minKernel",
+        "\"" + std::to_string(condition.min_kernel->first) + "." + std::to_string(condition.min_kernel->second) + "\"");
   return "{" + text + "}";
 }
 

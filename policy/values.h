@@ -13,7 +13,7 @@
 
 namespace sbpf::policy::internal {
 
-// What is wrong with a value; the reader adds place and key.
+// The error of a value; the reader adds place and key.
 struct BadValue {
   std::string code;
   std::string message;
@@ -44,13 +44,16 @@ Value<std::uint32_t> parse_cpu(std::string_view text);
 Value<std::chrono::milliseconds> parse_timeout(std::string_view text);
 // Of a filesystem rule. \* \? \[ \] stand for the characters themselves.
 Value<std::string> parse_path(std::string_view text);
-std::string escaped_path(std::string_view path);  // as parse_path() takes it
 Value<std::string> parse_host_pattern(std::string_view text);  // of `host`
 Value<std::string> parse_interface(std::string_view text);     // of network.interfaces
-Value<std::string> parse_unix_peer(std::string_view text);  // of network.unix
-Value<std::string> parse_sha256(std::string_view text);  // 64 lower-case hexadecimal digits
+Value<std::string> parse_unix_peer(std::string_view text);     // of network.unix
+Value<std::string> parse_sha256(std::string_view text);        // 64 lower-case hexadecimal digits
 
 bool valid_policy_name(std::string_view text);
+bool is_file_reference(std::string_view text);  // of extends: "./base.yaml", "../base.yaml" or "/srv/base.yaml"
+// What `written` in the file `from` leads to; `from` is "", or such a reference itself. A `..` stays: behind a link it
+// leads elsewhere than the text says.
+std::string file_reference(std::string_view from, std::string_view written);
 bool valid_env_name(std::string_view text);
 
 // Is `path` this directory, or below it? Both without a slash at the end.
@@ -59,7 +62,6 @@ bool within(std::string_view path, std::string_view directory);
 bool is_v4(const Address& address);
 std::string to_string(const PortRange& range);  // "443" or "6000-6010"
 std::string cidr_text(const Address& address, std::uint8_t prefix);
-std::string memory_text(std::uint64_t bytes);                 // "512MiB", in the largest unit that divides it
 std::string cpu_text(std::uint32_t millis);                   // "1.5"
 std::string timeout_text(std::chrono::milliseconds timeout);  // "1h30m"
 

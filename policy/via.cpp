@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proxies that entries of network.connect lead to.
+#include <fmt/core.h>
 #include <algorithm>
 
 #include "policy/entry_text.h"
@@ -20,9 +21,9 @@ bool both_cover_a_port(const Endpoint& a, const Endpoint& b) {
 }  // namespace
 
 std::string via_problem(const Via& via) {
-  const Address any4{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  if (via.address == Address{} || via.address == any4) return "the proxy has no address";
-  if (via.address[0] == 0xff || (is_v4(via.address) && via.address[12] >= 224)) return "the proxy's address is not a single host's";
+  if (is_wildcard(via.address)) return "the proxy has no address";
+  if (via.address[0] == 0xff || (is_v4(via.address) && via.address[12] >= 224))
+    return "the proxy's address is not a single host's";
   Endpoint proxy;
   proxy.address = via.address;
   return is_metadata(proxy) ? "the proxy would be where clouds keep a machine's credentials" : "";
@@ -37,11 +38,10 @@ void check_via(const std::vector<Endpoint>& connect, std::vector<Diagnostic>& di
         return before->via != entry->via && both_cover_a_port(*before, *entry);
       });
       if (other == entries.end() || *other > entry) continue;  // told once, at the later one
-      report(diagnostics,
-             Diagnostic{entry->where, "ambiguous_via", "network.connect",
-                        entry_text(*entry) + " and " + located((*other)->where, entry_text(**other)) +
-                            " have ports in common, but lead to different places",
-                        "give each port to one of them; a longer prefix comes before a shorter one"});
+      report(diagnostics, Diagnostic{entry->where, "ambiguous_via", "network.connect",
+                                     fmt::format("{} and {} have ports in common, but lead to different places",
+                                                 entry_text(*entry), located((*other)->where, entry_text(**other))),
+                                     "give each port to one of them; a longer prefix comes before a shorter one"});
     }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is wrong with proxies of network.connect. Internal to policy/.
+// Errors of the proxies of network.connect. Internal to policy/.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace sbpf::policy::internal {
 
-// Why no connection can be led there; empty if one can.
+// The reason why no connection can be led there; empty if one can.
 std::string via_problem(const Via& via);
 
 // Reports entries for the same destination and port that lead to different places.

@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
     out << "constexpr ReadyNode " << nodes << "[] = {\n";
     add(*tree, out, scalars);
     out << "};\n";
-    trees += "    {\"" + std::filesystem::path(argv[i]).stem().string() + "\", " + nodes + ", R\"sbpf(" + scalars + ")sbpf\"},\n";
+    trees += "    {\"" + std::filesystem::path(argv[i]).stem().string() + "\", " + nodes + ", R\"sbpf(" + scalars +
+             ")sbpf\"},\n";
   }
   out << trees << "};\n";
   out.flush();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees of the profiles that are compiled in, read from their YAML by the build: yaml-cpp takes some thousand instructions
-// for each line. Internal to policy/.
+// Trees of the profiles that are compiled in, read from their YAML by the build: yaml-cpp takes some thousand
+// instructions for each line. Internal to policy/.
 #pragma once
 
 #include <cstdint>

@@ -103,7 +103,7 @@ class TreeBuilder : public YAML::EventHandler {
   void open(YamlNode::Kind kind, const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
     check(mark, tag, anchor);
     if (stack_.size() >= kMaxNesting)
-      refuse(mark, "too_deep", "more than " + std::to_string(kMaxNesting) + " levels of nesting", "flatten the policy");
+      refuse(mark, "too_deep", fmt::format("more than {} levels of nesting", kMaxNesting), "flatten the policy");
     stack_.push_back(make(kind, mark));
   }
   void close() {
@@ -191,10 +191,10 @@ tl::expected<YamlNode, Diagnostic> load_yaml(std::string_view text, std::string_
     // yaml-cpp quotes single bytes of the text, which need not be whole characters.
     std::string message = e.msg;
     for (char& c : message) c = c < 0x20 || c > 0x7e ? '?' : c;
-    return at(e.mark.line + 1, e.mark.column + 1, "syntax", "not valid YAML: " + message,
+    return at(e.mark.line + 1, e.mark.column + 1, "syntax", fmt::format("not valid YAML: {}", message),
               "check indentation, quotes and brackets near this place");
   } catch (const std::exception& e) {
-    return at(1, 1, "syntax", std::string("the YAML parser failed: ") + e.what(), "simplify the file");
+    return at(1, 1, "syntax", fmt::format("the YAML parser failed: {}", e.what()), "simplify the file");
   }
 }
 

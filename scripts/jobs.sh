@@ -6,48 +6,15 @@
 # Seconds after which a job hangs that may take SECONDS of processor time: others run beside it, on a machine that may be slower.
 limit_of() { echo $((300 + 4 * $1)); }
 
-trim() { sed 's/^[[:space:]]*//; s/[[:space:]]*$//' <<<"$1"; }
+# turn: a number that is another one with each commit; always the same where the tree is no repository of git.
+turn() { git rev-list --count HEAD 2>/dev/null || echo 0; }
 
-# kernels_of ON TURN: the kernels on which a line of the plan runs now. `one of A,B` names those that take turns (`-` is a turn
-# without), `two of A,B,C` likewise, of which a full run leaves one out; `full A,B` those of a full run, `short A,B` of any other.
-kernels_of() {
-  local on=$1 turn=$2 kind='' wanted=() kernel
-  if [[ $on == 'full '* ]] && ((!full)); then return; fi
-  if [[ $on == 'short '* ]] && ((full)); then return; fi
-  [[ $on =~ ^(full |short )?(one of |two of )?(.*)$ ]]
-  kind=${BASH_REMATCH[1]}${BASH_REMATCH[2]}
-  IFS=, read -ra wanted <<<"${BASH_REMATCH[3]}"
-  if ((${#kernels[@]})); then
-    kind=''
-  elif ((full)) && [[ $kind == *'two of ' ]]; then
-    read -ra wanted <<<"${wanted[*]//-/}"
-    unset "wanted[turn % ${#wanted[@]}]"
-  elif [[ $kind == 'full one of ' ]] || { [[ $kind == *' of ' ]] && ((!full)); }; then
-    wanted=("${wanted[turn % ${#wanted[@]}]}")
-  fi
-  for kernel in "${wanted[@]}"; do
-    [[ $kernel != - ]] || continue
-    if ((${#kernels[@]})) && [[ " ${kernels[*]} " != *" $kernel "* ]]; then continue; fi
-    echo "$kernel"
-  done
-}
-
-# The plan, one line per job: KERNEL|OPTIONS|SECONDS|COMMAND, filtered by what was asked for. Not with tabs: `read` takes two of
-# them for one, and options may be empty.
+# plan: the jobs, filtered by what was asked for.
 plan() {
-  local line on options seconds command kernel turn
-  # A clone that is not a repository of git always takes the same turn.
-  turn=$(git rev-list --count HEAD 2>/dev/null || echo 0)
-  while IFS= read -r line; do
-    line=$(trim "$line")
-    [[ -n $line && $line != \#* ]] || continue
-    IFS='|' read -r on options seconds command <<<"$line"
-    on=$(trim "$on") options=$(trim "$options") seconds=$(trim "$seconds") command=$(trim "$command")
-    [[ -n $on && -n $command && $seconds =~ ^[0-9]+$ ]] || die "tests/vm/plan: KERNELS | OPTIONS | SECONDS | COMMAND, not: $line"
-    turn=$((turn + 1))
-    selected "$command" || continue
-    for kernel in $(kernels_of "$on" "$turn"); do printf '%s|%s|%s|%s\n' "$kernel" "$options" "$seconds" "$command"; done
-  done <tests/vm/plan
+  local asked=() kernel
+  if ((full)); then asked+=(--full); fi
+  for kernel in "${kernels[@]}"; do asked+=(--kernel "$kernel"); done
+  scripts/results plan tests/vm/plan "$(turn)" --only "$only" "${asked[@]}"
 }
 
 # last_words VM_LOG: what the kernel or scripts/vm said of a guest's end, in a line.
@@ -56,34 +23,6 @@ last_words() {
   words=$(grep -aoE '(BUG|Oops|RIP|Kernel panic|Out of memory|general protection|stack segment|error): .*' "$1" |
     awk '!seen[$0]++ && ++n <= 4' | tr '\n\t' '; ') || true
   echo "${words:-it said nothing}"
-}
-
-# tally LOG WHERE LABEL CODE WORDS: the results of a job. What it promised and did not deliver counts as failed: its `done`,
-# its number of cases, its exit code. CODE is 99 when a guest died, of which WORDS tell.
-tally() {
-  label=$3 words=$5 awk -v where="$2" -v code="$4" '
-    function emit(result, name, why) { printf "%s\t%s\t%s\t%s\n", result, where, name, why }
-    function split_case(result, text,  at, name, why) {
-      at = index(text, ": ")
-      name = at ? substr(text, 1, at - 1) : text; why = at ? substr(text, at + 2) : ""
-      gsub(/\t/, " ", why); gsub(/\t/, " ", name)
-      cases++
-      emit(result, name, result == "ok" ? "" : why)
-    }
-    BEGIN { done_at = -1 }
-    { sub(/\r$/, "") }
-    /^ok ./ { split_case("ok", substr($0, 4)); next }
-    /^[[:space:]]*not ok/ { sub(/^[[:space:]]*not ok[[:space:]]*/, ""); split_case("not ok", $0); failures++; next }
-    /^skip ./ { split_case("skip", substr($0, 6)); next }
-    /^done [0-9]+$/ { done_at = substr($0, 6) + 0 }
-    END {
-      name = ENVIRON["label"]; gsub(/[: ]/, "_", name)
-      if (code == 99) emit("not ok", name, "the guest died: " ENVIRON["words"])
-      else if (done_at < 0) emit("not ok", name, "ended without `done` (exit code " code ")")
-      else if (done_at != cases) emit("not ok", name, "`done " done_at "` after " cases " cases")
-      else if (code != 0 && !failures) emit("not ok", name, "exit code " code " although no case failed")
-      else if (cases == 0) emit("not ok", name, "no cases")
-    }' "$1"
 }
 
 # emulation_failed VM_LOG OPTIONS: whether it is emulation that brought the guest down. With two processors one of them may meet a
@@ -109,7 +48,7 @@ job() {
     if ((status != 99 || attempt == 2)) || ! emulation_failed "$file.vm" "$options"; then break; fi
     step "WARNING: $where: emulation brought the guest down (Oops: int3); trying once more"
   done
-  tally "$file.log" "$where" "$label" "$status" "$(last_words "$file.vm")" >"$file.tally"
+  scripts/results tally "$file.log" "$where" "$label" "$status" "$(last_words "$file.vm")" >"$file.tally"
   mv "$file.tally" "$file.results"
   took=$(awk -F '\t' '{ all += $2 } END { print all }' "$file.cpu")
   printf '%s\t%s\t%s\n' "$where" "$took" "$budget" >"$file.took"
@@ -176,7 +115,7 @@ guest_images() {
 # check_kernels: each that was asked for stands in some line of the plan, or nothing would run and nothing fail.
 check_kernels() {
   local kernel known
-  known=$(awk -F '|' '!/^[[:space:]]*#/ { gsub(/one of|two of|full|short|,/, " ", $1); print " " $1 " " }' tests/vm/plan)
+  known=" $(scripts/results kernels tests/vm/plan | xargs) "
   for kernel in "${kernels[@]}"; do
     [[ $known == *" $kernel "* ]] || die "tests/vm/plan has no kernel $kernel"
   done
@@ -218,11 +157,12 @@ guest_tests() {
   find "$work" \( -name 'state.*.cpu' -o -name 'job.*.cpu' \) -exec cat {} + >>"$cpu_times"
 }
 
-# mutate_job: faults put in on purpose, one of the jobs.
+# mutate_job: faults put in on purpose, one of the jobs: of those that unit tests kill and those for guests, in turn.
 mutate_job() {
-  local file=$work/job.mutate
+  local file=$work/job.mutate kinds=(--guest --host) kind
+  kind=${kinds[$(turn) % 2]}
   results=$file.results record 'not ok' check scripts/mutate "no result"
-  results=$file.new cpu_times=$file.cpu check scripts/mutate scripts/mutate --sample 20 --jobs 1
+  results=$file.new cpu_times=$file.cpu check scripts/mutate scripts/mutate --sample 20 "$kind" --jobs 1
   step "scripts/mutate: $(results=$file.new summary check)"
   mv "$file.new" "$file.results"
 }
@@ -238,13 +178,10 @@ prepare() {
 
 # where_time_went: processor time by part, the longest jobs, and those beyond the seconds that tests/vm/plan gives them.
 where_time_went() {
-  step "where the time went, in seconds of processor time:"
-  awk -F '\t' '
-    { what = $1; if (what ~ /^guest /) { split(what, part, " "); what = "guests, " part[2] }; sum[what] += $2; all += $2 }
-    END { for (what in sum) printf "%8.0f  %s\n", sum[what], what | "sort -rn"; close("sort -rn"); printf "%8.0f  together\n", all }' "$cpu_times"
-  grep -q '^guest' "$cpu_times" || return 0
-  step "the longest jobs:"
-  grep '^guest' "$cpu_times" | sort -t $'\t' -k2,2nr | awk -F '\t' 'NR <= 12 { printf "%8.0f  %s\n", $2, $1 }'
+  local took
   # Of jobs whose shells were killed there is no file of that name.
-  find "$work" -name 'job.*.took' -exec cat {} + | awk -F '\t' '$2 > $3 { printf "  over its %d s in tests/vm/plan: %s, %d s\n", $3, $1, $2 }'
+  mapfile -t took < <(find "$work" -name 'job.*.took')
+  scripts/results times "$cpu_times" "${took[@]}" | while IFS= read -r line; do
+    if [[ $line == ' '* ]]; then printf '%s\n' "$line"; else step "$line"; fi
+  done
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/api.h"
 
+#include <fmt/core.h>
 #include <boost/asio.hpp>
 #include <memory>
 
@@ -11,7 +12,9 @@
 namespace sbpf::service {
 namespace {
 
-Json error_json(const Error& error) { return {{"code", error.code.text()}, {"message", error.message}, {"hint", error.hint}}; }
+Json error_json(const Error& error) {
+  return {{"code", error.code.text()}, {"message", error.message}, {"hint", error.hint}};
+}
 
 std::string sha_of(const Json& status) { return status.value("policy", Json::object()).value("sha256", ""); }
 
@@ -23,7 +26,8 @@ Result<void> Api::permit(const Peer& peer, Wants what) const {
   auto cgroup = cgroup_of(peer.pid);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   if (const std::string inside = sandbox_of(*cgroup, core_.cgroup_root, core_.world.sandboxes()); !inside.empty())
-    return fail("peer_sandboxed", "the caller is inside the sandbox " + inside, "sandboxes do not talk to sbpfd");
+    return fail("peer_sandboxed", fmt::format("the caller is inside the sandbox {}", inside),
+                "sandboxes do not talk to sbpfd");
   if (auto allowed = may(peer, what, core_.group); !allowed) return allowed;
   // Without the watch it is not known which cgroups are sandboxes.
   if (what != Wants::read && !core_.watch_alive())
@@ -34,13 +38,16 @@ Result<void> Api::permit(const Peer& peer, Wants what) const {
 
 Result<void> Api::permit_events(const Peer& peer, const std::string& sandbox) const {
   if (peer.uid == 0 || runs_.owned_by(sandbox, peer.uid)) return {};
-  return fail("not_permitted", "the events of " + sandbox + " are for root and for whose run it is, and the caller has uid " + std::to_string(peer.uid),
+  return fail("not_permitted",
+              fmt::format("the events of {} are for root and for whose run it is, and the caller has uid {}", sandbox,
+                          peer.uid),
               "call as its owner, or as root");
 }
 
 Result<void> Api::known(const std::string& sandbox) const {
-  if (core_.world.sandboxes().contains(sandbox)) return {};
-  return fail("no_such_sandbox", "no sandbox is named " + sandbox, "GET /v1/sandboxes lists the names");
+  // A run is known before the watch has seen it.
+  if (core_.world.sandboxes().contains(sandbox) || core_.assignments.runs().contains(sandbox)) return {};
+  return fail("no_such_sandbox", fmt::format("no sandbox is named {}", sandbox), "GET /v1/sandboxes lists the names");
 }
 
 asio::awaitable<Reply> Api::answer(Route route, std::string body) {
@@ -100,7 +107,7 @@ Json Api::with_policy_error(Json sandbox, const std::string& name) const {
   const auto file = policies.find(assigned->second.policy);
   if (file == policies.end() && !policies.empty())
     sandbox["policy_error"] =
-        error_json({"no_such_policy", "the file of policy " + assigned->second.policy + " is gone",
+        error_json({"no_such_policy", fmt::format("the file of policy {} is gone", assigned->second.policy),
                     "the last policy stays in force", 0, "", false});
   else if (file != policies.end() && !file->second.valid)
     sandbox["policy_error"] = error_json(file->second.error);
@@ -162,7 +169,7 @@ asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {
   if (!change) co_return reply_of(change.error());
   const std::string name = attaches ? change->name : route.name;
   if (core_.directory->being_written().contains(change->policy + ".yaml"))
-    co_return reply_of(Error{"busy", "the file of policy " + change->policy + " is being written",
+    co_return reply_of(Error{"busy", fmt::format("the file of policy {} is being written", change->policy),
                              "try again when it is", 0, "", true});
   Fd file;
   std::string reference = "/proc/self/fd/3";
@@ -179,24 +186,26 @@ asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {
   if (attaches && change->keep) arguments.emplace_back("--keep");
   if (!attaches) arguments = {"swap", "--json", "--policy=" + reference, name};
   if (change->open == Change::Open::evict) arguments.emplace_back("--evict");
-  if (change->open == Change::Open::keep) arguments.emplace_back(attaches ? "--keep-open-sockets" : "--keep-open-files");
+  if (change->open == Change::Open::keep)
+    arguments.emplace_back(attaches ? "--keep-open-sockets" : "--keep-open-files");
   // It goes on if this service dies meanwhile: a sandbox is as it was, or as it was to become.
   Result<Json> status = co_await sbpf(std::move(arguments), file.get(), false);
   if (!status) co_return reply_of(for_caller(status.error()));
 
   swap_errors_.erase(name);
-  auto kept = change->policy.empty()
-                  ? core_.assignments.remove(name)
-                  : core_.assignments.set(name, {change->policy, status->value("instance", std::uint64_t{0}), sha_of(*status)});
-  if (!kept) log::error("sandbox " + name, kept.error(), {{"SANDBOX", name}});
+  auto kept =
+      change->policy.empty()
+          ? core_.assignments.remove(name)
+          : core_.assignments.set(name, {change->policy, status->value("instance", std::uint64_t{0}), sha_of(*status)});
+  if (!kept) log::error(fmt::format("sandbox {}", name), kept.error(), {{"SANDBOX", name}});
   log::info((attaches ? "attached " : "swapped ") + name,
             {{"SANDBOX", name}, {"POLICY", change->policy.empty() ? "(text)" : change->policy}});
   const bool accepted = change->open == Change::Open::keep && status->value("isolation", "") == "degraded";
   if (accepted || !less_than_asked(*status))
     co_return Reply{attaches ? 201u : 200u, "application/json", text(with_policy_error(std::move(*status), name))};
-  Json less = {
-      {"error", error_json({"less_isolation", "sandbox " + name + " has less isolation than its policy asks for",
-                            "see `degraded` of `sandbox`", 0, "", false})}};
+  Json less = {{"error", error_json({"less_isolation",
+                                     fmt::format("sandbox {} has less isolation than its policy asks for", name),
+                                     "see `degraded` of `sandbox`", 0, "", false})}};
   less["sandbox"] = std::move(*status);
   co_return Reply{500, "application/json", text(less)};
 }
@@ -213,7 +222,7 @@ asio::awaitable<Reply> Api::detach(Route route) {
 void Api::forget(const std::string& sandbox) {
   swap_errors_.erase(sandbox);
   if (auto removed = core_.assignments.remove(sandbox); !removed)
-    log::error("sandbox " + sandbox, removed.error(), {{"SANDBOX", sandbox}});
+    log::error(fmt::format("sandbox {}", sandbox), removed.error(), {{"SANDBOX", sandbox}});
 }
 
 asio::awaitable<void> Api::follow_policies() {
@@ -237,9 +246,10 @@ asio::awaitable<void> Api::follow_policies() {
       const PolicyFile& file = core_.policies->all().at(name);
       if (file.path.empty()) continue;
       if (file.valid) {
-        log::info("policy " + name + " is read", {{"POLICY", name}, {"SHA256", file.sha256}});
+        log::info(fmt::format("policy {} is read", name), {{"POLICY", name}, {"SHA256", file.sha256}});
       } else {
-        log::error("policy " + name + " is refused, and what was in force stays", file.error, {{"POLICY", name}});
+        log::error(fmt::format("policy {} is refused, and what was in force stays", name), file.error,
+                   {{"POLICY", name}});
         core_.metrics.policy_error();
       }
     }
@@ -251,9 +261,12 @@ asio::awaitable<void> Api::follow_policies() {
 // That the sandbox has this policy by now.
 void Api::note(const std::string& sandbox, Assignment assignment, const std::string& sha256) {
   const auto known = core_.assignments.all().find(sandbox);
-  if (known == core_.assignments.all().end() || known->second.instance != assignment.instance || known->second.sha256 == sha256) return;
+  if (known == core_.assignments.all().end() || known->second.instance != assignment.instance ||
+      known->second.sha256 == sha256)
+    return;
   assignment.sha256 = sha256;
-  if (auto kept = core_.assignments.set(sandbox, std::move(assignment)); !kept) log::error("sandbox " + sandbox, kept.error(), {{"SANDBOX", sandbox}});
+  if (auto kept = core_.assignments.set(sandbox, std::move(assignment)); !kept)
+    log::error(fmt::format("sandbox {}", sandbox), kept.error(), {{"SANDBOX", sandbox}});
 }
 
 asio::awaitable<void> Api::follow(std::string sandbox, Assignment assignment) {
@@ -272,18 +285,21 @@ asio::awaitable<void> Api::follow(std::string sandbox, Assignment assignment) {
   if (sha256 == wanted) co_return note(sandbox, std::move(assignment), wanted);
   if (sha256 != assignment.sha256) {
     const auto current = core_.assignments.all().find(sandbox);
-    if (current == core_.assignments.all().end() || current->second.sha256 != assignment.sha256) co_return;  // a request did it meanwhile
-    log::warning("sandbox " + sandbox + " follows its policy's file no longer: `sbpf swap` gave it another policy", fields);
+    if (current == core_.assignments.all().end() || current->second.sha256 != assignment.sha256)
+      co_return;  // a request did it meanwhile
+    log::warning(
+        fmt::format("sandbox {} follows its policy's file no longer: `sbpf swap` gave it another policy", sandbox),
+        fields);
     co_return forget(sandbox);
   }
   arguments = {"swap", "--json", "--policy=" + core_.policies->reference(assignment.policy), sandbox};
   Result<Json> swapped = co_await sbpf(std::move(arguments), -1, false);
   if (swapped) {
-    log::info("sandbox " + sandbox + " follows its changed policy", fields);
+    log::info(fmt::format("sandbox {} follows its changed policy", sandbox), fields);
     co_return note(sandbox, std::move(assignment), wanted);
   }
   if (swapped.error().code == "no_such_sandbox") co_return;
-  log::error("sandbox " + sandbox + " keeps the policy that it had", swapped.error(), fields);
+  log::error(fmt::format("sandbox {} keeps the policy that it had", sandbox), swapped.error(), fields);
   core_.metrics.policy_error();
   swap_errors_[sandbox] = swapped.error();
 }

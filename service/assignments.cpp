@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -29,7 +30,8 @@ bool has_number(const Json& one, const char* key, std::uint64_t most) {
 
 constexpr std::size_t kMostBytes = 64 << 20;  // of many thousand sandboxes
 
-constexpr std::uint64_t kMostNumber = std::numeric_limits<std::uint64_t>::max(), kMostUid = std::numeric_limits<std::uint32_t>::max() - 1;
+constexpr std::uint64_t kMostNumber = std::numeric_limits<std::uint64_t>::max(),
+                        kMostUid = std::numeric_limits<std::uint32_t>::max() - 1;
 
 }  // namespace
 
@@ -40,25 +42,28 @@ Result<void> Assignments::load() {
   if (!file && errno == ENOENT) return {};
   const Json read = Json::parse(file ? read_up_to(file, kMostBytes).value_or("") : "", nullptr, false);
   const auto sandboxes = read.is_object() ? read.find("sandboxes") : read.end();
-  if (!read.is_object() || !read.contains("version") || read.at("version") != 1 || sandboxes == read.end() || !sandboxes->is_object())
-    return fail("state", file_ + " is not readable",
+  if (!read.is_object() || !read.contains("version") || read.at("version") != 1 || sandboxes == read.end() ||
+      !sandboxes->is_object())
+    return fail("state", fmt::format("{} is not readable", file_),
                 "sandboxes no longer follow their policies' files: PUT their policies again");
   std::map<std::string, Assignment> all;
   for (const auto& [name, one] : sandboxes->items()) {
     if (!is_name(name) || !one.is_object() || !has_name(one, "policy") || !has_number(one, "instance", kMostNumber) ||
         !one.contains("sha256") || !one.at("sha256").is_string())
-      return fail("state", file_ + " has an entry that is not ours: " + policy::internal::quoted(name),
+      return fail("state", fmt::format("{} has an entry that is not ours: {}", file_, policy::internal::quoted(name)),
                   "remove the file, and PUT the policies again");
-    all[name] = {one.at("policy").get<std::string>(), one.at("instance").get<std::uint64_t>(), one.at("sha256").get<std::string>()};
+    all[name] = {one.at("policy").get<std::string>(), one.at("instance").get<std::uint64_t>(),
+                 one.at("sha256").get<std::string>()};
   }
   std::map<std::string, Run> runs;
   const Json listed = read.contains("runs") ? read.at("runs") : Json::object();  // a service of before had none
   if (!listed.is_object())
-    return fail("state", file_ + " is not readable",
+    return fail("state", fmt::format("{} is not readable", file_),
                 "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
   for (const auto& [name, one] : listed.items()) {
-    if (!is_name(name) || !one.is_object() || !has_number(one, "uid", kMostUid) || !has_number(one, "cgroup_id", kMostNumber))
-      return fail("state", file_ + " has a run that is not ours: " + policy::internal::quoted(name),
+    if (!is_name(name) || !one.is_object() || !has_number(one, "uid", kMostUid) ||
+        !has_number(one, "cgroup_id", kMostNumber))
+      return fail("state", fmt::format("{} has a run that is not ours: {}", file_, policy::internal::quoted(name)),
                   "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
     runs[name] = {one.at("uid").get<std::uint32_t>(), one.at("cgroup_id").get<std::uint64_t>()};
   }
@@ -89,7 +94,8 @@ Result<void> Assignments::remove(const std::string& sandbox) {
 
 Result<void> Assignments::save() const {
   Json sandboxes = Json::object();
-  for (const auto& [name, one] : all_) sandboxes[name] = {{"policy", one.policy}, {"instance", one.instance}, {"sha256", one.sha256}};
+  for (const auto& [name, one] : all_)
+    sandboxes[name] = {{"policy", one.policy}, {"instance", one.instance}, {"sha256", one.sha256}};
   Json runs = Json::object();
   for (const auto& [name, one] : runs_) runs[name] = {{"uid", one.uid}, {"cgroup_id", one.cgroup_id}};
   const Json whole = {{"version", 1}, {"sandboxes", sandboxes}, {"runs", runs}};
@@ -97,8 +103,11 @@ Result<void> Assignments::save() const {
   const Fd file = open_regular(fresh, O_WRONLY | O_CREAT | O_TRUNC);
   const bool written = file && write_all(file.get(), text) && std::rename(fresh.c_str(), file_.c_str()) == 0;
   if (written) return {};
-  return fail("state", "cannot write " + file_ + ": " + std::strerror(errno),
-              "after a restart sandboxes will not follow their policies' files, and no run of a user begins", errno);
+  return fail(
+      "state",
+      SystemError{errno,
+                  "after a restart sandboxes will not follow their policies' files, and no run of a user begins"},
+      "cannot write {}", file_);
 }
 
 }  // namespace sbpf::service

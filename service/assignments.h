@@ -16,7 +16,7 @@ namespace sbpf::service {
 struct Assignment {
   std::string policy;
   std::uint64_t instance = 0;  // of the sandbox: another may come to bear the name
-  std::string sha256;          // of the policy that the service gave it last: who gives it another has it follow no file
+  std::string sha256;  // of the policy that the service gave it last: who gives it another has it follow no file
 };
 
 // A sandbox of a user's, for as long as that one's connection.

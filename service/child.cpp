@@ -28,8 +28,7 @@ struct Pipe {
 
 Result<Pipe> make_pipe() {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0)
-    return fail("spawn", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("spawn", SystemError{errno}, "cannot make a pipe");
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
@@ -83,23 +82,22 @@ Result<Child> Child::start(asio::io_context& context, const Command& command) {
   static const char* const kEnvironment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LANG=C.UTF-8", nullptr};
   const pid_t self = ::getpid();
   Child child(context);
-  // Until exec the child would run the service's own handlers, which write into a pipe that both have: who signals the child
-  // of a client that hangs up early would end the service.
+  // Until exec the child would run the service's own handlers, which write into a pipe that both have: who signals the
+  // child of a client that hangs up early would end the service.
   const SignalsBlocked blocked;
   child.pid_ = ::fork();
   if (child.pid_ == 0)
     become(command, arguments.data(), const_cast<char* const*>(kEnvironment),
            {in->read.get(), out->write.get(), err->write.get()}, self);
   if (child.pid_ < 0)
-    return fail("spawn", std::string("cannot start a process: ") + std::strerror(errno),
-                "raise TasksMax= of the service", errno);
+    return fail("spawn", SystemError{errno, "raise TasksMax= of the service"}, "cannot start a process");
   const int ended = static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0));
   if (ended < 0) {
     const int number = errno;
     ::kill(child.pid_, SIGKILL);  // ours and not waited for: nobody else has its number
     ::waitpid(child.pid_, nullptr, 0);
     child.pid_ = -1;
-    return fail("spawn", std::string("cannot watch a process: ") + std::strerror(number), "", number);
+    return fail("spawn", SystemError{number}, "cannot watch a process");
   }
   ::fcntl(ended, F_SETFD, FD_CLOEXEC);
   child.ended_.assign(ended);
@@ -176,7 +174,7 @@ asio::awaitable<Result<Finished>> run(asio::io_context& context, Command command
   for (int i = 0; i < 100 && state->child.err().is_open(); i++) co_await asio::post(context, asio::use_awaitable);
   state->child.err().close(error);
   if (state->late)
-    co_return fail("time", command.arguments.at(1) + " took longer than allowed",
+    co_return fail("time", fmt::format("{} took longer than allowed", command.arguments.at(1)),
                    "raise limits.request_seconds of sbpfd.yaml");
   co_return std::move(state->finished);
 }

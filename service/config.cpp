@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -21,11 +22,12 @@ using policy::internal::YamlNode;
 
 void read_number(Reader& reader, const YamlNode& node, const std::string& key, std::size_t least, std::size_t most,
                  const std::function<void(std::size_t)>& set) {
-  const std::string range = "a number from " + std::to_string(least) + " to " + std::to_string(most);
+  const std::string range = fmt::format("a number from {} to {}", least, most);
   const auto number = reader.value<std::size_t>(node, key, range, [&](std::string_view text) -> Value<std::size_t> {
     const auto n = policy::internal::parse_number(text);
     if (!n || *n < least || *n > most)
-      return tl::unexpected(BadValue{"bad_number", policy::internal::quoted(text) + " is not " + range, "write a plain number"});
+      return tl::unexpected(BadValue{"bad_number", fmt::format("{} is not {}", policy::internal::quoted(text), range),
+                                     "write a plain number"});
     return *n;
   });
   if (number) set(*number);
@@ -38,8 +40,8 @@ void read_path(Reader& reader, const YamlNode& node, const std::string& key, std
             text.find("/../") != text.npos || text.ends_with("/..") || text.find('\0') != text.npos ||
             text.find('\n') != text.npos)
           return tl::unexpected(
-              BadValue{"bad_path", "\"" + policy::internal::shown(text) + "\" is not an absolute path",
-                       "at most " + std::to_string(longest) + " characters, without .. and without a / at its end"});
+              BadValue{"bad_path", fmt::format("\"{}\" is not an absolute path", policy::internal::shown(text)),
+                       fmt::format("at most {} characters, without .. and without a / at its end", longest)});
         return std::string(text);
       });
   if (path) out = *path;
@@ -52,7 +54,9 @@ void read_socket(Reader& reader, const YamlNode& node, const std::string& key, s
   std::string path = out;
   read_path(reader, node, key, kLongest, path);
   if (std::filesystem::path(path).filename() == kRootSocket)
-    reader.error(node, key, {"bad_path", "\"" + policy::internal::shown(path) + "\" is the name of root's own socket", "give this one another name"});
+    reader.error(node, key,
+                 {"bad_path", fmt::format("\"{}\" is the name of root's own socket", policy::internal::shown(path)),
+                  "give this one another name"});
   else
     out = path;
 }
@@ -62,7 +66,8 @@ void read_group(Reader& reader, const YamlNode& node, const std::string& key, st
       reader.value<std::string>(node, key, "a group's name", [](std::string_view text) -> Value<std::string> {
         constexpr std::string_view kAllowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
         if (text.empty() || text.size() > 32 || text[0] == '-' || text.find_first_not_of(kAllowed) != text.npos)
-          return tl::unexpected(BadValue{"bad_group", "\"" + policy::internal::shown(text) + "\" is not a group's name",
+          return tl::unexpected(BadValue{"bad_group",
+                                         fmt::format("\"{}\" is not a group's name", policy::internal::shown(text)),
                                          "as in /etc/group"});
         return std::string(text);
       });
@@ -108,7 +113,8 @@ Result<Config> parse_config(std::string_view text, std::string_view file) {
     };
     reader.map(
         *root, "",
-        {{"socket", [&](const YamlNode& node, const std::string& key) { read_socket(reader, node, key, config.socket); }},
+        {{"socket",
+          [&](const YamlNode& node, const std::string& key) { read_socket(reader, node, key, config.socket); }},
          {"group", [&](const YamlNode& node, const std::string& key) { read_group(reader, node, key, config.group); }},
          {"sbpf", path(4095, config.sbpf)},
          {"policies", path(3000, config.policies)},
@@ -136,12 +142,12 @@ Result<Config> load_config(const std::string& path, bool optional) {
   struct stat found {};
   if (::stat(path.c_str(), &found) != 0) {
     if (errno == ENOENT && optional) return Config{};
-    return fail("no_config", "cannot read " + path + ": " + std::strerror(errno), "name another file with --config",
-                errno);
+    return fail("no_config", SystemError{errno, "name another file with --config"}, "cannot read {}", path);
   }
-  if (!S_ISREG(found.st_mode)) return fail("no_config", "cannot read " + path + ": not a file", "name another file with --config");
+  if (!S_ISREG(found.st_mode))
+    return fail("no_config", fmt::format("cannot read {}: not a file", path), "name another file with --config");
   const auto text = read_up_to(path, policy::kMaxTextBytes + 1);
-  if (!text) return fail("no_config", "cannot read " + path + ": " + std::strerror(errno), "name another file with --config", errno);
+  if (!text) return fail("no_config", SystemError{errno, "name another file with --config"}, "cannot read {}", path);
   return parse_config(*text, path);
 }
 

@@ -16,14 +16,14 @@ inline constexpr const char* kConfigFile = "/etc/sbpf/sbpfd.yaml";
 enum class LogLevel { debug, info, warning, error };
 
 struct Limits {
-  std::size_t connections = 32;         // at once, event streams included; root has as many of its own
+  std::size_t connections = 32;          // at once, event streams included; root has as many of its own
   std::size_t connections_per_user = 8;  // each user but root may hold so many of them
-  std::size_t body_bytes = 256 * 1024;  // of a request
-  std::chrono::seconds receive{10};     // for a request to arrive, and for the client to take what is written
-  std::chrono::seconds request{60};     // for `sbpf` to carry a request out
-  std::chrono::seconds watch{3};        // a watch that makes no pass for so long is started anew
-  std::size_t runs = 256;               // sandboxes of users at once, by POST /v1/runs
-  std::size_t runs_per_user = 16;       // likewise, of one who is not root
+  std::size_t body_bytes = 256 * 1024;   // of a request
+  std::chrono::seconds receive{10};      // for a request to arrive, and for the client to take what is written
+  std::chrono::seconds request{60};      // for `sbpf` to carry a request out
+  std::chrono::seconds watch{3};         // a watch that makes no pass for so long is started anew
+  std::size_t runs = 256;                // sandboxes of users at once, by POST /v1/runs
+  std::size_t runs_per_user = 16;        // likewise, of one user other than root
 };
 
 struct Config {

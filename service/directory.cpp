@@ -36,9 +36,7 @@ Directory::Directory(asio::io_context& context, std::string path, std::function<
 
 Result<void> Directory::open() {
   const int fd = ::inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-  if (fd < 0)
-    return fail("inotify", std::string("cannot watch files: ") + std::strerror(errno),
-                "raise fs.inotify.max_user_instances", errno);
+  if (fd < 0) return fail("inotify", SystemError{errno, "raise fs.inotify.max_user_instances"}, "cannot watch files");
   inotify_.assign(fd);
   // The name above it tells when the directory appears, or when the link to it is swapped.
   above_ = ::inotify_add_watch(fd, std::filesystem::path(path_).parent_path().c_str(), kAbove);

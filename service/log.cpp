@@ -55,7 +55,7 @@ class JournalSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex>
     std::vector<std::string> texts = {"MESSAGE=" + std::string(message.payload.data(), message.payload.size()),
                                       "PRIORITY=" + std::to_string(priority(message.level)), "SYSLOG_IDENTIFIER=sbpfd"};
     if (current)
-      for (const auto& [name, value] : *current) texts.push_back("SBPF_" + name + "=" + value);
+      for (const auto& [name, value] : *current) texts.push_back(fmt::format("SBPF_{}={}", name, value));
     std::vector<iovec> parts;
     for (std::string& text : texts) parts.push_back({text.data(), text.size()});
     (void)::sd_journal_sendv(parts.data(), static_cast<int>(parts.size()));
@@ -71,7 +71,7 @@ class StderrSink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> 
     std::string line(formatted.data(), formatted.size());
     while (line.ends_with('\n')) line.pop_back();
     if (current)
-      for (const auto& [name, value] : *current) line += " " + name + "=\"" + one_line(value) + "\"";
+      for (const auto& [name, value] : *current) line += fmt::format(" {}=\"{}\"", name, one_line(value));
     line += '\n';
     (void)std::fwrite(line.data(), 1, line.size(), stderr);
   }
@@ -127,7 +127,7 @@ void error(std::string_view message, const Fields& fields) { say(spdlog::level::
 void error(std::string_view what, const Error& error, Fields fields) {
   fields.emplace_back("CODE", error.code.str());
   if (!error.hint.empty()) fields.emplace_back("HINT", error.hint);
-  log::error(std::string(what) + ": " + error.message, fields);
+  log::error(fmt::format("{}: {}", what, error.message), fields);
 }
 
 }  // namespace sbpf::service::log

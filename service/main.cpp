@@ -31,8 +31,7 @@ std::vector<std::filesystem::path> kept_agents() {
   std::vector<std::filesystem::path> kept;
   std::error_code error;
   if (!std::filesystem::exists(agent::kPinRoot, error)) return kept;
-  for (const auto& entry : std::filesystem::directory_iterator(agent::kKeptAgents, error))
-    kept.push_back(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(agent::kKeptAgents, error)) kept.push_back(entry.path());
   return kept;
 }
 
@@ -48,15 +47,15 @@ Result<std::string> find_sbpf(const Config& config) {
   }
   for (const auto& path : places)
     if (!error && ::access(path.c_str(), X_OK) == 0) return path.string();
-  return fail("no_sbpf", "there is no executable " + places.back().string(),
+  return fail("no_sbpf", fmt::format("there is no executable {}", places.back().string()),
               "install sbpf beside sbpfd, or set `sbpf` in sbpfd.yaml");
 }
 
 // What still waits in it works on the service, and ends before the service does.
 class Context : public asio::io_context {
  public:
-  using asio::io_context::io_context;
   using asio::execution_context::shutdown;
+  using asio::io_context::io_context;
 };
 
 int run_main(int argc, char** argv) {
@@ -65,7 +64,7 @@ int run_main(int argc, char** argv) {
   bool check = false;
   app.set_version_flag("--version", "sbpfd " SBPF_VERSION);
   CLI::Option* named =
-      app.add_option("-c,--config", file, std::string("Configuration (default: ") + kConfigFile + ", if it is there)")
+      app.add_option("-c,--config", file, fmt::format("Configuration (default: {}, if it is there)", kConfigFile))
           ->type_name("FILE");
   app.add_flag("--check-config", check, "Find everything that is wrong with it, and end; exit code 2 if anything is");
   app.footer(

@@ -21,7 +21,11 @@ bool within(std::string_view path, std::string_view directory) {
 }
 
 Error unknown(std::string what, int number) {
-  return Error{"peer_unknown", "cannot tell who is calling: " + what, "call from a process that still runs", number, "",
+  return Error{"peer_unknown",
+               fmt::format("cannot tell who is calling: {}", what),
+               "call from a process that still runs",
+               number,
+               "",
                false};
 }
 
@@ -45,9 +49,9 @@ Result<Peer> peer_of(int connected_socket) {
 
 Result<std::string> cgroup_of(pid_t pid) {
   if (pid <= 0) return tl::unexpected<Error>(unknown("its process is in another PID namespace", 0));
-  const std::string cgroups = read_file("/proc/" + std::to_string(pid) + "/cgroup");
+  const std::string cgroups = read_file(fmt::format("/proc/{}/cgroup", pid));
   const std::string_view path = unified_cgroup(cgroups);
-  if (path.empty()) return tl::unexpected<Error>(unknown("its process " + std::to_string(pid) + " is gone", ESRCH));
+  if (path.empty()) return tl::unexpected<Error>(unknown(fmt::format("its process {} is gone", pid), ESRCH));
   return std::string(path);
 }
 
@@ -76,10 +80,10 @@ std::string sandbox_of(const std::string& cgroup, const std::string& root,
 Result<void> may(const Peer& peer, Wants what, gid_t group) {
   if (peer.uid == 0) return {};
   if (what == Wants::change)
-    return fail("not_permitted", "only root may change sandboxes, and the caller has uid " + std::to_string(peer.uid),
+    return fail("not_permitted", fmt::format("only root may change sandboxes, and the caller has uid {}", peer.uid),
                 "call as root");
   if (peer.gid == group || std::ranges::find(peer.groups, group) != peer.groups.end()) return {};
-  return fail("not_permitted", "uid " + std::to_string(peer.uid) + " is not in the service's group",
+  return fail("not_permitted", fmt::format("uid {} is not in the service's group", peer.uid),
               "add the user to the service's group, or call as root");
 }
 

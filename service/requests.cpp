@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/requests.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <map>
@@ -55,7 +56,8 @@ Result<Change::Open> parse_open(const Json& value) {
       {"refuse", Change::Open::refuse}, {"evict", Change::Open::evict}, {"keep", Change::Open::keep}};
   const auto word = value.is_string() ? kWords.find(value.get<std::string>()) : kWords.end();
   if (word != kWords.end()) return word->second;
-  return tl::unexpected<Error>(bad_body("\"already_open\" must be \"refuse\", \"evict\" or \"keep\"", "it is \"refuse\" if it is left out"));
+  return tl::unexpected<Error>(
+      bad_body("\"already_open\" must be \"refuse\", \"evict\" or \"keep\"", "it is \"refuse\" if it is left out"));
 }
 
 Result<Json> parse_object(std::string_view body) {
@@ -69,8 +71,10 @@ Result<Json> parse_object(std::string_view body) {
         return true;
       },
       false);
-  if (!said.is_object()) return tl::unexpected<Error>(bad_body("the body is not a JSON object", "see docs/openapi.yaml"));
-  if (!twice.empty()) return tl::unexpected<Error>(bad_body("\"" + shown(twice) + "\" is given twice", "give it once"));
+  if (!said.is_object())
+    return tl::unexpected<Error>(bad_body("the body is not a JSON object", "see docs/openapi.yaml"));
+  if (!twice.empty())
+    return tl::unexpected<Error>(bad_body(fmt::format("\"{}\" is given twice", shown(twice)), "give it once"));
   return said;
 }
 
@@ -79,7 +83,8 @@ Result<void> take(Change& change, const std::string& key, const Json& value, Ask
   const bool attaches = asks == Asks::attach, runs = asks == Asks::run;
   if (runs && key == "pid") {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0 || value.get<std::uint64_t>() > 1 << 22)
-      return tl::unexpected<Error>(bad_body("\"pid\" must be the number of a process", "as fork(2) gave it to the caller"));
+      return tl::unexpected<Error>(
+          bad_body("\"pid\" must be the number of a process", "as fork(2) gave it to the caller"));
     change.pid = value.get<int>();
     return {};
   }
@@ -103,9 +108,10 @@ Result<void> take(Change& change, const std::string& key, const Json& value, Ask
   const char* known = attaches ? "known here: cgroup, name, keep, already_open, policy or policy_text"
                       : runs   ? "known here: pid, name, policy or policy_text"
                                : "known here: already_open, policy or policy_text";
-  if (!to) return tl::unexpected<Error>(bad_body("unknown key \"" + shown(key) + "\"", known));
+  if (!to) return tl::unexpected<Error>(bad_body(fmt::format("unknown key \"{}\"", shown(key)), known));
   if (!value.is_string() || value.get_ref<const std::string&>().empty())
-    return tl::unexpected<Error>(bad_body("\"" + key + "\" must be a text that is not empty", "give a JSON string"));
+    return tl::unexpected<Error>(
+        bad_body(fmt::format("\"{}\" must be a text that is not empty", key), "give a JSON string"));
   *to = value.get<std::string>();
   return {};
 }
@@ -133,17 +139,23 @@ Result<Route> route(std::string_view method, std::string_view target) {
       continue;
     }
     if (known.pattern.find('*') != std::string_view::npos && !is_name(name))
-      return fail("bad_name", "\"" + shown(name) + "\" is not the name of a sandbox",
+      return fail("bad_name", fmt::format("\"{}\" is not the name of a sandbox", shown(name)),
                   "GET /v1/sandboxes lists the names");
     Route found{known.asks, std::string(name), false};
     if (query.empty()) return found;
-    if (known.asks != Asks::detach || (query != "kill=true" && query != "kill=false"))
-      return fail("bad_query", "\"?" + shown(query) + "\" means nothing here", "only DELETE takes one: ?kill=true");
-    found.kill = query == "kill=true";
+    if (known.asks == Asks::detach && (query == "kill=true" || query == "kill=false"))
+      found.kill = query == "kill=true";
+    else if (known.asks == Asks::events && (query == "follow=true" || query == "follow=false"))
+      found.follow = query == "follow=true";
+    else
+      return fail("bad_query", fmt::format("\"?{}\" means nothing here", shown(query)),
+                  "DELETE takes ?kill=true, and GET of events ?follow=false");
     return found;
   }
-  if (!allowed.empty()) return fail("wrong_method", shown(path) + " does not take " + shown(method), "use " + allowed);
-  return fail("no_such_path", "there is nothing at " + shown(path), "docs/openapi.yaml lists the paths");
+  if (!allowed.empty())
+    return fail("wrong_method", fmt::format("{} does not take {}", shown(path), shown(method)),
+                fmt::format("use {}", allowed));
+  return fail("no_such_path", fmt::format("there is nothing at {}", shown(path)), "docs/openapi.yaml lists the paths");
 }
 
 Wants wants(Asks asks) {
@@ -178,7 +190,7 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
   if (!change.policy.empty() &&
       (!is_name(change.policy) || change.policy.ends_with(".yaml") || change.policy.ends_with(".yml")))
     return tl::unexpected<Error>(
-        bad_body("\"" + shown(change.policy) + "\" is not the name of a policy",
+        bad_body(fmt::format("\"{}\" is not the name of a policy", shown(change.policy)),
                  "a built-in profile, or NAME of an installed NAME.yaml; a text goes into policy_text"));
   const bool runs = asks == Asks::run;
   if (runs && change.pid == 0)
@@ -198,7 +210,7 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
   return change;
 }
 
-std::string run_name(uid_t uid, const std::string& name) { return "u" + std::to_string(uid) + "-" + name; }
+std::string run_name(uid_t uid, const std::string& name) { return fmt::format("u{}-{}", uid, name); }
 
 std::string error_body(const Error& error) {
   const Json body = {{"error", {{"code", error.code.text()}, {"message", error.message}, {"hint", error.hint}}}};

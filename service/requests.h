@@ -14,8 +14,9 @@ enum class Asks { preflight, sandboxes, sandbox, events, policies, metrics, heal
 
 struct Route {
   Asks asks = Asks::health;
-  std::string name;   // of a sandbox, where the path has one
-  bool kill = false;  // detach: its processes, too
+  std::string name;    // of a sandbox, where the path has one
+  bool kill = false;   // detach: its processes, too
+  bool follow = true;  // events: those to come, too
 };
 
 // `method` as in the request line; `target` with its query. Errors: "no_such_path", "wrong_method", "bad_name",

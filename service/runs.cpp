@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <boost/asio.hpp>
 #include <cerrno>
@@ -69,15 +70,14 @@ Result<void> Runs::check_limits(const Peer& peer, const std::string& name) const
   const auto of_peer = static_cast<std::size_t>(
       std::ranges::count_if(runs, [&](const auto& run) { return run.second.uid == peer.uid; }));
   if (peer.uid != 0 && of_peer >= limits.runs_per_user)
-    return fail("too_many_runs",
-                "uid " + std::to_string(peer.uid) + " has " + std::to_string(of_peer) + " runs already",
+    return fail("too_many_runs", fmt::format("uid {} has {} runs already", peer.uid, of_peer),
                 "end one, or raise limits.runs_per_user of sbpfd.yaml");
   if (runs.size() >= limits.runs)
-    return fail("too_many_runs", std::to_string(runs.size()) + " runs of users are under way already",
+    return fail("too_many_runs", fmt::format("{} runs of users are under way already", runs.size()),
                 "try again later, or raise limits.runs of sbpfd.yaml");
   // Also one of root's, whose name it should not have.
   if (runs.contains(name) || ::access((core_.cgroup_root + "/sbpf/" + name).c_str(), F_OK) == 0)
-    return fail("sandbox_exists", "a run named " + name + " exists", "choose another name");
+    return fail("sandbox_exists", fmt::format("a run named {} exists", name), "choose another name");
   return {};
 }
 
@@ -85,7 +85,7 @@ asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change
   // From here on the number cannot come to mean another process; whose it is is looked at after this.
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, change.pid, 0)));
   if (!process)
-    co_return fail("process_gone", "there is no process " + std::to_string(change.pid),
+    co_return fail("process_gone", fmt::format("there is no process {}", change.pid),
                    "give one that waits to be confined", errno);
   Fd file;
   std::string reference = kTextFile;
@@ -116,7 +116,7 @@ asio::awaitable<Reply> Runs::start(Peer peer, std::string body, StartedRun& star
   auto change = parse_change(body, Asks::run);
   if (!change) co_return reply_of(change.error());
   if (core_.directory->being_written().contains(change->policy + ".yaml"))
-    co_return reply_of(Error{"busy", "the file of policy " + change->policy + " is being written",
+    co_return reply_of(Error{"busy", fmt::format("the file of policy {} is being written", change->policy),
                              "try again when it is", 0, "", true});
   const std::string wanted = run_name(peer.uid, change->name.empty() ? made_up_name() : change->name);
   if (auto free = check_limits(peer, wanted); !free) co_return reply_of(free.error());
@@ -137,7 +137,7 @@ asio::awaitable<Reply> Runs::start(Peer peer, std::string body, StartedRun& star
     co_await end(std::move(left));
     co_return reply_of(status ? kept.error() : status.error());
   }
-  log::info("run " + wanted + " of uid " + std::to_string(peer.uid),
+  log::info(fmt::format("run {} of uid {}", wanted, peer.uid),
             {{"SANDBOX", wanted}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change->pid)}});
   started = {wanted, cgroup_id};
   (*status)["owner"] = peer.uid;
@@ -167,20 +167,21 @@ asio::awaitable<void> Runs::end(StartedRun run) {
     // A cgroup without a sandbox: `sbpf` was killed while it made one.
     if (::rmdir(path.c_str()) == 0 || (errno == ENOENT && is_cgroup2(path))) break;
     if (done.error().code != "no_such_sandbox")
-      log::error("run " + name + " cannot be ended yet", done.error(), {{"SANDBOX", name}});
+      log::error(fmt::format("run {} cannot be ended yet", name), done.error(), {{"SANDBOX", name}});
     timer.expires_after(pause);
     co_await timer.async_wait(asio::use_awaitable);
   }
   if (!ours()) co_return;
   if (auto removed = core_.assignments.remove_run(name); !removed)
-    log::error("run " + name, removed.error(), {{"SANDBOX", name}});
+    log::error(fmt::format("run {}", name), removed.error(), {{"SANDBOX", name}});
 }
 
 asio::awaitable<void> Runs::end_lost() {
   std::vector<StartedRun> runs;
   for (const auto& [name, run] : core_.assignments.runs()) runs.push_back({name, run.cgroup_id});
   for (const StartedRun& run : runs) {
-    log::warning("run " + run.name + " is ended: its connection went with the service before", {{"SANDBOX", run.name}});
+    log::warning(fmt::format("run {} is ended: its connection went with the service before", run.name),
+                 {{"SANDBOX", run.name}});
     co_await end(run);
   }
 }
@@ -188,8 +189,8 @@ asio::awaitable<void> Runs::end_lost() {
 asio::awaitable<Reply> Runs::end_of_owner(std::string name) {
   const auto run = core_.assignments.runs().find(name);
   if (run == core_.assignments.runs().end() || run->second.cgroup_id == 0)
-    co_return reply_of(
-        Error{"no_such_sandbox", "no run is named " + name, "GET /v1/sandboxes lists the names", 0, "", false});
+    co_return reply_of(Error{"no_such_sandbox", fmt::format("no run is named {}", name),
+                             "GET /v1/sandboxes lists the names", 0, "", false});
   StartedRun ended{name, run->second.cgroup_id};
   co_await end(std::move(ended));
   const Json body = {{"killed", name}};

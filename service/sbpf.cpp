@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <cstring>
 
@@ -11,7 +12,7 @@ namespace sbpf::service {
 Result<Fd> text_file(const std::string& content) {
   Fd fd(::memfd_create("policy_text", MFD_CLOEXEC));
   if (fd && ::write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size())) return fd;
-  return fail("spawn", std::string("cannot hand the policy over: ") + std::strerror(errno), "", errno);
+  return fail("spawn", SystemError{errno}, "cannot hand the policy over");
 }
 
 Error for_caller(Error error) {
@@ -30,7 +31,12 @@ std::optional<Error> failed_check(const Json& preflight) {
   if (preflight.value("ok", false)) return std::nullopt;
   for (const Json& check : preflight.value("checks", Json::array()))
     if (check.is_object() && !check.value("ok", false))
-      return Error{ErrorCode::relayed("missing_" + text_in(check, "name")), text_in(check, "reason"), text_in(check, "fix"), 0, "", false};
+      return Error{ErrorCode::relayed(fmt::format("missing_{}", text_in(check, "name"))),
+                   text_in(check, "reason"),
+                   text_in(check, "fix"),
+                   0,
+                   "",
+                   false};
   return Error{"preflight", "preflight failed without saying why", "run `sbpf preflight` by hand", 0, "", false};
 }
 
@@ -38,7 +44,8 @@ Error error_in(const Json& answer) {
   const auto found = answer.find("error");
   if (found == answer.end() || !found->is_object() || text_in(*found, "code").empty())
     return Error{"sbpf", "sbpf failed without saying why", "see the service's log", 0, "", false};
-  return Error{ErrorCode::relayed(text_in(*found, "code")), text_in(*found, "message"), text_in(*found, "hint"), 0, "", false};
+  return Error{
+      ErrorCode::relayed(text_in(*found, "code")), text_in(*found, "message"), text_in(*found, "hint"), 0, "", false};
 }
 
 Result<Json> answer_of(const Finished& finished, const std::string& what) {
@@ -46,8 +53,8 @@ Result<Json> answer_of(const Finished& finished, const std::string& what) {
   if (answer.is_object() && !answer.contains("error")) return answer;
   if (answer.is_object()) return tl::unexpected<Error>(error_in(answer));
   return fail("sbpf",
-              "`sbpf " + what + "` ended with exit code " + std::to_string(finished.exit_code) +
-                  " and no answer: " + (finished.err.empty() ? "it said nothing" : finished.err.substr(0, 2000)),
+              fmt::format("`sbpf {}` ended with exit code {} and no answer: {}", what, finished.exit_code,
+                          finished.err.empty() ? "it said nothing" : finished.err.substr(0, 2000)),
               finished.exit_code == 127 ? "set `sbpf` in sbpfd.yaml to the path of the executable"
                                         : "run it by hand to see more");
 }

@@ -22,7 +22,8 @@ std::optional<Error> failed_check(const Json& preflight);
 // Is what came of it less than what was asked for? An audit policy blocks nothing, and is asked for as such.
 bool less_than_asked(const Json& status);
 
-// What an object with "error" says; "sbpf" where it says nothing, "unknown" where a newer sbpf says what this one does not know.
+// What an object with "error" says; "sbpf" where it says nothing, "unknown" where a newer sbpf says what this one does
+// not know.
 Error error_in(const Json& answer);
 
 // Gives the object that the program printed, whatever its exit code. Errors: what it says in "error"; "sbpf" where it

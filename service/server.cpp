@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
+#include <fmt/core.h>
 #include <array>
 #include <boost/asio.hpp>
 #include <boost/beast/core.hpp>
@@ -32,8 +33,12 @@ constexpr std::size_t kMostTurnedAway = 64;   // at once; beyond, without an ans
 constexpr std::uint32_t kHeaderBytes = 8192;  // of a request
 
 Error socket_error(const std::string& what) {
-  return Error{
-      "socket", what + ": " + std::strerror(errno), "name another place with `socket` in sbpfd.yaml", errno, "", false};
+  return Error{"socket",
+               fmt::format("{}: {}", what, std::strerror(errno)),
+               "name another place with `socket` in sbpfd.yaml",
+               errno,
+               "",
+               false};
 }
 
 bool somebody_listens(const std::string& path) {
@@ -47,9 +52,10 @@ bool somebody_listens(const std::string& path) {
 // Held as long as the path is served. Errors: "already_running"; those of socket_error().
 Result<Fd> claim(const std::string& path) {
   Fd lock(::open((path + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock) return tl::unexpected<Error>(socket_error("cannot make " + path + ".lock"));
+  if (!lock) return tl::unexpected<Error>(socket_error(fmt::format("cannot make {}.lock", path)));
   if (::flock(lock.get(), LOCK_EX | LOCK_NB) == 0 && !somebody_listens(path)) return lock;
-  return fail("already_running", "another sbpfd serves " + path, "stop it, or name a socket in another directory in sbpfd.yaml");
+  return fail("already_running", fmt::format("another sbpfd serves {}", path),
+              "stop it, or name a socket in another directory in sbpfd.yaml");
 }
 
 Response response_of(Reply reply, unsigned version, bool keep_alive) {
@@ -84,26 +90,29 @@ asio::awaitable<void> close_gently(Server::Stream& stream) {
 Error bad_request(const Quiet& error, std::size_t body_bytes) {
   if (error == http::error::body_limit)
     return {"body_too_large",
-            "the body is larger than " + std::to_string(body_bytes) + " bytes",
+            fmt::format("the body is larger than {} bytes", body_bytes),
             "raise limits.body_bytes of sbpfd.yaml",
             0,
             "",
             false};
   if (error == http::error::header_limit)
     return {"headers_too_large",
-            "the request's headers are larger than " + std::to_string(kHeaderBytes) + " bytes",
+            fmt::format("the request's headers are larger than {} bytes", kHeaderBytes),
             "send fewer",
             0,
             "",
             false};
-  return {
-      "bad_request", "this is not an HTTP request: " + error.message(), "docs/openapi.yaml describes the API", 0, "",
-      false};
+  return {"bad_request",
+          fmt::format("this is not an HTTP request: {}", error.message()),
+          "docs/openapi.yaml describes the API",
+          0,
+          "",
+          false};
 }
 
 // The next request. A client that asks first whether it may send the body (Expect: 100-continue) is told to.
-asio::awaitable<Quiet> read_request(Server::Stream& stream, beast::flat_buffer& buffer, http::request_parser<http::string_body>& parser,
-                                    const Limits& limits) {
+asio::awaitable<Quiet> read_request(Server::Stream& stream, beast::flat_buffer& buffer,
+                                    http::request_parser<http::string_body>& parser, const Limits& limits) {
   parser.header_limit(kHeaderBytes);
   parser.body_limit(limits.body_bytes);
   stream.expires_after(limits.receive);
@@ -115,6 +124,13 @@ asio::awaitable<Quiet> read_request(Server::Stream& stream, beast::flat_buffer& 
   }
   if (!error) co_await http::async_read(stream, buffer, parser, asio::redirect_error(asio::use_awaitable, error));
   co_return error;
+}
+
+// A line of `sbpf events` as an event of a stream.
+std::string server_sent(const std::string& line) {
+  const Json event = Json::parse(line, nullptr, false);
+  const bool error = event.is_object() && event.contains("error");
+  return fmt::format("{}data: {}\n\n", error ? "event: error\n" : "", line);
 }
 
 }  // namespace
@@ -148,12 +164,12 @@ Result<void> Server::listen(Acceptor& acceptor, const std::string& path, gid_t g
   if (!error && std::rename(fresh.c_str(), path.c_str()) != 0) error = {errno, boost::system::system_category()};
   if (!error) return {};
   errno = error.value();
-  return tl::unexpected<Error>(socket_error("cannot serve " + path));
+  return tl::unexpected<Error>(socket_error(fmt::format("cannot serve {}", path)));
 }
 
 Result<void> Server::set_group() {
   if (::chown(path_.c_str(), static_cast<uid_t>(-1), core_.group) == 0) return {};
-  return tl::unexpected<Error>(socket_error("cannot give " + path_ + " to its group"));
+  return tl::unexpected<Error>(socket_error(fmt::format("cannot give {} to its group", path_)));
 }
 
 void Server::close() {
@@ -206,7 +222,7 @@ Result<void> Server::room_for(const Result<Peer>& peer) const {
   for (const auto& [uid, count] : served_) of_users += uid == 0 ? 0 : count;
   const bool root = peer->uid == 0;
   if (!root && own >= limits.connections_per_user)
-    return fail("too_many", "uid " + std::to_string(peer->uid) + " has " + std::to_string(own) + " connections already",
+    return fail("too_many", fmt::format("uid {} has {} connections already", peer->uid, own),
                 "close one, or raise limits.connections_per_user of sbpfd.yaml");
   if ((root ? own : of_users) >= limits.connections)
     return fail("too_many", "too many connections", "try again later, or raise limits.connections of sbpfd.yaml");
@@ -255,7 +271,7 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
     if (allowed && asked && asked->asks == Asks::events) allowed = api_.permit_events(peer, asked->name);
     if (!allowed) asked = tl::unexpected<Error>(allowed.error());
     if (asked && asked->asks == Asks::events) {
-      co_await stream_events(stream, asked->name);
+      co_await stream_events(stream, *asked);
       co_return;
     }
     if (asked && asked->asks == Asks::run) {
@@ -303,10 +319,11 @@ asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, std::s
   co_return true;
 }
 
-asio::awaitable<void> Server::stream_events(Stream& stream, std::string sandbox) {
-  Result<void> possible = api_.known(sandbox);
+asio::awaitable<void> Server::stream_events(Stream& stream, Route route) {
+  Result<void> possible = api_.known(route.name);
   Command command;
-  command.arguments = {core_.sbpf, "events", sandbox, "--follow", "--json"};
+  command.arguments = {core_.sbpf, "events", route.name, "--json"};
+  if (route.follow) command.arguments.push_back("--follow");
   std::shared_ptr<Child> child;
   if (possible) {
     auto started = Child::start(core_.context, command);
@@ -348,8 +365,7 @@ asio::awaitable<void> Server::stream_events(Stream& stream, std::string sandbox)
     if (error) break;
     const std::string line = buffer.substr(0, n - 1);
     buffer.erase(0, n);
-    const Json event = Json::parse(line, nullptr, false);
-    message = (event.is_object() && event.contains("error") ? "event: error\ndata: " : "data: ") + line + "\n\n";
+    message = server_sent(line);
     stream.expires_after(core_.config.limits.receive);
     co_await asio::async_write(stream, asio::buffer(message), asio::redirect_error(asio::use_awaitable, error));
     stream.expires_never();

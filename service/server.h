@@ -17,9 +17,9 @@ class Server {
 
   Server(Core& core, Api& api) : core_(core), api_(api), acceptor_(core.context), root_acceptor_(core.context) {}
 
-  // Makes the socket, and root's own beside it (root_socket()), whose queue nobody else can fill. Each is made with its mode and
-  // group under another name, and renamed. What nobody listens at is replaced.
-  // Errors: "already_running", "socket".
+  // Makes the socket, and root's own beside it (root_socket()), whose queue nobody else can fill. Each is made with its
+  // mode and group under another name, and renamed. What nobody listens at is replaced. Errors: "already_running",
+  // "socket".
   Result<void> open();
   // After another group was configured. Errors: "socket".
   Result<void> set_group();
@@ -54,7 +54,7 @@ class Server {
   // Until the client says anything more, or goes away. False: nothing runs, and the connection goes on.
   asio::awaitable<bool> serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version, bool keep_alive,
                                   Place& place);
-  asio::awaitable<void> stream_events(Stream& stream, std::string sandbox);
+  asio::awaitable<void> stream_events(Stream& stream, Route route);
 
   Core& core_;
   Api& api_;

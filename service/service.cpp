@@ -6,6 +6,7 @@
 #include <systemd/sd-daemon.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <array>
 #include <boost/asio.hpp>
 #include <csignal>
@@ -29,9 +30,7 @@ std::string state_file(const Config& config) {
   return (std::filesystem::path(config.socket).parent_path() / "service.json").string();
 }
 
-std::string mounted_cgroups() {
-  return cgroup_root(read_file("/proc/self/mountinfo"));
-}
+std::string mounted_cgroups() { return cgroup_root(read_file("/proc/self/mountinfo")); }
 
 }  // namespace
 
@@ -40,8 +39,8 @@ Result<gid_t> group_id(const std::string& name) {
   group found{};
   group* result = nullptr;
   if (::getgrnam_r(name.c_str(), &found, space.data(), space.size(), &result) == 0 && result) return found.gr_gid;
-  return fail("no_group", "there is no group " + name,
-              "`groupadd -r " + name + "`, or name another one with `group` in sbpfd.yaml");
+  return fail("no_group", fmt::format("there is no group {}", name),
+              fmt::format("`groupadd -r {}`, or name another one with `group` in sbpfd.yaml", name));
 }
 
 Service::Service(asio::io_context& context, Config config, std::string config_file, bool optional, std::string sbpf)
@@ -52,7 +51,7 @@ Service::Service(asio::io_context& context, Config config, std::string config_fi
       watch_(context, core_.world, std::move(sbpf),
              [this](const std::string& why) {
                core_.metrics.watch_restarted();
-               log::error("the watch is started again: " + why, {{"REASON", why}});
+               log::error(fmt::format("the watch is started again: {}", why), {{"REASON", why}});
                (void)::sd_notify(0, "STATUS=The watch is being started again.");
              }),
       signals_(context, SIGTERM, SIGINT, SIGHUP),
@@ -140,7 +139,8 @@ asio::awaitable<void> Service::prove() {
     const std::optional<Error> why = answer ? failed_check(*answer) : answer.error();
     proven_ = !why;
     if (proven_) co_return;
-    if (std::exchange(told, why->message) != why->message) log::error("not ready: no canary of a sandbox of its own passed", *why);
+    if (std::exchange(told, why->message) != why->message)
+      log::error("not ready: no canary of a sandbox of its own passed", *why);
     (void)::sd_notifyf(0, "STATUS=Not ready: %s", why->message.c_str());
     timer.expires_after(kProofPause);
     co_await timer.async_wait(asio::use_awaitable);
@@ -154,14 +154,15 @@ void Service::pass(const Json& pass) {
   if (ready_ && now - told_ < std::chrono::seconds(1)) return;
   told_ = now;
   // Only a pass pets the watchdog: a service that verifies nothing is not alive.
-  const std::string status = count_in(pass, "sandboxes") + " sandboxes: " + count_in(pass, "active") + " active, " +
-                             count_in(pass, "degraded") + " degraded, " + count_in(pass, "inactive") + " inactive";
+  const std::string status =
+      fmt::format("{} sandboxes: {} active, {} degraded, {} inactive", count_in(pass, "sandboxes"),
+                  count_in(pass, "active"), count_in(pass, "degraded"), count_in(pass, "inactive"));
   (void)::sd_notifyf(0, "%sWATCHDOG=1\nSTATUS=%s", ready_ ? "" : "READY=1\n", status.c_str());
   if (!std::exchange(ready_, true)) become_ready(status);
 }
 
 void Service::become_ready(const std::string& status) {
-  log::info("ready: " + status);
+  log::info(fmt::format("ready: {}", status));
   // Policies may have changed, and sandboxes gone, while no service ran.
   const auto assigned = core_.assignments.all();
   for (const auto& [name, one] : assigned)
@@ -178,7 +179,7 @@ void Service::sandbox(const Json& now, const Json& before) {
                               {"ISOLATION", isolation},
                               {"POLICY", text_in(now, "policy_name")},
                               {"CGROUP", text_in(now, "cgroup")}};
-  const std::string message = "sandbox " + name + " is " + isolation + (was.empty() ? "" : ", was " + was);
+  const std::string message = fmt::format("sandbox {} is {}{}", name, isolation, was.empty() ? "" : ", was " + was);
   isolation == "active" ? log::info(message, fields) : log::error(message, fields);
 }
 
@@ -186,27 +187,27 @@ void Service::gone(const std::string& name, const Json& last) {
   core_.metrics.gone(name);
   // It is told of late: one that was attached since bears the name.
   const auto assigned = core_.assignments.all().find(name);
-  if (assigned != core_.assignments.all().end() && assigned->second.instance == last.value("instance", std::uint64_t{0})) api_.forget(name);
-  log::info("sandbox " + name + " is gone", {{"SANDBOX", name}});
+  if (assigned != core_.assignments.all().end() &&
+      assigned->second.instance == last.value("instance", std::uint64_t{0}))
+    api_.forget(name);
+  log::info(fmt::format("sandbox {} is gone", name), {{"SANDBOX", name}});
 }
 
 void Service::loss(const Json& loss) {
   core_.metrics.loss(loss);
-  log::error("sandbox " + text_in(loss, "sandbox") + " lost a part of its isolation",
-             {{"SANDBOX", text_in(loss, "sandbox")},
-              {"ON_LOSS", text_in(loss, "on_loss")},
-              {"LOSS", dump(loss)}});
+  log::error(fmt::format("sandbox {} lost a part of its isolation", text_in(loss, "sandbox")),
+             {{"SANDBOX", text_in(loss, "sandbox")}, {"ON_LOSS", text_in(loss, "on_loss")}, {"LOSS", dump(loss)}});
 }
 
 void Service::restored(const Json& restored) {
   core_.metrics.restored();
-  log::warning("sandbox " + text_in(restored, "sandbox") + " has its hooks again",
-               {{"SANDBOX", text_in(restored, "sandbox")},
-                {"RESTORED", dump(restored)}});
+  log::warning(fmt::format("sandbox {} has its hooks again", text_in(restored, "sandbox")),
+               {{"SANDBOX", text_in(restored, "sandbox")}, {"RESTORED", dump(restored)}});
 }
 
 void Service::trouble(const Json& error) {
-  log::error("watch", Error{ErrorCode::relayed(text_in(error, "code")), text_in(error, "message"), text_in(error, "hint"), 0, "", false});
+  log::error("watch", Error{ErrorCode::relayed(text_in(error, "code")), text_in(error, "message"),
+                            text_in(error, "hint"), 0, "", false});
 }
 
 }  // namespace sbpf::service

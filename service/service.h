@@ -27,7 +27,8 @@ class Service : private Observer {
   void restored(const Json& restored) override;
   void trouble(const Json& error) override;
 
-  // Until a canary of a sandbox of its own was denied by every hook, under what the service manager lets this process do.
+  // Until a canary of a sandbox of its own was denied by every hook, under what the service manager lets this process
+  // do.
   asio::awaitable<void> prove();
   void become_ready(const std::string& status);
   Result<void> open_policies();

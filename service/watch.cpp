@@ -48,7 +48,7 @@ asio::awaitable<void> Watch::run_once() {
       context_,
       [child]() -> asio::awaitable<void> {
         co_await each_line(child->err(),
-                           [](std::string_view line) { return log::warning("watch: " + std::string(line)), true; });
+                           [](std::string_view line) { return log::warning(fmt::format("watch: {}", line)), true; });
       },
       asio::detached);
   bool told = false;  // what it says wrong, it says twice a second

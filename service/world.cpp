@@ -54,7 +54,7 @@ Result<void> World::take(std::string_view line, Clock::time_point now) {
   if (const Json* restored = object_in(said, "restored")) return observer_.restored(*restored), Result<void>{};
   if (const Json* error = object_in(said, "error")) return observer_.trouble(*error), Result<void>{};
   if (said.contains("untold")) return fail("untold", "lines of the watch are missing: they were not read for too long");
-  return fail("bad_line", "a line of the watch is of no known kind: " + said.begin().key());
+  return fail("bad_line", fmt::format("a line of the watch is of no known kind: {}", said.begin().key()));
 }
 
 std::optional<Clock::duration> World::age(Clock::time_point now) const {

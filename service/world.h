@@ -36,8 +36,8 @@ class World {
 
   // A watch was started: what it does not name until its first pass is gone.
   void restarted();
-  // One line of the watch. Errors: "bad_line" (not of the form that is agreed upon), "untold" (lines before it are missing); then
-  // nothing changed.
+  // One line of the watch. Errors: "bad_line" (not of the form that is agreed upon), "untold" (lines before it are
+  // missing); then nothing changed.
   Result<void> take(std::string_view line, Clock::time_point now);
 
   // Since the last pass; nothing before the first one of the first watch.

@@ -15,7 +15,7 @@
 #include "agent/agent.h"
 #include "agent/dns/resolver_process.h"
 #include "agent/files/fs_view.h"
-#include "agent/files/places.h"
+#include "agent/files/namespaces.h"
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
 #include "agent/launch/held_process.h"
@@ -43,13 +43,15 @@ Result<void> check_outside(const HeldProcess& process, const Kernel& kernel) {
     struct stat info {};
     inside = ::stat(place.c_str(), &info) != 0 || find_record(kernel, info.st_ino);
   }
-  if (inside) return fail("process_unfit", "the process is in a sandbox", "a process stays in the sandbox that it is in");
+  if (inside)
+    return fail("process_unfit", "the process is in a sandbox", "a process stays in the sandbox that it is in");
   return {};
 }
 
 template <typename Number>
 void lower(std::optional<Number>& limit, std::optional<std::uint64_t> other) {
-  if (other) limit = static_cast<Number>(std::min<std::uint64_t>(limit.value_or(std::numeric_limits<Number>::max()), *other));
+  if (other)
+    limit = static_cast<Number>(std::min<std::uint64_t>(limit.value_or(std::numeric_limits<Number>::max()), *other));
 }
 
 // The number in a file of a cgroup; nothing where there is no limit, or no controller.
@@ -59,15 +61,16 @@ std::optional<std::uint64_t> limit_in(const std::string& cgroup, const char* fil
   return in >> number ? std::optional(number) : std::nullopt;
 }
 
-// The policy's limits, and no more than those of the cgroups that the process comes from, which it leaves: a user's slice has
-// some, and a sandbox is not a way around them.
+// The policy's limits, and no more than those of the cgroups that the process comes from, which it leaves: a user's
+// slice has some, and a sandbox is not a way around them.
 policy::Limits limits_within(policy::Limits limits, const std::string& mount, std::string cgroup) {
   for (; !cgroup.empty() && cgroup != "/"; cgroup.resize(cgroup.rfind('/'))) {
     const std::string path = mount + cgroup;
     lower(limits.processes, limit_in(path, "pids.max"));
     lower(limits.memory_bytes, limit_in(path, "memory.max"));
     std::ifstream cpu(path + "/cpu.max");
-    if (std::uint64_t quota = 0, period = 0; cpu >> quota >> period && period > 0) lower(limits.cpu_millis, quota * 1000 / period);
+    if (std::uint64_t quota = 0, period = 0; cpu >> quota >> period && period > 0)
+      lower(limits.cpu_millis, quota * 1000 / period);
   }
   return limits;
 }
@@ -89,12 +92,12 @@ void relay_until_empty(Kernel& kernel, const Cgroup& cgroup, const ResolverProce
     return read && std::string_view(text.data()).find("populated 1") != std::string_view::npos;
   };
   std::array<pollfd, 3> waiting{
-      {{resolver.told.get(), POLLIN, 0}, {resolver.pidfd.get(), POLLIN, 0}, {events.get(), POLLPRI, 0}}};
+      {{resolver.told.get(), POLLIN, 0}, {resolver.process.pidfd.get(), POLLIN, 0}, {events.get(), POLLPRI, 0}}};
   while (populated() && waiting[1].revents == 0) {
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
     if (waiting[0].revents == 0) continue;
     kernel.renew();
-    relay_names(kernel, resolver.told);
+    relay_announcements(kernel, resolver.told);
   }
 }
 
@@ -104,15 +107,17 @@ Owner owner_of(const AdoptOptions& options) { return {options.uid, options.gid, 
 
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
   const auto refuse = [](const std::string& what, std::string hint) {
-    return fail("needs_root", what + " needs root", std::move(hint));
+    return fail("needs_root", fmt::format("{} needs root", what), std::move(hint));
   };
   if (uid != 0 && policy.launch.user && policy.launch.user->uid != uid)
     return refuse("process.user", "leave it out: the program runs as its caller");
   if (uid != 0 && (policy.launch.capabilities.dangerously_all || !policy.launch.capabilities.keep.empty()))
     return refuse("process.capabilities", "leave it out: a program keeps no capability that its caller does not have");
   if (policy.launch.dangerously_allow_new_privileges)
-    return refuse("process.dangerously_allow_new_privileges", "leave it out: the program could become another user's in this sandbox");
-  if (!policy.secrets.empty()) return refuse("process.secrets", "hand the program what it needs by its stdin, or start it as root");
+    return refuse("process.dangerously_allow_new_privileges",
+                  "leave it out: the program could become another user's in this sandbox");
+  if (!policy.secrets.empty())
+    return refuse("process.secrets", "hand the program what it needs by its stdin, or start it as root");
   return {};
 }
 
@@ -148,21 +153,22 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   const auto rules = policy::compile_rules(policy, 1, policy::empty_view(policy));
   if (!rules) return tl::unexpected<Error>(rules.error());
   // Refused before the lock is waited for, and before anything is made.
-  if (auto first = HeldProcess::hold(options.pidfd, owner_of(options)); !first) return tl::unexpected<Error>(first.error());
+  if (auto first = HeldProcess::hold(options.pidfd, owner_of(options)); !first)
+    return tl::unexpected<Error>(first.error());
   auto begun = BringUp::begin();
   if (!begun) return tl::unexpected<Error>(begun.error());
   BringUp& up = **begun;
   Kernel& kernel = up.kernel();
   const auto others = collect_some_garbage(kernel, options.name);
   if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return options.name == other.name; }))
-    return fail("sandbox_exists", "a sandbox named " + options.name + " exists", "choose another name");
+    return fail("sandbox_exists", fmt::format("a sandbox named {} exists", options.name), "choose another name");
   auto process = hold_outside(policy, options, kernel);
   if (!process) return tl::unexpected<Error>(process.error());
   auto stdio = stdio_of(*process, *rules);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
   // As its own mount namespace has the paths: the service has another one.
-  Looked looked;
-  auto image = compile_as_seen_by(process->pid(), options.uid, kernel, policy, 1, &looked);
+  WalkedPaths walked_paths;
+  auto image = compile_as_seen_by(process->pid(), options.uid, kernel, policy, 1, &walked_paths);
   if (!image) return tl::unexpected<Error>(image.error());
   auto limits = limits_for(policy, *process);
   if (!limits) return tl::unexpected<Error>(limits.error());
@@ -170,11 +176,11 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   const Cgroup& cgroup = up.cgroup();
   std::optional<ResolverProcess> resolver;
   if (!policy.network.hosts.empty()) {
-    auto serving = start_resolver(policy, options.name, cgroup.id(), rules->header().names);
+    auto serving = start_resolver(policy, options.name, cgroup.id(), rules->header().host_names_id);
     if (!serving) return tl::unexpected<Error>(serving.error());
     resolver.emplace(std::move(*serving));
   }
-  const SandboxSpec spec{options.name, 0, *stdio, resolver ? &resolver->names : nullptr};
+  const SandboxSpec spec{options.name, 0, *stdio, resolver ? &resolver->for_sandbox : nullptr};
   if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return set_up;
   auto status = up.prove(cgroup, true, [&](const Status& now) { return may_start(now, policy.mode); });
   if (!status) return tl::unexpected<Error>(status.error());
@@ -183,8 +189,9 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   std::optional<JournalEntry> change(std::in_place, kernel, JournalEntry::set_up, cgroup.id(), options.name);
   // It is alone until here, so a failure before kills nobody.
   if (auto moved = process->move_to(cgroup); !moved) return moved;
-  if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
-  if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, looked);
+  if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled)
+    return tl::unexpected<Error>(labelled.error());
+  if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, walked_paths);
   up.keep_all();
   change.reset();
   up.release_lock();

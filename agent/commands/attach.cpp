@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf attach`: a policy for a cgroup that exists, with what runs in it.
+#include <fmt/core.h>
 #include <cctype>
 #include <cerrno>
 #include <cstring>
@@ -16,8 +17,8 @@
 #include "agent/launch/bring_up.h"
 #include "agent/launch/secrets.h"
 #include "agent/sandbox/assigned.h"
+#include "agent/sandbox/connections.h"
 #include "agent/sandbox/escaped_tasks.h"
-#include "agent/sandbox/flows.h"
 #include "agent/sandbox/freeze.h"
 #include "agent/sandbox/journal.h"
 #include "agent/sandbox/mount_view.h"
@@ -45,7 +46,7 @@ Result<OpenBefore> scan(const Kernel& kernel, const Cgroup& cgroup, const policy
   if (!held) return tl::unexpected<Error>(held.error());
   std::ranges::move(held->files, std::back_inserter(before.others));
   std::ranges::move(traces_outside(inside), std::back_inserter(before.others));
-  auto outside = flows_held_outside(kernel, cgroup, image, before.sockets);
+  auto outside = connections_held_outside(kernel, cgroup, image, before.sockets);
   if (!outside) return tl::unexpected<Error>(outside.error());
   std::ranges::move(*outside, std::back_inserter(before.flows));
   return before;
@@ -56,10 +57,10 @@ Result<void> refuse_open(const OpenBefore& before, const AttachOptions& options)
   std::string all;
   for (const auto* list : {&before.flows, &before.others})
     for (const std::string& one : *list) all += (all.empty() ? "" : "; ") + one;
-  return fail("open_sockets", "the policy forbids what is open already: " + all,
-              std::string("restart the workload in the cgroup, ") +
-                  (before.others.empty() ? "end its connections with --evict, " : "") +
-                  "or accept it with --keep-open-sockets (reported as degraded)");
+  return fail(
+      "open_sockets", fmt::format("the policy forbids what is open already: {}", all),
+      fmt::format("restart the workload in the cgroup, {}or accept it with --keep-open-sockets (reported as degraded)",
+                  before.others.empty() ? "end its connections with --evict, " : ""));
 }
 
 // bpffs reserves dots.
@@ -74,18 +75,21 @@ Result<void> check_place(const Cgroup& cgroup, const std::vector<sbpf_sandbox>& 
   if (cgroup.level() == 0)
     return fail("not_a_cgroup", "the root cgroup holds the whole host", "give a cgroup below it");
   if (cgroup.level() >= SBPF_MAX_LEVELS)
-    return fail("not_a_cgroup", "the cgroup is nested too deep", "at most level " + std::to_string(SBPF_MAX_LEVELS - 1));
+    return fail("not_a_cgroup", "the cgroup is nested too deep", fmt::format("at most level {}", SBPF_MAX_LEVELS - 1));
   // Of a threaded one the kernel lists no processes, and those that have a thread in it have others outside.
   if (const auto type = cgroup.read("cgroup.type"); type && type->starts_with("threaded"))
-    return fail("not_a_cgroup", cgroup.path() + " is threaded: it holds threads, not processes", "give the cgroup above it that holds the whole processes");
+    return fail("not_a_cgroup", fmt::format("{} is threaded: it holds threads, not processes", cgroup.path()),
+                "give the cgroup above it that holds the whole processes");
   const std::string cgroups = read_file("/proc/self/cgroup");
   const std::string own(unified_cgroup(cgroups));
-  if (const auto mount = cgroup2_mount(); mount && !own.empty() && (*mount + own + "/").starts_with(cgroup.path() + "/"))
-    return fail("not_a_cgroup", "sbpf itself runs in " + cgroup.path(), "attach from outside of the cgroup");
+  if (const auto mount = cgroup2_mount();
+      mount && !own.empty() && (*mount + own + "/").starts_with(cgroup.path() + "/"))
+    return fail("not_a_cgroup", fmt::format("sbpf itself runs in {}", cgroup.path()),
+                "attach from outside of the cgroup");
   for (const sbpf_sandbox& record : others) {
     if (record.cgroup_id == cgroup.id())
-      return fail("already_attached", cgroup.path() + " is sandbox " + record.name,
-                  "change its policy with `sbpf swap`, or `sbpf detach " + std::string(record.name) + "` first");
+      return fail("already_attached", fmt::format("{} is sandbox {}", cgroup.path(), record.name),
+                  fmt::format("change its policy with `sbpf swap`, or `sbpf detach {}` first", record.name));
   }
   return check_new_name(others, name);
 }
@@ -98,7 +102,9 @@ Result<Cgroup> open_cgroup(const AttachOptions& options, const policy::Limits& l
   if (!mount || !fs::path(options.cgroup).lexically_normal().string().starts_with(*mount + "/")) return cgroup;
   std::error_code ec;
   fs::create_directories(options.cgroup, ec);
-  if (ec) return fail("cgroup_create", "cannot make cgroup " + options.cgroup + ": " + ec.message(), "", ec.value());
+  if (ec)
+    return fail("cgroup_create", fmt::format("cannot make cgroup {}: {}", options.cgroup, ec.message()), "",
+                ec.value());
   if (limits.processes || limits.memory_bytes || limits.cpu_millis) hand_down_in_slices(*mount, options.cgroup);
   return Cgroup::open(options.cgroup);
 }
@@ -107,7 +113,8 @@ Result<Cgroup> open_cgroup(const AttachOptions& options, const policy::Limits& l
 Result<void> check_assigned(const Cgroup& cgroup, const std::string& name, bool keep) {
   const std::string assigned = assigned_cgroup(name);
   if (assigned.empty() || (keep && assigned == cgroup.path())) return {};
-  return fail("sandbox_exists", name + " is assigned to " + assigned, "choose another --name, or `sbpf detach " + name + "` first");
+  return fail("sandbox_exists", fmt::format("{} is assigned to {}", name, assigned),
+              fmt::format("choose another --name, or `sbpf detach {}` first", name));
 }
 
 // The sandbox that came up in part is taken down again.
@@ -116,8 +123,10 @@ tl::unexpected<Error> give_up(const Kernel& kernel, const Cgroup& cgroup, const 
   return tl::unexpected<Error>(std::move(error));
 }
 
-// Brings the policy over the cgroup while it stands still. Returns the flows that were cut; `looked` receives where its paths were looked up.
-Result<std::vector<std::string>> confine(BringUp& up, Looked& looked, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy,
+// Brings the policy over the cgroup while it stands still. Returns the flows that were cut; `looked` receives where its
+// paths were looked up.
+Result<std::vector<std::string>> confine(BringUp& up, WalkedPaths& walked_paths, const Cgroup& cgroup,
+                                         const std::string& name, const policy::Policy& policy,
                                          const AttachOptions& options) {
   Kernel& kernel = up.kernel();
   const JournalEntry change(kernel, JournalEntry::set_up, cgroup.id(), name);
@@ -125,7 +134,7 @@ Result<std::vector<std::string>> confine(BringUp& up, Looked& looked, const Cgro
   if (auto frozen = freeze.freeze(); !frozen) return tl::unexpected<Error>(frozen.error());
   auto renamed = renamed_files(kernel, cgroup, policy);
   if (!renamed) return tl::unexpected<Error>(renamed.error());
-  auto image = compile_for(kernel, cgroup, policy, 1, {.looked = &looked, .renamed = std::move(*renamed)});
+  auto image = compile_for(kernel, cgroup, policy, 1, {.walked_paths = &walked_paths, .renamed = std::move(*renamed)});
   if (!image) return tl::unexpected<Error>(image.error());
   auto open_before = scan(kernel, cgroup, *image);
   if (!open_before) return tl::unexpected<Error>(open_before.error());
@@ -136,34 +145,40 @@ Result<std::vector<std::string>> confine(BringUp& up, Looked& looked, const Cgro
   if (!open_before->empty() && !options.evict) spec.flags |= SBPF_SANDBOX_KEPT_SOCKETS;
   if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return tl::unexpected<Error>(set_up.error());
   Result<std::vector<std::string>> cut;
-  if (options.evict) cut = cut_flows(kernel, cgroup, *image, open_before->sockets);
+  if (options.evict) cut = cut_connections(kernel, cgroup, *image, open_before->sockets);
   if (!cut) return give_up(kernel, cgroup, name, cut.error());
-  if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled) return give_up(kernel, cgroup, name, labelled.error());
+  if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled)
+    return give_up(kernel, cgroup, name, labelled.error());
   return cut;  // it runs again, under the policy from here on
 }
 
-Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy, const AttachOptions& options) {
+Result<Status> attach_to(BringUp& up, const Cgroup& cgroup, const std::string& name, const policy::Policy& policy,
+                         const AttachOptions& options) {
   Kernel& kernel = up.kernel();
   const auto others = collect_some_garbage(kernel, name);
   if (auto placed = check_place(cgroup, others, name); !placed) return tl::unexpected<Error>(placed.error());
   if (auto free = check_assigned(cgroup, name, options.keep); !free) return tl::unexpected<Error>(free.error());
-  if (auto noted = options.keep ? note_launchers(kernel) : Result<void>(); !noted) return tl::unexpected<Error>(noted.error());
+  if (auto noted = options.keep ? note_launchers(kernel) : Result<void>(); !noted)
+    return tl::unexpected<Error>(noted.error());
   if (auto limited = apply_limits(cgroup, policy.limits); !limited) return tl::unexpected<Error>(limited.error());
-  const Guardian guardian(kernel, up.lock(), cgroup.id(), name);
-  Looked looked;
-  auto cut = confine(up, looked, cgroup, name, policy, options);
+  const RollbackProcess rollback(kernel, up.lock(), cgroup.id(), name);
+  WalkedPaths walked_paths;
+  auto cut = confine(up, walked_paths, cgroup, name, policy, options);
   if (!cut) return tl::unexpected<Error>(cut.error());
   if (const auto record = find_record(kernel, cgroup.id()); record && !options.proof_later)
-    guardian.undoes(record->created_ns, policy_map_id(kernel, cgroup.id()));
+    rollback.take_down_if_killed(record->created_ns, policy_map_id(kernel, cgroup.id()));
   const bool canary = !options.proof_later || !cgroup.frozen();  // it needs a cgroup that runs
-  auto status = up.prove(cgroup, canary, [](const Status& now) { return now.isolation != Isolation::inactive && is_clear(now); });
-  // What another one ended, or swapped, is that one's. And what is assigned stays as confined as it is: the next look tells how that is.
+  auto status =
+      up.prove(cgroup, canary, [](const Status& now) { return now.isolation != Isolation::inactive && is_clear(now); });
+  // What another one ended, or swapped, is that one's. And what is assigned stays as confined as it is: the next look
+  // tells how that is.
   if (!status && (options.proof_later || up.was_swapped() || status.error().code == "sandbox_ended")) return status;
   if (!status) return give_up(kernel, cgroup, name, status.error());
   if (!up.was_swapped()) {
     if (options.keep)
-      if (auto assigned = assign(name, cgroup.path(), policy); !assigned) return give_up(kernel, cgroup, name, assigned.error());
-    keep_policy_text(cgroup.id(), policy, looked);
+      if (auto assigned = assign(name, cgroup.path(), policy); !assigned)
+        return give_up(kernel, cgroup, name, assigned.error());
+    keep_policy_text(cgroup.id(), policy, walked_paths);
   }
   status->ended = std::move(*cut);
   return status;
@@ -190,14 +205,16 @@ Result<Status> put_in_force(BringUp& up, Cgroup cgroup, const policy::Policy& po
 Result<Assignment> find_assignment(const std::string& name) {
   auto assignment = read_assignment(name);
   if (!assignment && assignment.error().sys_errno == ENOENT)
-    return fail("no_such_sandbox", "nothing is assigned under the name " + name, "`sbpf attach --keep` assigns a policy to a cgroup");
+    return fail("no_such_sandbox", fmt::format("nothing is assigned under the name {}", name),
+                "`sbpf attach --keep` assigns a policy to a cgroup");
   return assignment;
 }
 
 // How it stands, if it confines. No lock is waited for: a unit that starts again and again waits for this.
 std::optional<Status> in_force(const Assignment& assignment) {
   auto now = status(assignment.name, false);
-  if (!now || !now->kept || now->cgroup != assignment.cgroup || now->isolation == Isolation::inactive) return std::nullopt;
+  if (!now || !now->kept || now->cgroup != assignment.cgroup || now->isolation == Isolation::inactive)
+    return std::nullopt;
   // The service manager may have been upgraded, and is about to start something there.
   if (const auto kernel = Kernel::open(); !kernel || !note_launchers(*kernel)) return std::nullopt;
   return *now;
@@ -208,7 +225,7 @@ std::optional<Status> in_force(const Assignment& assignment) {
 Result<Status> attach(const policy::Policy& policy, const AttachOptions& options) {
   if (auto none = refuse_secrets(policy, "attach"); !none) return tl::unexpected<Error>(none.error());
   if (!policy.network.hosts.empty())
-    return fail("names_unenforceable", "network.connect: host names need a resolver, which only `sbpf run` starts",
+    return fail("host_names_unenforceable", "network.connect: host names need a resolver, which only `sbpf run` starts",
                 "list addresses, or start the workload by `sbpf run`");
   auto cgroup = open_cgroup(options, policy.limits);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());

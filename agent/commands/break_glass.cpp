@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/core.h>
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -17,7 +18,7 @@ constexpr std::uint64_t kNsPerSecond = 1000000000;
 
 // To every sandbox.
 void announce(const Kernel& kernel, sbpf_reason reason, std::uint32_t detail) {
-  for (const sbpf_sandbox& record : records(kernel)) announce_to(kernel, record.cgroup_id, reason, detail);
+  for (const sbpf_sandbox& record : read_registry(kernel)) announce_to(kernel, record.cgroup_id, reason, detail);
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ Result<void> break_glass(const std::string& reason, std::chrono::seconds window)
     return {};
   }
   // Told before it opens: afterwards who tells could be gone.
-  audit("break-glass for " + std::to_string(window.count()) + " s: " + reason);
+  audit(fmt::format("break-glass for {} s: {}", window.count(), reason));
   announce(*kernel, SBPF_REASON_BREAK_GLASS, static_cast<std::uint32_t>(window.count()));
   std::memset(guard.reason, 0, sizeof guard.reason);
   std::memcpy(guard.reason, reason.data(), std::min(reason.size(), sizeof guard.reason - 1));

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <thread>
 
 #include "agent/agent.h"
+#include "agent/host/announced_end.h"
 #include "agent/host/audit.h"
 #include "agent/host/bpf_info.h"
 #include "agent/host/paths.h"
@@ -50,7 +52,7 @@ Result<void> end_bare_assignment(const std::string& name, const Error& why_no_sa
   auto ended = end_assignment(name);
   if (!ended) return tl::unexpected<Error>(ended.error());
   if (!*ended) return tl::unexpected<Error>(why_no_sandbox);
-  audit("assignment " + name + " ended");
+  audit(fmt::format("assignment {} ended", name));
   return {};
 }
 
@@ -63,13 +65,17 @@ Result<void> end_sandbox(const std::string& name, bool always_kill) {
   auto cgroup = Cgroup::open_by_id(record->cgroup_id);
   // Who cannot see what runs in it can neither kill it nor let it go.
   if (!cgroup && !is_gone(cgroup.error())) return tl::unexpected<Error>(cgroup.error());
-  // Dead before unconfined: nothing runs on between the two.
-  if (cgroup && (ours || always_kill) && cgroup->populated())
-    if (auto killed = cgroup->kill(); !killed) return killed;
+  if (cgroup && (ours || always_kill)) {
+    announce_end(*cgroup);
+    // Dead before unconfined: nothing runs on between the two.
+    if (cgroup->populated())
+      if (auto killed = cgroup->kill(); !killed) return killed;
+  }
   // First, or the watch would bring back what is taken down.
   if (auto ended = end_assignment(name); !ended) return tl::unexpected<Error>(ended.error());
   if (auto marked = mark_ended(*record); !marked) return marked;
-  audit("sandbox " + name + (ours || always_kill ? " ended" : " detached: its processes go on, unconfined"));
+  audit(
+      fmt::format("sandbox {}{}", name, ours || always_kill ? " ended" : " detached: its processes go on, unconfined"));
   take_down(host->kernel, record->cgroup_id, name);
   if (cgroup && ours) return remove_cgroup(cgroup->path());
   return {};
@@ -84,16 +90,19 @@ Result<void> kill(const std::string& name) { return end_sandbox(name, true); }
 namespace {
 Result<void> check_root() {
   if (::geteuid() == 0) return {};
-  return fail("not_permitted", "only root sees the sandboxes", "run sbpf as root, or ask sbpfd for yours: GET /v1/sandboxes", EPERM);
+  return fail("not_permitted", "only root sees the sandboxes",
+              "run sbpf as root, or ask sbpfd for yours: GET /v1/sandboxes", EPERM);
 }
 }  // namespace
 
 // The answer where there is no sandbox of this name.
 tl::unexpected<Error> no_sandbox(const std::string& name) {
   const std::string assigned = assigned_cgroup(name);
-  if (assigned.empty()) return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
-  return fail("no_such_sandbox", name + " is assigned to " + assigned + ", and confines nothing now",
-              "`sbpf reattach " + name + "` puts it in force, as sbpfd and `sbpf watch` do; `sbpf detach " + name + "` ends it");
+  if (assigned.empty())
+    return fail("no_such_sandbox", fmt::format("no sandbox is named {}", name), "`sbpf list` shows them");
+  return fail("no_such_sandbox", fmt::format("{} is assigned to {}, and confines nothing now", name, assigned),
+              fmt::format("`sbpf reattach {}` puts it in force, as sbpfd and `sbpf watch` do; `sbpf detach {}` ends it",
+                          name, name));
 }
 
 Result<Status> status(const std::string& name, bool canary) {
@@ -130,7 +139,8 @@ Result<std::vector<Status>> statuses() {
   if (!kernel) return tl::unexpected<Error>(kernel.error());
   const Standing found = standing(*kernel);
   // Whoever requires all to be active is not told of some.
-  if (found.sandboxes.empty() && !found.unclear.empty()) return fail("cannot_tell", found.unclear, "try again; nothing was changed");
+  if (found.sandboxes.empty() && !found.unclear.empty())
+    return fail("cannot_tell", found.unclear, "try again; nothing was changed");
   const HostProbe host = found.sandboxes.empty() ? HostProbe{} : probe_host(*kernel);
   for (const sbpf_sandbox& record : found.sandboxes) all.push_back(settled_status(*kernel, record, false, host));
   return all;
@@ -145,8 +155,8 @@ std::vector<std::uint32_t> programs_of(const Kernel& kernel) {
   return ids;
 }
 
-// How many of them are still there when they had time to go: the kernel lets go of what nobody holds a little later. Not of links:
-// whoever may see a program can attach it without one.
+// How many of them are still there when they had time to go: the kernel lets go of what nobody holds a little later.
+// Not of links: whoever may see a program can attach it without one.
 std::size_t programs_left(std::vector<std::uint32_t> ids) {
   using namespace std::chrono_literals;
   for (auto left = 30s / 20ms; !ids.empty(); left--) {  // beside a watch, which has them, too, some 12 s on 6.12
@@ -157,8 +167,8 @@ std::size_t programs_left(std::vector<std::uint32_t> ids) {
   return ids.size();
 }
 
-// A sandbox whose cgroup has something to confine, by the links that are pinned: they are read without anything else of sbpf's. "":
-// none. Errors: "cannot_tell", "not_the_agent".
+// A sandbox whose cgroup has something to confine, by the links that are pinned: they are read without anything else of
+// sbpf's. "": none. Errors: "cannot_tell", "not_the_agent".
 Result<std::string> confined_by_pins() {
   const auto root = root_cgroup();
   if (!root) return tl::unexpected<Error>(root.error());
@@ -167,15 +177,20 @@ Result<std::string> confined_by_pins() {
     for (const auto& pin : std::filesystem::directory_iterator(sandbox.path(), ec)) {
       const Fd link(bpf_obj_get(pin.path().c_str()));
       if (!link && errno == ENOENT) continue;
-      if (!link) return fail(errno == EPERM ? ErrorCode("not_the_agent") : ErrorCode("cannot_tell"), "cannot open pin " + pin.path().string() + ": " + std::strerror(errno), hint_for(errno), errno);
+      if (!link)
+        return fail(errno == EPERM ? ErrorCode("not_the_agent") : ErrorCode("cannot_tell"),
+                    SystemError{errno, hint_for(errno)}, "cannot open pin {}", pin.path().string());
       const auto info = link_info(link.get());
-      if (!info || info->type != BPF_LINK_TYPE_CGROUP || info->cgroup.cgroup_id == 0) continue;  // a map, or of a cgroup that is gone
+      if (!info || info->type != BPF_LINK_TYPE_CGROUP || info->cgroup.cgroup_id == 0)
+        continue;  // a map, or of a cgroup that is gone
       const auto cgroup = Cgroup::open_by_id(info->cgroup.cgroup_id);
       if (!cgroup && !is_gone(cgroup.error())) return fail("cannot_tell", cgroup.error().message, cgroup.error().hint);
       const bool made_by_run = cgroup && cgroup->path().starts_with(root->path() + "/");
       if (cgroup && (!made_by_run || cgroup->populated())) return sandbox.path().filename().string();
     }
-  if (ec && ec.value() != ENOENT) return fail("cannot_tell", "the pins cannot be read: " + ec.message(), hint_for(ec.value()), ec.value());
+  if (ec && ec.value() != ENOENT)
+    return fail("cannot_tell", fmt::format("the pins cannot be read: {}", ec.message()), hint_for(ec.value()),
+                ec.value());
   return "";
 }
 
@@ -189,21 +204,24 @@ Result<std::size_t> unload() {
     programs = programs_of(*kernel);
     collect_garbage(*kernel);
     bool whole = true;
-    const auto left = records(*kernel, &whole);
-    if (!whole) return fail("cannot_tell", std::string("the sandboxes cannot all be read: ") + std::strerror(errno), hint_for(errno), errno);
+    const auto left = read_registry(*kernel, &whole);
+    if (!whole) return fail("cannot_tell", SystemError{errno, hint_for(errno)}, "the sandboxes cannot all be read");
     const auto assigned = assigned_names();
     if (left.empty() && !assigned.empty())
-      return fail("busy", std::to_string(assigned.size()) + " assignments are left, " + assigned.front() + " among them",
+      return fail("busy", fmt::format("{} assignments are left, {} among them", assigned.size(), assigned.front()),
                   "end them with `sbpf detach NAME`");
     if (!left.empty())
-      return fail("busy", std::to_string(left.size()) + " sandboxes are left, " + left.front().name + " among them",
+      return fail("busy", fmt::format("{} sandboxes are left, {} among them", left.size(), left.front().name),
                   "end them with `sbpf kill NAME` or `sbpf detach NAME`");
   } else if (kernel.error().code == "stale_programs" || kernel.error().code == "pins_broken") {
     const auto confined = confined_by_pins();
     if (!confined) return tl::unexpected<Error>(confined.error());
     if (!confined->empty())
-      return fail("busy", "the cgroup of sandbox " + *confined + " is confined still, by programs that this sbpf cannot manage: " + kernel.error().message,
-                  "end what runs there, or remove the cgroup, first");
+      return fail(
+          "busy",
+          fmt::format("the cgroup of sandbox {} is confined still, by programs that this sbpf cannot manage: {}",
+                      *confined, kernel.error().message),
+          "end what runs there, or remove the cgroup, first");
     end_sentinels();  // of a watch of that version
   } else if (kernel.error().code != "not_loaded") {
     return tl::unexpected<Error>(kernel.error());
@@ -213,7 +231,8 @@ Result<std::size_t> unload() {
   drop_policy_texts();
   Kernel::remove_all();
   if (Kernel::is_pinned())
-    return fail("not_the_agent", "sbpf's pins cannot be removed by this executable", "restart the host, or use the one that loaded them", EPERM);
+    return fail("not_the_agent", "sbpf's pins cannot be removed by this executable",
+                "restart the host, or use the one that loaded them", EPERM);
   lock->reset();  // others may load anew while these go
   return programs_left(std::move(programs));
 }

@@ -48,18 +48,20 @@ Tried try_hooks() {
   nothing.name = "preflight";
   auto image = policy::compile(nothing, 1, policy::empty_view(nothing));
   if (!image) return {image.error(), {}};
-  SandboxResolver names;  // no resolver, but the hooks that go with one
-  names.port4 = SBPF_DNS_PORT;
-  spec.names = &names;
+  SandboxResolver resolver;  // no resolver, but the hooks that go with one
+  resolver.port4 = SBPF_DNS_PORT;
+  spec.resolver = &resolver;
   spec.flags |= SBPF_SANDBOX_FLOWS;  // likewise
   // Its links are pinned nowhere: the watch takes that for no loss, and whoever comes after a killed one takes it down.
   const JournalEntry changing(up.kernel(), JournalEntry::set_up, up.cgroup().id(), spec.name);
   if (auto set_up = up.set_up(up.cgroup(), spec, *image); !set_up) return {set_up.error(), {}};
-  auto report = run_canary(up.kernel(), up.cgroup(), *image, SBPF_SANDBOX_NAMES);
+  auto report = run_canary(up.kernel(), up.cgroup(), *image, SBPF_SANDBOX_HOST_NAMES);
   up.take_down();
   if (!report) return {{}, report.error()};
   if (!report->ok())
-    return {{}, Error{"canary", report->detail, "run sbpf where bpf is in the kernel's LSM list and no tool detaches programs", 0, "", false}};
+    return {{},
+            Error{"canary", report->detail,
+                  "run sbpf where bpf is in the kernel's LSM list and no tool detaches programs", 0, "", false}};
   return {};
 }
 

@@ -11,9 +11,12 @@
 #include "agent/agent.h"
 #include "agent/dns/resolver_process.h"
 #include "agent/files/fs_view.h"
-#include "agent/files/places.h"
+#include "agent/files/namespaces.h"
+#include "agent/files/workspace.h"
+#include "agent/host/network_namespace.h"
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
+#include "agent/launch/relay_process.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/seccomp_ready.h"
 #include "agent/launch/secrets.h"
@@ -26,6 +29,7 @@
 #include "agent/verify/host_checks.h"
 #include "agent/verify/verify.h"
 #include "policy/filesystem.h"
+#include "policy/loopback.h"
 
 namespace sbpf::agent {
 namespace {
@@ -34,13 +38,16 @@ constexpr auto kPatienceAtTheEnd = std::chrono::seconds(30);
 
 std::string make_name() {
   std::random_device random;
-  return "run-" + std::to_string(::getpid()) + "-" + std::to_string(random() % 100000);
+  return fmt::format("run-{}-{}", ::getpid(), random() % 100000);
 }
 
-// False: it is to be tried again. A failure, which is told, leaves the old generation, which denies what it does not know.
-bool follow_mounts(const Kernel& kernel, const Cgroup& cgroup, const KeptPolicy& began_with, const RunOptions& options) {
+// False: it is to be tried again. A failure, which is told, leaves the old generation, which denies what it does not
+// know.
+bool follow_mounts(const Kernel& kernel, const Cgroup& cgroup, const KeptPolicy& began_with,
+                   const RunOptions& options) {
   const auto refreshed = refresh_paths(kernel, cgroup, &began_with);
-  if (!refreshed && options.on_warning) options.on_warning("the policy does not reach what was mounted: " + refreshed.error().message);
+  if (!refreshed && options.on_warning)
+    options.on_warning(fmt::format("the policy does not reach what was mounted: {}", refreshed.error().message));
   return !refreshed || *refreshed;
 }
 
@@ -50,7 +57,8 @@ Result<void> check_environment(const RunOptions& options, const policy::Policy& 
     for (const std::string& variable : {secret.name, secret.name + "_FILE", secret.name + "_FD"})
       for (const std::string& entry : options.env)
         if (entry.rfind(variable + "=", 0) == 0)
-          return fail("usage", variable + " belongs to a secret of the policy, and the environment has it",
+          return fail("usage",
+                      fmt::format("{} belongs to a secret of the policy, and the environment has it", variable),
                       "remove it from --env: what is in the environment can be read in /proc");
   return {};
 }
@@ -62,8 +70,9 @@ struct Prepared {
   policy::Image rules;  // without the paths, which only the sandbox's own mounts tell
   Launch launch;
   std::unique_ptr<NotDumpable> not_dumpable;  // while secrets are in this process
-  std::vector<HeldSecret> secrets;
+  std::vector<LoadedSecret> secrets;
   std::array<std::uint64_t, 3> stdio_inode{};
+  Fd workspace;  // open if there is one of its own
 };
 
 Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) {
@@ -86,7 +95,12 @@ Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) 
   auto stdio = inspect_stdio(ready.rules, {0, 1, 2});
   if (!stdio) return tl::unexpected<Error>(stdio.error());
   ready.stdio_inode = *stdio;
-  if (auto returns = Stay::check_way_back(); !returns) return tl::unexpected<Error>(explain_failure(returns.error()));
+  if (auto returns = NamespaceStay::check_way_back(); !returns)
+    return tl::unexpected<Error>(explain_failure(returns.error()));
+  if (!asked.workspace) return ready;
+  auto workspace = open_workspace(*asked.workspace);
+  if (!workspace) return tl::unexpected<Error>(workspace.error());
+  ready.workspace = std::move(*workspace);
   return ready;
 }
 
@@ -104,12 +118,33 @@ Result<HandedSecrets> hand_over(Prepared& ready) {
 // What it has beside its cgroup when the program starts.
 struct Running {
   std::optional<ResolverProcess> resolver;
+  NetworkNamespace network;  // open if one was made for it
+  std::optional<HelperProcess> relay;
   Fd mountinfo;  // as it was before the paths were looked up
-  Looked looked;
+  WalkedPaths walked_paths;
   std::unique_ptr<Supervisor> supervisor;
-  std::optional<Stay> places;  // where this thread is
+  std::optional<NamespaceStay> places;  // where this thread is
   Spawned program;
 };
+
+// A network of its own, where the policy says so, and who relays into it what is open of the host's loopback. A policy
+// that only audits changes nothing, and so tells what the program uses of the host's.
+Result<void> make_network(Running& running, const Prepared& ready, const policy::Policy& policy) {
+  if (policy.network.loopback != policy::Loopback::private_namespace || policy.mode == policy::Mode::audit) return {};
+  Result<std::vector<RelaySocket>> all;
+  auto made = make_network_namespace([&]() -> Result<void> {
+    all = listen_for(policy::relayed_endpoints(policy.network));
+    return all ? Result<void>() : tl::unexpected<Error>(all.error());
+  });
+  if (!made) return tl::unexpected<Error>(explain_failure(made.error()));
+  running.network = std::move(*made);
+  if (all->empty()) return {};
+  const policy::User self{::geteuid(), ::getegid(), {}};
+  auto relay = start_relay(ready.name, ready.launch.privileges.user.value_or(self), std::move(*all));
+  if (!relay) return tl::unexpected<Error>(relay.error());
+  running.relay.emplace(std::move(*relay));
+  return {};
+}
 
 // From the cgroup to the program's process.
 Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy) {
@@ -118,26 +153,33 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   const Cgroup& cgroup = up.cgroup();
   // Before the thread goes where the program will be: the resolver stays outside.
   if (!policy.network.hosts.empty()) {
-    auto started = start_resolver(policy, ready.name, cgroup.id(), ready.rules.header().names);
+    auto started = start_resolver(policy, ready.name, cgroup.id(), ready.rules.header().host_names_id);
     if (!started) return tl::unexpected<Error>(started.error());
     running.resolver.emplace(std::move(*started));
   }
+  if (auto made = make_network(running, ready, policy); !made) return tl::unexpected<Error>(made.error());
   // From here to the program's start this thread is where the program will be.
-  auto places = Stay::in_private_places();
+  auto places = NamespaceStay::in_private_places(running.network.fd, ready.workspace);
   if (!places) return tl::unexpected<Error>(explain_failure(places.error()));
   running.places.emplace(std::move(*places));
+  ready.workspace.reset();  // it would keep the mount busy
   auto handed = hand_over(ready);
   if (!handed) return tl::unexpected<Error>(handed.error());
   running.mountinfo = Fd(::open("/proc/thread-self/mountinfo", O_RDONLY | O_CLOEXEC));
-  auto image = compile_here(kernel, policy, 1, &running.looked);
+  auto image = compile_here(kernel, policy, 1, ready.options.workspace ? kWorkspace : "", &running.walked_paths);
   if (!image) return tl::unexpected<Error>(image.error());
-  const SandboxSpec spec{ready.name, 0, ready.stdio_inode, running.resolver ? &running.resolver->names : nullptr};
+  const SandboxSpec spec{ready.name,
+                         0,
+                         ready.stdio_inode,
+                         running.resolver ? &running.resolver->for_sandbox : nullptr,
+                         running.network.cookie,
+                         running.network.fd ? policy::relayed_id(policy.network) : 0};
   if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return tl::unexpected<Error>(set_up.error());
   const auto status = up.prove(cgroup, true, [&](const Status& now) { return may_start(now, policy.mode); });
   if (!status) return tl::unexpected<Error>(status.error());
   const auto record = find_record(kernel, cgroup.id());
   if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
-  if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, running.looked);
+  if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, running.walked_paths);
   up.keep_programs();
   running.supervisor = std::make_unique<Supervisor>(kernel, cgroup, *record, *status, ready.options);
   if (ready.options.on_active) ready.options.on_active(*status);
@@ -145,19 +187,25 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   handed->fds.clear();  // what the program did not read of them goes with it
   if (!program) return tl::unexpected<Error>(program.error());
   running.program = std::move(*program);
-  if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled) return tl::unexpected<Error>(labelled.error());
+  if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled)
+    return tl::unexpected<Error>(labelled.error());
   return running;
 }
 
-// Until the program has ended. Needs no lock, and holds none.
+// Until the program has ended. Needs no lock, and holds none. Errors: those of NamespaceStay::back().
 Result<RunResult> watch_over(BringUp& up, Running& running, const policy::Policy& policy, const RunOptions& options) {
   if (auto returned = running.places->back(); !returned) return tl::unexpected<Error>(returned.error());
+  running.network.fd.reset();  // it would outlive the program
   Supervisor& supervisor = *running.supervisor;
   // What is mounted later is denied until the policy reaches it: this one, or another that came by a swap.
-  const KeptPolicy began_with{policy, std::move(running.looked)};
-  supervisor.on_mounts(std::move(running.mountinfo), [&] { return follow_mounts(up.kernel(), up.cgroup(), began_with, options); });
-  if (running.resolver) supervisor.serve_names(*running.resolver);
-  return supervisor.wait(running.program);
+  const KeptPolicy began_with{policy, std::move(running.walked_paths)};
+  supervisor.on_mounts(std::move(running.mountinfo),
+                       [&] { return follow_mounts(up.kernel(), up.cgroup(), began_with, options); });
+  if (running.resolver) supervisor.serve_resolver(*running.resolver);
+  if (running.relay) supervisor.watch_relay(*running.relay);
+  auto result = supervisor.wait(running.program);
+  running.relay.reset();  // passes on what the program sent; nobody is to wait for the host lock meanwhile
+  return result;
 }
 
 }  // namespace
@@ -179,7 +227,9 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   // For the undoing. Nothing runs in it any more: where another one keeps the lock, the next command collects it.
   if (auto again = up.lock_again(kPatienceAtTheEnd); !again) {
     up.keep_all();
-    if (options.on_warning) options.on_warning("the sandbox is over, and its empty cgroup is left to the next command: " + again.error().message);
+    if (options.on_warning)
+      options.on_warning("the sandbox is over, and its empty cgroup is left to the next command: " +
+                         again.error().message);
   }
   return result;
 }

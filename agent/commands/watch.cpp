@@ -2,19 +2,10 @@
 #include "agent/commands/watch.h"
 
 #include <bpf/bpf.h>
-#include <fcntl.h>
-#include <poll.h>
-#include <sched.h>
-#include <signal.h>
-#include <sys/file.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -25,13 +16,12 @@
 #include "agent/sandbox/event_log.h"
 #include "agent/sandbox/journal.h"
 #include "agent/verify/verify.h"
-#include "base/memory.h"
-#include "base/poll.h"
 
 namespace sbpf::agent {
 
 std::int64_t day_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 void Watch::complain(const Error& error) {
@@ -58,7 +48,7 @@ namespace {
 // Nothing is left in them, and their pins went.
 bool is_over(const Kernel& kernel) {
   bool whole = true;
-  if (!records(kernel, &whole).empty() || !whole) return false;
+  if (!read_registry(kernel, &whole).empty() || !whole) return false;
   struct stat root {};
   const bool there = ::stat(std::string(kPinRoot).c_str(), &root) == 0;
   return there ? root.st_ino != kernel.globals().guard.pins_ino : Kernel::pinned() == Seen::absent;
@@ -66,7 +56,9 @@ bool is_over(const Kernel& kernel) {
 
 // Is something told of it that may be over without a trace elsewhere?
 bool has_passing(const Status& status) {
-  return std::ranges::any_of(status.degraded, [](const Degradation& d) { return d.effective == "not known" || d.what == "limits" || d.what == "later"; });
+  return std::ranges::any_of(status.degraded, [](const Degradation& d) {
+    return d.effective == "not known" || d.what == "limits" || d.what == "later";
+  });
 }
 
 }  // namespace
@@ -117,7 +109,7 @@ std::optional<std::vector<Lost>> Watch::confirmed(const sbpf_sandbox& record, En
 }
 
 // Whom another executable took over from (an upgrade, by break-glass) sees nothing any more: that is no loss.
-bool Watch::may_open_pins() const {
+bool Watch::may_open_pins() {
   const Fd pin(bpf_obj_get((std::string(kPinRoot) + "/maps/sandboxes").c_str()));
   return pin || errno != EPERM;
 }
@@ -138,16 +130,18 @@ std::optional<Watch::Found> Watch::find_lost(const sbpf_sandbox& record, Entry& 
   if (found.changing) return found;
   for (const auto* more : {&host_, &entry.canary_lost})
     for (const Lost& one : *more)
-      if (!names(found.lost, one.what) && concerns(one, record)) found.lost.push_back(one);
+      if (!is_lost(found.lost, one.what) && concerns(one, record)) found.lost.push_back(one);
   look_at_later(entry, found.lost, unclear);
   return found;
 }
 
-std::string Watch::state_text(const sbpf_sandbox& record, const Entry& entry, bool frozen, const std::vector<Lost>& lost) const {
+std::string Watch::state_text(const sbpf_sandbox& record, const Entry& entry, bool frozen,
+                              const std::vector<Lost>& lost) const {
   const sbpf_guard& guard = kernel_->globals().guard;
-  std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) + " " +
-                      std::to_string(record.moved_out) + (guard.open_until > boottime_ns() ? " o " : " c ") +
-                      (guard.let_through > 0 ? "t" : "-") + (is_unproven(entry) ? "u" : "-") + (is_unclear(entry) ? "?" : "-");
+  std::string state = std::to_string(entry.sound.policy_id) + (frozen ? " f" : " -") + std::to_string(record.flags) +
+                      " " + std::to_string(record.moved_out) + (guard.open_until > boottime_ns() ? " o " : " c ") +
+                      (guard.let_through > 0 ? "t" : "-") + (is_unproven(entry) ? "u" : "-") +
+                      (is_unclear(entry) ? "?" : "-");
   for (const Lost& one : probe_.unknown) state += "\n?" + one.what;
   for (const Lost& one : lost) state += "\n" + one.what + "\t" + one.reason;
   return state;
@@ -163,8 +157,29 @@ void Watch::tell_counters(const sbpf_sandbox& record, Entry& entry) {
   tell(entry);
 }
 
+namespace {
+
+std::vector<Lost> unanswered(const Entry& entry, const std::vector<Lost>& lost) {
+  std::vector<Lost> fresh;
+  for (const Lost& one : lost)
+    if (!is_answered(entry.lost, one)) fresh.push_back(one);
+  return fresh;
+}
+
+bool has_processes_outside(const Status& status) {
+  return std::ranges::any_of(status.degraded, [](const Degradation& d) { return d.what == "processes"; });
+}
+
+bool counters_differ(const Status& status, const sbpf_sandbox& record) {
+  return status.events != record.events || status.lost_full != record.lost_full ||
+         status.lost_rate != record.lost_rate ||
+         !std::equal(status.denied.begin(), status.denied.end(), std::begin(record.denied));
+}
+
+}  // namespace
+
 // False: the sandbox is over, or not there yet.
-bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
+bool Watch::check(const sbpf_sandbox& record, Entry& entry) {
   const std::int64_t now = now_ns();
   std::vector<Lost> unclear = host_unclear_;
   if (!entry.cgroup) {
@@ -189,37 +204,37 @@ bool Watch::look(const sbpf_sandbox& record, Entry& entry) {
   std::string state = state_text(record, entry, frozen, lost);
   bool changed = entry.first || state != entry.state;
   const bool moved = record.moved_out != entry.moved_out;
-  std::vector<Lost> fresh;
-  for (const Lost& one : lost)
-    if (!is_answered(entry.lost, one)) fresh.push_back(one);
+  const std::vector<Lost> fresh = unanswered(entry, lost);
   if (entry.first) {
     read(entry, lost);
     // Taken down between the look and the reading: it is over, and nobody lost anything.
     if (lost.empty() && entry.status.isolation == Isolation::inactive && !confirmed(record, entry)) return false;
     // What was moved out before this watch began, and is not back or gone, nobody may have answered.
-    entry.moved_out = std::ranges::any_of(entry.status.degraded, [](const Degradation& d) { return d.what == "processes"; }) ? 0 : record.moved_out;
+    entry.moved_out = has_processes_outside(entry.status) ? 0 : record.moved_out;
     entry.canary_due = now + static_cast<std::int64_t>(record.cgroup_id * 7919 % 60) * kSecond;
   }
   // Answered before anything is read for the telling of it.
   if (!fresh.empty() || record.moved_out != entry.moved_out) answer(entry, fresh, record.moved_out != entry.moved_out);
   const bool back = lost.empty() && !entry.lost.empty();
-  // What can change without a trace above, where there is reason to ask: its processes outside, its resolver, what was in the way.
-  const bool ask = (record.moved_out > 0 || (record.flags & SBPF_SANDBOX_NAMES) != 0 || has_passing(entry.status)) && now - entry.read_at >= kTellCounters;
+  // What can change without a trace above, where there is reason to ask: its processes outside, its resolver, what was
+  // in the way.
+  const bool ask =
+      (record.moved_out > 0 || (record.flags & SBPF_SANDBOX_HOST_NAMES) != 0 || has_passing(entry.status)) &&
+      now - entry.read_at >= kTellCounters;
   const Isolation before = entry.status.isolation;
   const std::size_t parts = entry.status.degraded.size();
   if (!entry.first && (changed || moved || ask)) read(entry, lost);
   if (ask && (entry.status.isolation != before || entry.status.degraded.size() != parts)) changed = true;
   if (back) restored(entry);
-  if (lost.empty() || entry.sound_at == 0) entry.sound_at = day_ns();  // lost before this watch began: since it did, at least
+  if (lost.empty() || entry.sound_at == 0)
+    entry.sound_at = day_ns();  // lost before this watch began: since it did, at least
   entry.lost = std::move(lost);
   entry.moved_out = record.moved_out;
   entry.state = std::move(state);
   entry.status.frozen = frozen;
 
-  const Status& status = entry.status;
-  const bool counted = status.events != record.events || status.lost_full != record.lost_full ||
-                       status.lost_rate != record.lost_rate || !std::equal(status.denied.begin(), status.denied.end(), std::begin(record.denied));
-  if (changed || moved || (counted && now - entry.told_at >= kTellCounters)) tell_counters(record, entry);
+  const bool counted = counters_differ(entry.status, record) && now - entry.told_at >= kTellCounters;
+  if (changed || moved || counted) tell_counters(record, entry);
   entry.first = false;
   return true;
 }
@@ -239,10 +254,11 @@ void Watch::look_at_all(bool none) {
   probe_ = {};
   if (none) return let_go();
   host_ = look_at_host(*kernel_, Depth::pins);
-  probe_ = probe_host(*kernel_, sentinel_.look(*kernel_, kSentinelPatience));
+  probe_ = probe_host(*kernel_, alive_ ? alive_(*kernel_) : sentinel_.prove(*kernel_, kSentinelPatience));
   host_.insert(host_.end(), probe_.lost.begin(), probe_.lost.end());
   for (const Lost& one : probe_.unknown)
-    complain({"liveness", one.reason, "it is asked again at each pass; links and programs are read back meanwhile", 0, "", true});
+    complain({"liveness", one.reason, "it is asked again at each pass; links and programs are read back meanwhile", 0,
+              "", true});
 }
 
 void Watch::tell_late(std::int64_t after) {
@@ -254,8 +270,11 @@ void Watch::tell_late(std::int64_t after) {
   after -= std::exchange(*first_pass_, 0);
   if (after <= kInTime || (late_told_at_ != 0 && now_ns() - late_told_at_ < kTellLate)) return;
   late_told_at_ = now_ns();
-  sink_.error({"late", "the watch is late: a pass ended " + std::to_string(after / 1'000'000) + " ms after it was due, and a loss is answered as late",
-               "something keeps the processors from it: run it as root with CAP_SYS_NICE, or on fewer sandboxes", 0, "", true});
+  sink_.error({"late",
+               fmt::format("the watch is late: a pass ended {} ms after it was due, and a loss is answered as late",
+                           after / 1'000'000),
+               "something keeps the processors from it: run it as root with CAP_SYS_NICE, or on fewer sandboxes", 0, "",
+               true});
 }
 
 Result<void> Watch::pass(std::int64_t late) {
@@ -269,9 +288,10 @@ Result<void> Watch::pass(std::int64_t late) {
   if (*open) {
     mend_killed(*kernel_);
     bool whole = true;
-    const auto all = records(*kernel_, &whole);
+    const auto all = read_registry(*kernel_, &whole);
     if (!whole)
-      complain({"cannot_tell", std::string("the records of the sandboxes cannot all be read: ") + std::strerror(errno), hint_for(errno), errno, "", true});
+      complain({"cannot_tell", fmt::format("the records of the sandboxes cannot all be read: {}", std::strerror(errno)),
+                hint_for(errno), errno, "", true});
     snapshot_ = all.empty() ? Snapshot() : Snapshot(*kernel_);
     above_.clear();
     passes_++;
@@ -285,7 +305,7 @@ Result<void> Watch::pass(std::int64_t late) {
         forget(record.cgroup_id);
         at = entries_.try_emplace(record.cgroup_id).first;
       }
-      if (look(record, at->second))
+      if (check(record, at->second))
         present.insert(record.cgroup_id);
       else if (at->second.first)
         entries_.erase(at);
@@ -301,7 +321,9 @@ Result<void> Watch::pass(std::int64_t late) {
   for (const auto& [id, entry] : entries_) {
     told.sandboxes++;
     told.canary_age_s = std::max(told.canary_age_s, static_cast<std::uint64_t>((now_ns() - entry.proven_at) / kSecond));
-    (entry.status.isolation == Isolation::active ? told.active : entry.status.isolation == Isolation::degraded ? told.degraded : told.inactive)++;
+    (entry.status.isolation == Isolation::active     ? told.active
+     : entry.status.isolation == Isolation::degraded ? told.degraded
+                                                     : told.inactive)++;
   }
   told.at = day_ns();
   told.duration_us = (boottime_ns() - start) / 1000;
@@ -309,80 +331,6 @@ Result<void> Watch::pass(std::int64_t late) {
   tell_late(late + static_cast<std::int64_t>(told.duration_us) * 1000);
   sink_.pass(told);
   return {};
-}
-
-namespace {
-
-// Two stay open for each sandbox (its cgroup, its policy), and 1,024, which most processes may have, are too few for 500.
-void allow_descriptors() {
-  constexpr rlim_t enough = 2 * SBPF_MAX_SANDBOXES + 256;
-  rlimit now{};
-  if (::getrlimit(RLIMIT_NOFILE, &now) != 0 || now.rlim_cur >= enough) return;
-  const rlimit more{enough, std::max(now.rlim_max, enough)};
-  if (::setrlimit(RLIMIT_NOFILE, &more) == 0) return;
-  const rlimit most{std::min(now.rlim_max, enough), now.rlim_max};  // more is for CAP_SYS_RESOURCE
-  (void)::setrlimit(RLIMIT_NOFILE, &most);
-}
-
-// Before all processes of ordinary priority, however many there are and whatever their nice values; it works for some
-// milliseconds twice a second. Without the capability for that it goes on as it is, and says when it is late.
-void run_first() {
-  const sched_param lowest{1};
-  (void)::setpriority(PRIO_PROCESS, 0, -20);
-  (void)::sched_setscheduler(0, SCHED_RR, &lowest);
-}
-
-bool ends_with_stdin() {
-  struct stat info {};
-  return ::fstat(STDIN_FILENO, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode));
-}
-
-}  // namespace
-
-Result<void> watch(const WatchSink& sink) {
-  if (::geteuid() != 0) return fail("not_permitted", "only root watches the sandboxes", "run sbpf as root", EPERM);
-  const Fd lock(::open(std::string(kWatchLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock || ::flock(lock.get(), LOCK_EX | LOCK_NB) != 0)
-    return fail("watch_exists", lock ? "another `sbpf watch` runs on this host" : "cannot open " + std::string(kWatchLockFile),
-                "one is enough: it watches every sandbox", errno);
-  allow_descriptors();
-  run_first();
-  keep_memory_small();
-  sigset_t mask, old;
-  ::sigemptyset(&mask);
-  ::sigaddset(&mask, SIGTERM);
-  ::sigaddset(&mask, SIGINT);
-  ::sigprocmask(SIG_BLOCK, &mask, &old);
-  const Fd signals(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
-  const Fd timer(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-  const itimerspec when{{0, kPeriod}, {0, 1}};
-  ::timerfd_settime(timer.get(), 0, &when, nullptr);
-  std::int64_t due = now_ns();
-  Watch watch(sink);
-  const int end = ends_with_stdin() ? STDIN_FILENO : -1;
-  Result<void> result;
-  while (true) {
-    std::array<pollfd, 4> waiting{{{signals.get(), POLLIN, 0}, {end, POLLIN, 0}, {watch.canary_fd(), POLLIN, 0}, {timer.get(), POLLIN, 0}}};
-    if (poll_all(waiting.data(), waiting.size()) < 0 && errno != EINTR) break;
-    signalfd_siginfo signal{};  // taken, or it would end the process when signals are let in again
-    if (waiting[0].revents != 0 && ::read(signals.get(), &signal, sizeof signal) == sizeof signal) break;
-    std::array<char, 256> ignored{};
-    if (waiting[1].revents != 0 && ::read(STDIN_FILENO, ignored.data(), ignored.size()) <= 0) break;
-    std::uint64_t ticks = 0;
-    if (::read(timer.get(), &ticks, sizeof ticks) != sizeof ticks && waiting[2].revents == 0) continue;
-    watch.read_canary();
-    if (ticks == 0) {
-      watch.start_canary();  // one after another: with many sandboxes, one a pass would not be one a minute for each
-      continue;
-    }
-    const std::int64_t late = std::max<std::int64_t>(now_ns() - due, 0);
-    due += static_cast<std::int64_t>(ticks) * kPeriod;
-    result = watch.pass(late);
-    if (!result) break;
-  }
-  watch.finish();
-  ::sigprocmask(SIG_SETMASK, &old, nullptr);
-  return result;
 }
 
 }  // namespace sbpf::agent

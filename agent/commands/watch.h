@@ -18,14 +18,16 @@ inline constexpr std::string_view kWatchLockFile = "/run/sbpf-watch.lock";
 struct WatchPass {
   std::int64_t at = 0;
   std::size_t sandboxes = 0, active = 0, degraded = 0, inactive = 0;
-  std::uint64_t canary_age_s = 0;  // of the sandbox that waits longest: since its last canary, or since it was first seen
+  // The age for the sandbox that waits longest: since its last canary, or since it was first seen.
+  std::uint64_t canary_age_s = 0;
   std::uint64_t duration_us = 0;
   std::uint64_t late_us = 0;  // it began so long after it was due
 };
 
 struct WatchLoss {
   std::string sandbox;
-  std::vector<std::string> hooks;    // what is missing: hooks by name, "gate", "storage", "policy", "record", "lsm", "liveness", "overruled", "later", "canary", "pin …"
+  std::vector<std::string> hooks;    // what is missing: hooks by name, "gate", "storage", "policy", "record", "lsm",
+                                     // "liveness", "overruled", "later", "canary", "pin …"
   std::vector<std::string> reasons;  // in the same order
   policy::OnLoss on_loss = policy::OnLoss::freeze;
   std::string answered = "alerted";  // "frozen", "killed", "alerted"
@@ -39,7 +41,7 @@ struct WatchRestored {
   std::int64_t restored_at = 0;
 };
 
-// Called from watch() in the order of what happens.
+// Called from watch() in the order of events.
 struct WatchSink {
   std::function<void(const WatchPass&)> pass;
   // When first seen, when anything but a counter changed, and each 5 s if a counter did. `canary_at`: of the last that

@@ -22,14 +22,15 @@ std::string lines_of(const Result<Status>& done) {
   if (done || done.error().code == "no_such_sandbox") return "ok\n";  // it ended just now
   std::string message = done.error().message;
   std::ranges::replace(message, '\n', ' ');
-  return done.error().code.str() + "\n" + message + "\n" + done.error().hint + "\n";
+  return fmt::format("{}\n{}\n{}\n", done.error().code.str(), message, done.error().hint);
 }
 
 Result<void> parse_answer(const std::optional<std::string>& told) {
   if (!told) return fail("attach", "the process that attaches it ended early", "it is tried again");
   if (*told == "ok\n") return {};
   const std::size_t first = told->find('\n'), second = told->find('\n', first + 1);
-  return fail(ErrorCode::relayed(told->substr(0, first)), told->substr(first + 1, second - first - 1), told->substr(second + 1, told->size() - second - 2));
+  return fail(ErrorCode::relayed(told->substr(0, first)), told->substr(first + 1, second - first - 1),
+              told->substr(second + 1, told->size() - second - 2));
 }
 
 bool runs_something(const Cgroup& cgroup) {
@@ -47,9 +48,9 @@ bool has_connect_program(int cgroup) {
 
 std::string attach_lines(const std::string& name) { return lines_of(reattach(name)); }
 
-// A record that is there, is being made or taken down, or of which it cannot be told, is no assignment without a sandbox. Nor is one
-// that is missing while its cgroup lives: that is a loss of its own, which is repaired.
-bool Watch::is_held(const std::string& name) const {
+// A record that is there, is being made or taken down, or of which it cannot be told, is no assignment without a
+// sandbox. Nor is one that is missing while its cgroup lives: that is a loss of its own, which is repaired.
+bool Watch::is_confined(const std::string& name) const {
   if (!kernel_) return false;
   const auto record = find_record(*kernel_, name);
   if (!record) return record.error().code != "no_such_sandbox";
@@ -59,28 +60,29 @@ bool Watch::is_held(const std::string& name) const {
 }
 
 // What runs at the path of an assignment that nothing confines: a loss, once for each such cgroup.
-void Watch::answer_unheld(const Assignment& assignment, Unheld& unheld) {
+void Watch::answer_unconfined(const Assignment& assignment, Unconfined& unconfined) {
   const auto cgroup = Cgroup::open(assignment.cgroup);
-  if (!cgroup || cgroup->id() == unheld.answered || !runs_something(*cgroup)) return;
-  if (kernel_ && record_seen(*kernel_, cgroup->id()) != Seen::absent) return;  // confined, by another name; or it cannot be told
-  if (!kernel_ && has_connect_program(cgroup->fd())) return;                     // sbpf's, of which the pins are covered
+  if (!cgroup || cgroup->id() == unconfined.answered || !runs_something(*cgroup)) return;
+  if (kernel_ && record_seen(*kernel_, cgroup->id()) != Seen::absent)
+    return;                                                   // confined, by another name; or it cannot be told
+  if (!kernel_ && has_connect_program(cgroup->fd())) return;  // sbpf's, of which the pins are covered
   WatchLoss loss;
   loss.sandbox = assignment.name;
   loss.hooks = {"cgroup"};
-  loss.reasons = {"a cgroup that nothing confines is at " + assignment.cgroup};
+  loss.reasons = {fmt::format("a cgroup that nothing confines is at {}", assignment.cgroup)};
   loss.on_loss = assignment.policy.on_loss;
   stop(loss, &*cgroup, nullptr, assignment.policy.mode);
-  unheld.lost_at = loss.at;
-  unheld.answered = cgroup->id();
+  unconfined.lost_at = loss.at;
+  unconfined.answered = cgroup->id();
   sink_.loss(loss);
 }
 
-void Watch::hold(const std::string& name, bool looked_at) {
-  const auto unheld = unheld_.find(name);
-  if (looked_at || is_held(name)) {
-    if (unheld == unheld_.end()) return;
-    if (unheld->second.answered != 0) sink_.restored({name, {"cgroup"}, unheld->second.lost_at, day_ns()});
-    unheld_.erase(unheld);
+void Watch::confine(const std::string& name, bool looked_at) {
+  const auto unconfined = unconfined_.find(name);
+  if (looked_at || is_confined(name)) {
+    if (unconfined == unconfined_.end()) return;
+    if (unconfined->second.answered != 0) sink_.restored({name, {"cgroup"}, unconfined->second.lost_at, day_ns()});
+    unconfined_.erase(unconfined);
     return;
   }
   auto assignment = read_assignment(name);
@@ -88,8 +90,8 @@ void Watch::hold(const std::string& name, bool looked_at) {
     if (assignment.error().sys_errno != ENOENT) complain(assignment.error());  // else it ended just now
     return;
   }
-  Unheld& one = unheld_[name];
-  answer_unheld(*assignment, one);
+  Unconfined& one = unconfined_[name];
+  answer_unconfined(*assignment, one);
   if (attaching_.running() || now_ns() < one.retry_at) return;
   one.retry_at = now_ns() + kAttachAgain;
   if (auto asked = attaching_.ask(name); !asked) complain(asked.error());
@@ -110,12 +112,13 @@ void Watch::hold_assigned() {
   // While the glass is broken someone takes things down on purpose.
   if (kernel_ && kernel_->globals().guard.open_until > boottime_ns()) return;
   const auto names = assigned_names();
-  std::erase_if(unheld_, [&](const auto& one) { return std::ranges::find(names, one.first) == names.end(); });
+  std::erase_if(unconfined_, [&](const auto& one) { return std::ranges::find(names, one.first) == names.end(); });
   if (names.empty()) return;
   std::set<std::string> looked_at;
   for (const auto& [id, entry] : entries_)
-    if (const sbpf_sandbox& record = entry.sound.record; !entry.first && (record.flags & SBPF_SANDBOX_KEPT) != 0) looked_at.insert(record.name);
-  for (const std::string& name : names) hold(name, looked_at.contains(name));
+    if (const sbpf_sandbox& record = entry.sound.record; !entry.first && (record.flags & SBPF_SANDBOX_KEPT) != 0)
+      looked_at.insert(record.name);
+  for (const std::string& name : names) confine(name, looked_at.contains(name));
   if (!kernel_) return;
   // The service manager may have been upgraded.
   const std::string launchers = launchers_now();

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -41,9 +42,10 @@ std::string canary_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
     if (!status || status->cgroup.empty() || status->frozen) return "not_run \n";
     lines.clear();
     for (const HookStatus& hook : status->hooks)
-      if (hook.canary == "not denied") lines += std::string("lost ") + hook.hook->name + "\tthe canary was not denied\n";
+      if (hook.canary == "not denied")
+        lines += std::string("lost ") + hook.hook->name + "\tthe canary was not denied\n";
     for (const Degradation& d : status->degraded) {
-      if (d.what == "canary" && d.effective == "not run") return "not_run " + d.reason + "\n";
+      if (d.what == "canary" && d.effective == "not run") return fmt::format("not_run {}\n", d.reason);
       if (d.what == "canary" && lines.empty()) lines += "lost canary\t" + d.reason + "\n";
       if (d.what == "policy" && d.effective != "not known") lines += "lost policy\t" + d.reason + "\n";
     }
@@ -52,8 +54,8 @@ std::string canary_lines(const Kernel& kernel, std::uint64_t cgroup_id) {
   return lines;
 }
 
-// Was it found because a part is missing that is known to be missing? Such a finding is ignored; a new canary runs after the repair,
-// in a frozen sandbox once it is thawed. Kept, it would show a fault that is none.
+// Was it found because a part is missing that is known to be missing? Such a finding is ignored; a new canary runs
+// after the repair, in a frozen sandbox once it is thawed. Kept, it would show a fault that is none.
 bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
   static constexpr std::array kNeeded = {"liveness", "overruled", "later", "policy", "storage", "gate"};
   return std::ranges::any_of(missing, [&](const Lost& one) {
@@ -61,8 +63,8 @@ bool follows_from(const Lost& found, const std::vector<Lost>& missing) {
   });
 }
 
-// Puts limits of the cgroup back that others loosened: systemd does, when it starts the unit. No lock is held, as the kernel may
-// take long to make room. What was loosened; "": nothing.
+// Puts limits of the cgroup back that others loosened: systemd does, when it starts the unit. No lock is held, as the
+// kernel may take long to make room. What was loosened; "": nothing.
 Result<std::string> keep_limits(const Kernel& kernel, std::uint64_t cgroup_id) {
   const auto cgroup = Cgroup::open_by_id(cgroup_id);
   std::string what;
@@ -76,7 +78,7 @@ Result<std::string> keep_limits(const Kernel& kernel, std::uint64_t cgroup_id) {
     const auto loosened = loosened_limits(*cgroup, limits);
     if (loosened.empty()) break;
     const Loosened& first = loosened.front();
-    what = first.file + " was " + first.effective + ", and the policy has " + first.requested;
+    what = fmt::format("{} was {}, and the policy has {}", first.file, first.effective, first.requested);
     if (auto set = tighten_limits(*cgroup, limits); !set) return fail(std::move(set.error()), what);
     if (policy_map_id(kernel, cgroup_id) == policy_id && !is_changing(kernel, cgroup_id)) break;
   }
@@ -136,11 +138,11 @@ std::optional<CanaryAnswer> CanaryChild::answer() {
   return answer;
 }
 
-// What is missing besides what a canary found. The programs may have stopped since the last pass, which would have told it; and
-// what that pass found may have been put back since the canary, and not told yet.
+// What is missing besides what a canary found. The programs may have stopped since the last pass, which would have told
+// it; and what that pass found may have been put back since the canary, and not told yet.
 std::vector<Lost> Watch::missing_now(Entry& entry) {
   // Whoever else has called the hooks since the last pass.
-  const HostProbe host = probe_host(*kernel_, sentinel_.look_anew(*kernel_, kSentinelPatience));
+  const HostProbe host = probe_host(*kernel_, sentinel_.prove_anew(*kernel_, kSentinelPatience));
   std::vector<Lost> missing = probe(*kernel_, entry.sound.record, entry.sound, Depth::pins, host);
   above_.clear();
   look_at_later(entry, missing, missing);
@@ -167,8 +169,12 @@ void Watch::start_canary() {
 void Watch::tell_limits(Entry& entry, const CanaryAnswer& answer) {
   entry.state.clear();  // it is read anew, and told
   const bool done = answer.limits_hint.empty();
-  complain({"limits", std::string("the limits of sandbox ") + entry.status.sandbox + (done ? " were put back: " : " cannot be put back: ") + answer.limits,
-            done ? "where a unit has the cgroup, set TasksMax=, MemoryMax= and CPUQuota= there too" : answer.limits_hint, 0, "", true});
+  complain(
+      {"limits",
+       fmt::format("the limits of sandbox {}{}{}", entry.status.sandbox,
+                   done ? " were put back: " : " cannot be put back: ", answer.limits),
+       done ? "where a unit has the cgroup, set TasksMax=, MemoryMax= and CPUQuota= there too" : answer.limits_hint, 0,
+       "", true});
 }
 
 void Watch::read_canary() {
@@ -181,7 +187,7 @@ void Watch::read_canary() {
   if (answer->kind == CanaryAnswer::Kind::not_run) {
     entry.no_canary = answer->why;
     if (!answer->why.empty())
-      complain({"canary", "no canary of sandbox " + entry.status.sandbox + ": " + answer->why,
+      complain({"canary", fmt::format("no canary of sandbox {}: {}", entry.status.sandbox, answer->why),
                 "it is tried again in a minute; the hooks are read back meanwhile", 0, "", true});
     return;
   }
@@ -192,7 +198,8 @@ void Watch::read_canary() {
   if (!answer->lost.empty()) {
     const std::vector<Lost> missing = missing_now(entry);
     // What a canary before it had found without such a reason stands until one denies it.
-    std::erase_if(answer->lost, [&](const Lost& one) { return follows_from(one, missing) && !names(entry.canary_lost, one.what); });
+    std::erase_if(answer->lost,
+                  [&](const Lost& one) { return follows_from(one, missing) && !is_lost(entry.canary_lost, one.what); });
   }
   entry.canary_lost = answer->lost;
   if (answer->kind == CanaryAnswer::Kind::lost) {

@@ -58,8 +58,8 @@ Result<void> WatchChild::start() {
   }
   if (pid == 0) {
     restore_signals();
-    // It is not in a hurry as the watch is, and may put a canary into a sandbox, which has no priority that no other process
-    // can take; it keeps the nice value.
+    // It is not in a hurry as the watch is, and may put a canary into a sandbox, which has no priority that no other
+    // process can take; it keeps the nice value.
     const sched_param ordinary{0};
     (void)::sched_setscheduler(0, SCHED_OTHER, &ordinary);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside `sbpf watch`: what takes longer than a pass may is done by a process of its own, which tells what came of it.
+// Inside `sbpf watch`: a separate process does work that would take too long for a pass, and reports the result.
 #pragma once
 
 #include <sys/types.h>
@@ -13,12 +13,12 @@
 
 namespace sbpf::agent {
 
-// One request at a time. The process starts with the first one and stays for the next: on a busy host a fork may wait for locks that
-// processes of lower priority hold, and the watch would be late. It ends with the object.
+// One request at a time. The process starts with the first one and stays for the next: on a busy host a fork may wait
+// for locks that processes of lower priority hold, and the watch would be late. It ends with the object.
 class WatchChild {
  public:
-  // What is to be done for a request, and what came of it, which is not empty. It is called in the process, where nothing of what the
-  // watch had open is open, but stdio.
+  // Does the work of a request, and returns its result, which is not empty. It is called in the process, where of the
+  // watch's descriptors only stdio is open.
   using Work = std::function<std::string(const std::string& request)>;
   explicit WatchChild(Work work) : work_(std::move(work)) {}
   ~WatchChild() { end(); }
@@ -31,7 +31,7 @@ class WatchChild {
   int fd() const { return asked_ ? channel_.get() : -1; }
   // Errors: "spawn" with errno.
   Result<void> ask(const std::string& request);
-  // What came of the request, once it is there: nothing is waited for. Empty inside if the process ended before.
+  // The result of the request, once it is there; this does not wait. Empty inside if the process ended before.
   std::optional<std::optional<std::string>> answer();
   // Kills the process, if there is one.
   void end();

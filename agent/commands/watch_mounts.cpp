@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/commands/watch_mounts.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <functional>
 #include <sstream>
@@ -14,20 +15,22 @@
 namespace sbpf::agent {
 namespace {
 
-constexpr std::uint64_t kPasses = 20;    // a sandbox is looked at once in so many
-constexpr std::size_t kMostAtOnce = 8;   // of one request
+constexpr std::uint64_t kPasses = 20;   // a sandbox is looked at once in so many
+constexpr std::size_t kMostAtOnce = 8;  // of one request
 constexpr std::size_t kMostMountinfo = 1 << 20;
 constexpr std::int64_t kMostTime = 60 * kSecond;  // of one request
 
-// What is mounted, by mount namespace, each read once. No descriptor is kept: it would keep the mounts of a container that ended.
+// What is mounted, by mount namespace, each read once. No descriptor is kept: it would keep the mounts of a container
+// that ended.
 class MountedNow {
  public:
-  // A hash of what is mounted in this namespace, in which a task of the cgroup is; 0: none is, it has too many mounts, or it cannot be told.
+  // A hash of what is mounted in this namespace, in which a task of the cgroup is; 0: none is, it has too many mounts,
+  // or it cannot be told.
   std::size_t of(const Cgroup& cgroup, std::uint64_t mounts) {
     auto [hash, added] = hashes_.try_emplace(mounts, 0);
     if (!added && hash->second != 0) return hash->second;
     const auto task = task_in(cgroup, mounts);
-    const auto text = task ? read_up_to("/proc/" + std::to_string(*task) + "/mountinfo", kMostMountinfo) : std::nullopt;
+    const auto text = task ? read_up_to(fmt::format("/proc/{}/mountinfo", *task), kMostMountinfo) : std::nullopt;
     if (text) hash->second = std::hash<std::string>()(*text) | 1;
     return hash->second;
   }
@@ -43,7 +46,7 @@ std::string line_of(const Kernel& kernel, std::uint64_t id) {
   if (done) return *done ? "" : "again " + std::to_string(id) + "\n";
   std::string why = done.error().message;
   std::ranges::replace(why, '\n', ' ');
-  return "failed " + std::to_string(id) + " " + why + "\n";
+  return fmt::format("failed {} {}\n", id, why);
 }
 
 }  // namespace
@@ -68,7 +71,9 @@ void Watch::note_refreshed(const std::string& told) {
     if (word == "again")
       found->second.mounts = 0;
     else
-      complain({"paths", "the policy of sandbox " + std::string(found->second.sound.record.name) + " does not reach what was mounted:" + rest,
+      complain({"paths",
+                fmt::format("the policy of sandbox {} does not reach what was mounted:{}",
+                            found->second.sound.record.name, rest),
                 "it stays denied; `sbpf swap` brings a policy that names it otherwise", 0, "", true});
   }
 }
@@ -81,7 +86,8 @@ void Watch::follow_mounts() {
   if (refreshing_.running()) {
     if (now_ns() - refreshing_since_ < kMostTime) return;
     refreshing_.end();
-    complain({"paths", "what was mounted cannot be looked at: the process that does it gives no answer", "it stays denied, and is tried again at the next mount", 0, "", true});
+    complain({"paths", "what was mounted cannot be looked at: the process that does it gives no answer",
+              "it stays denied, and is tried again at the next mount", 0, "", true});
   }
   MountedNow mounted;
   std::string request;

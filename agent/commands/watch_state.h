@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Inside `sbpf watch`: what it remembers, and a pass over it. watch.cpp looks, watch_canary.cpp proves, watch_answer.cpp answers and
-// repairs, watch_assigned.cpp sees that assignments hold, watch_mounts.cpp that policies reach what is mounted.
+// Inside `sbpf watch`: its state, and a pass over it. watch.cpp looks, watch_canary.cpp proves, watch_answer.cpp
+// answers and repairs, watch_assigned.cpp sees that assignments hold, watch_mounts.cpp that policies reach what is
+// mounted.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "agent/commands/watch.h"
@@ -28,15 +31,16 @@ inline constexpr std::int64_t kInTime = kSecond;      // of a pass, from when it
 inline constexpr std::int64_t kTellLate = 60 * kSecond;
 inline constexpr std::int64_t kTellCounters = 5 * kSecond;
 inline constexpr std::int64_t kCanaryPeriod = 60 * kSecond;
-inline constexpr std::int64_t kUnclear = 10 * kSecond;  // what could not be told for so long makes a sandbox degraded
-inline constexpr std::int64_t kCanaryStale = 300 * kSecond;  // without one for so long a sandbox is degraded
+inline constexpr std::int64_t kUnclear = 10 * kSecond;       // if a part cannot be told for so long: degraded
+inline constexpr std::int64_t kCanaryStale = 300 * kSecond;  // without a canary for this time a sandbox is degraded
 
-// A sandbox's own cgroup is asked what runs after ours once in so many passes, and the one above it in each.
+// The kernel is asked for programs that run after ours: for a sandbox's own cgroup once in this many passes, and for
+// the cgroup above it in each pass.
 inline constexpr std::uint64_t kOwnLaterPasses = 20;
 
 inline constexpr char kChanging[] = "changing";  // what cannot be told while sbpf itself changes a sandbox
 
-// The time of day, and that of the watch's own deeds and waits, which stands still while the host sleeps.
+// The time of day, and the clock for the watch's own actions and waits, which stands still while the host sleeps.
 std::int64_t day_ns();
 inline std::int64_t now_ns() { return static_cast<std::int64_t>(monotonic_ns()); }
 
@@ -44,29 +48,31 @@ inline std::int64_t now_ns() { return static_cast<std::int64_t>(monotonic_ns());
 struct Entry {
   std::optional<Cgroup> cgroup;
   Sound sound;
-  Status status;                 // of its hooks those that are not attached
-  std::string state;             // what the last full reading was of: another one, and it is read again
-  std::vector<Lost> lost;        // that was answered
-  std::vector<Lost> unclear;     // what cannot be told
-  std::int64_t unclear_at = 0;   // CLOCK_MONOTONIC: since when; 0: all can be told
+  Status status;                // of its hooks those that are not attached
+  std::string state;            // what the last full reading was of: another one, and it is read again
+  std::vector<Lost> lost;       // that was answered
+  std::vector<Lost> unclear;    // what cannot be told
+  std::int64_t unclear_at = 0;  // CLOCK_MONOTONIC: since when; 0: all can be told
   bool unclear_told = false;
   LaterSeen later;
-  bool has_own_later = true;     // programs of others at its own cgroup, not above; or it cannot be told
-  std::vector<Lost> canary_lost; // of the last canary, but for what follows from other losses
-  std::int64_t sound_at = 0;     // time of day
+  bool has_own_later = true;      // programs of others at its own cgroup, not above; or it cannot be told
+  std::vector<Lost> canary_lost;  // of the last canary, but for what follows from other losses
+  std::int64_t sound_at = 0;      // time of day
   std::int64_t told_at = 0, read_at = 0, canary_due = 0, restored_at = 0;
-  std::int64_t canary_at = 0;    // time of day
-  std::int64_t proven_at = 0;    // CLOCK_MONOTONIC: of the last canary that was denied; before that of the first look
-  std::string no_canary;         // why the last one could not be run
-  std::uint64_t collected = 0;   // events of it that were moved to its log
+  std::int64_t canary_at = 0;   // time of day
+  std::int64_t proven_at = 0;   // CLOCK_MONOTONIC: of the last canary that was denied; before that of the first look
+  std::string no_canary;        // why the last one could not be run
+  std::uint64_t collected = 0;  // events of it that were moved to its log
   std::uint64_t moved_out = 0;
-  std::size_t mounts = 0;        // a hash of what its processes had mounted when its paths were last looked up
+  std::size_t mounts = 0;  // a hash of what its processes had mounted when its paths were last looked up
   bool first = true;
 };
 
 class Watch {
  public:
-  explicit Watch(const WatchSink& sink) : sink_(sink) {}
+  // The check whether the programs run; by default a sentinel.
+  using Alive = std::function<Liveness(const Kernel&)>;
+  explicit Watch(const WatchSink& sink, Alive alive = nullptr) : sink_(sink), alive_(std::move(alive)) {}
 
   // Looks at every sandbox once, answers, repairs, tells. It began so long after it was due. Errors: "stale_programs",
   // "not_the_agent".
@@ -77,26 +83,29 @@ class Watch {
   void start_canary();
   // To poll for it; -1: none runs.
   int canary_fd() const { return canary_.fd(); }
-  // Ends what it started beside it, and mends what that leaves half done: nobody else may come for a while.
+  // Ends the processes that it started, and mends their half-done changes, because no other process may do so for a
+  // while.
   void finish();
 
  private:
   Result<bool> have_kernel();
-  bool may_open_pins() const;
+  static bool may_open_pins();
   void forget_all();
   void let_go();
   void look_at_all(bool none);
   void collect_events(const sbpf_sandbox& record);
   void forget(std::uint64_t cgroup_id);
-  bool look(const sbpf_sandbox& record, Entry& entry);
+  bool check(const sbpf_sandbox& record, Entry& entry);
   struct Found {
     std::vector<Lost> lost;
     bool changing = false;  // by sbpf itself: `lost` is what was lost before
   };
-  // What is lost of it; `unclear` receives what cannot be told. Nothing: it is taken down, or another one took over.
+  // The lost parts of the sandbox; `unclear` receives the parts that cannot be told. Nothing: it is taken down, or
+  // another process took over.
   std::optional<Found> find_lost(const sbpf_sandbox& record, Entry& entry, std::vector<Lost>& unclear);
   // What a reading of it whole would be of.
-  std::string state_text(const sbpf_sandbox& record, const Entry& entry, bool frozen, const std::vector<Lost>& lost) const;
+  std::string state_text(const sbpf_sandbox& record, const Entry& entry, bool frozen,
+                         const std::vector<Lost>& lost) const;
   void tell_counters(const sbpf_sandbox& record, Entry& entry);
   std::vector<Lost> missing_now(Entry& entry);
   // Empty if the sandbox is sound, is gone, or is being changed by sbpf itself.
@@ -117,15 +126,15 @@ class Watch {
   void repair();
   // Each assignment has its sandbox, or gets it. watch_assigned.cpp
   void hold_assigned();
-  void hold(const std::string& name, bool looked_at);
-  bool is_held(const std::string& name) const;
-  void answer_unheld(const Assignment& assignment, Unheld& unheld);
-  // Has the policies of those that no supervisor looks after reach what was mounted since. watch_mounts.cpp
+  void confine(const std::string& name, bool looked_at);
+  bool is_confined(const std::string& name) const;
+  void answer_unconfined(const Assignment& assignment, Unconfined& unconfined);
+  // Extends the policies of sandboxes without a supervisor to later mounts. watch_mounts.cpp
   void follow_mounts();
   void note_refreshed(const std::string& told);
   void complain(const Error& error);
   void tell_late(std::int64_t answered_after);
-  // Notes what of the sandbox cannot be told, and says so.
+  // Notes the parts of the sandbox that cannot be told, and reports them.
   void note_unclear(Entry& entry, const std::string& name, std::vector<Lost> unclear);
   static bool is_unclear(const Entry& entry) { return entry.unclear_at != 0 && now_ns() - entry.unclear_at > kUnclear; }
   // Is the sandbox's cgroup there still, by the descriptor that is held of it?
@@ -133,6 +142,7 @@ class Watch {
   static bool is_unproven(const Entry& entry) { return now_ns() - entry.proven_at > kCanaryStale; }
 
   const WatchSink& sink_;
+  const Alive alive_;
   std::optional<Kernel> kernel_;
   std::vector<Lost> host_, host_unclear_;
   Sentinel sentinel_{true};
@@ -144,11 +154,11 @@ class Watch {
   CanaryChild canary_;
   WatchChild attaching_{attach_lines};
   WatchChild refreshing_{refresh_lines};
-  std::int64_t refreshing_since_ = 0;  // CLOCK_MONOTONIC
-  std::map<std::string, Unheld> unheld_;  // assignments, by name
-  std::string launchers_;                 // that the programs know
-  std::string complaint_;  // told already
-  std::optional<std::int64_t> first_pass_;  // how long it took; 0 once the second has waited for it
+  std::int64_t refreshing_since_ = 0;             // CLOCK_MONOTONIC
+  std::map<std::string, Unconfined> unconfined_;  // assignments, by name
+  std::string launchers_;                         // that the programs know
+  std::string complaint_;                         // told already
+  std::optional<std::int64_t> first_pass_;        // how long it took; 0 once the second has waited for it
   std::int64_t late_told_at_ = 0;
 };
 

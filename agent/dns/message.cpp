@@ -35,8 +35,8 @@ Bytes wire_of(const ldns_pkt& packet) {
   return bytes;
 }
 
-// Lower case and without a dot at its end; "" if it has a character that no host's name has: two names that only an escape
-// tells apart must not look alike.
+// Lower case and without a dot at its end; "" if it has a character that no host's name has: two names that only an
+// escape tells apart must not look alike.
 std::string name_of(const ldns_rdf* owner) {
   char* text = ldns_rdf2str(owner);
   if (!text) return {};
@@ -72,12 +72,14 @@ Packet empty_reply(const ldns_pkt& query, Code code) {
 }
 
 policy::Address address_of(const ldns_rr& record) {
-  return policy::address_from(ldns_rdf_data(ldns_rr_rdf(&record, 0)), ldns_rr_get_type(&record) == LDNS_RR_TYPE_A ? 4 : 16);
+  return policy::address_from(ldns_rdf_data(ldns_rr_rdf(&record, 0)),
+                              ldns_rr_get_type(&record) == LDNS_RR_TYPE_A ? 4 : 16);
 }
 
 bool holds_address(const ldns_rr& record, ldns_rr_type type) {
   const std::size_t size = type == LDNS_RR_TYPE_A ? 4 : 16;
-  return ldns_rr_get_type(&record) == type && ldns_rr_rd_count(&record) == 1 && ldns_rdf_size(ldns_rr_rdf(&record, 0)) == size;
+  return ldns_rr_get_type(&record) == type && ldns_rr_rd_count(&record) == 1 &&
+         ldns_rdf_size(ldns_rr_rdf(&record, 0)) == size;
 }
 
 std::optional<Alias> alias_of(const ldns_rr& record) {
@@ -85,7 +87,9 @@ std::optional<Alias> alias_of(const ldns_rr& record) {
   return Alias{name_of(ldns_rr_owner(&record)), name_of(ldns_rr_rdf(&record, 0))};
 }
 
-tl::unexpected<Error> no_answer(const char* why) { return fail("dns_answer", std::string("the server's answer ") + why); }
+tl::unexpected<Error> no_answer(const char* why) {
+  return fail("dns_answer", fmt::format("the server's answer {}", why));
+}
 
 }  // namespace
 
@@ -143,7 +147,7 @@ Bytes reply_with(BytesView query, Code code) {
   if (query.size() < kHeader) return {};
   // What cannot be read is answered by its header alone.
   Bytes reply(query.begin(), query.begin() + kHeader);
-  reply[2] = static_cast<std::uint8_t>(0x80 | (reply[2] & 0x79));           // QR; opcode and RD as they came
+  reply[2] = static_cast<std::uint8_t>(0x80 | (reply[2] & 0x79));            // QR; opcode and RD as they came
   reply[3] = static_cast<std::uint8_t>(0x80 | static_cast<unsigned>(code));  // RA
   std::fill(reply.begin() + 4, reply.end(), std::uint8_t{0});
   return reply;
@@ -155,7 +159,8 @@ Result<Filtered> filter_answer(BytesView query, BytesView answer, std::uint32_t 
   if (!asked || !only_question(*asked)) return fail("dns_answer", "the query cannot be read");
   if (!given) return no_answer("cannot be read");
   const ldns_rr *question = only_question(*asked), *echoed = only_question(*given);
-  if (!ldns_pkt_qr(given.get()) || ldns_pkt_id(given.get()) != ldns_pkt_id(asked.get())) return no_answer("is to another query");
+  if (!ldns_pkt_qr(given.get()) || ldns_pkt_id(given.get()) != ldns_pkt_id(asked.get()))
+    return no_answer("is to another query");
   if (!echoed || ldns_rr_get_type(echoed) != ldns_rr_get_type(question) ||
       ldns_rr_get_class(echoed) != ldns_rr_get_class(question) ||
       name_of(ldns_rr_owner(echoed)) != name_of(ldns_rr_owner(question)))

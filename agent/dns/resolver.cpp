@@ -13,6 +13,8 @@
 #include <optional>
 #include <set>
 
+#include "agent/host/asio_address.h"
+
 namespace sbpf::agent::dns {
 namespace {
 
@@ -25,12 +27,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kLargestMessage = 65535, kLargestQuery = 4096;
 constexpr auto kTcpIdle = std::chrono::seconds(10);
-
-asio::ip::address asio_address(const policy::Address& address) {
-  const asio::ip::address_v6 v6(address);
-  if (v6.is_v4_mapped()) return asio::ip::make_address_v4(asio::ip::v4_mapped, v6);
-  return v6;
-}
 
 // Nobody beside the path to the upstream may guess what it must echo.
 std::uint16_t unguessable() {
@@ -108,8 +104,10 @@ class Resolver {
         co_await pause.async_wait(redirect(error));
         continue;
       }
-      asio::co_spawn(context_, answer_udp(socket, client, Bytes(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(size))),
-                     asio::detached);
+      asio::co_spawn(
+          context_,
+          answer_udp(socket, client, Bytes(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(size))),
+          asio::detached);
     }
   }
 
@@ -188,7 +186,8 @@ class Resolver {
     return matches;
   }
 
-  void tell(const Rules& rules, const Question& question, Outcome outcome, std::vector<policy::Address> addresses = {}) const {
+  void tell(const Rules& rules, const Question& question, Outcome outcome,
+            std::vector<policy::Address> addresses = {}) const {
     options_.tell({question.name, question.type, outcome, std::move(addresses), rules.audit});
   }
 
@@ -204,7 +203,8 @@ class Resolver {
   // What speaks against asking for it; nothing: Outcome::answered.
   Outcome objection(const Question& question, const std::vector<const policy::HostRule*>& matches) {
     if (matches.empty()) return Outcome::refused_name;
-    const bool exact = std::any_of(matches.begin(), matches.end(), [](const auto* rule) { return rule->pattern[0] != '*'; });
+    const bool exact =
+        std::any_of(matches.begin(), matches.end(), [](const auto* rule) { return rule->pattern[0] != '*'; });
     if (!exact && !new_names_.admit(matches.front()->pattern, question.name)) return Outcome::refused_new_names;
     return Outcome::answered;
   }
@@ -224,7 +224,8 @@ class Resolver {
   }
 
   // Nothing: the rules do not hold any more.
-  awaitable<std::optional<Bytes>> answer_by(std::shared_ptr<const Rules> rules, const Bytes& query, const Question& question) {
+  awaitable<std::optional<Bytes>> answer_by(std::shared_ptr<const Rules> rules, const Bytes& query,
+                                            const Question& question) {
     const auto matches = matching(*rules, question.name);
     const Outcome objection = this->objection(question, matches);
     if (objection != Outcome::answered) {
@@ -246,7 +247,8 @@ class Resolver {
     Filtered& filtered = given->filtered;
     std::vector<policy::Address> addresses;
     for (const Learned& learned : filtered.learned) {
-      if (!matches.empty() && !rules->learn(matches, question.name, learned)) co_return reply_with(query, Code::failure);
+      if (!matches.empty() && !rules->learn(matches, question.name, learned))
+        co_return reply_with(query, Code::failure);
       addresses.push_back(learned.address);
     }
     if (options_.rules() != rules) co_return std::nullopt;  // what was opened by them counts no more
@@ -282,7 +284,8 @@ class Resolver {
     co_return std::nullopt;
   }
 
-  // A socket for each question, so that its port is as hard to guess as the number. What does not belong is waited past.
+  // A socket for each question, so that its port is as hard to guess as the number. What does not belong is waited
+  // past.
   awaitable<std::optional<Bytes>> ask_udp(const Upstream& upstream, const Bytes& query) {
     const udp::endpoint server(asio_address(upstream.address), upstream.port);
     boost::system::error_code error;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The resolver of one sandbox: answers for the names of its policy, and lets the sandbox reach what they lead to, before it
-// says where that is.
+// The resolver of one sandbox: answers for the names of its policy, and opens their addresses to the sandbox before it
+// returns them.
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ struct Upstream {
   std::uint16_t port = 53;  // host byte order
 };
 
-// What became of a query; for events.
+// The outcome of a query; for events.
 enum class Outcome {
   answered,
   refused_name,
@@ -44,26 +44,28 @@ struct Limits {
   unsigned tcp_clients = 32;
   // Of names below one pattern with a *: more would be a channel for whoever answers for that zone.
   unsigned new_names_per_hour = 500;
-  std::uint32_t longest_ttl_s = 300;  // as the sandbox is told
+  std::uint32_t longest_ttl_s = 300;         // as the sandbox is told
   std::chrono::milliseconds patience{2000};  // with an upstream, before the next is asked
 };
 
-// What queries are answered by. One query is, from its beginning to its end, by the same.
+// The rules by which queries are answered. One query is answered by the same rules from its beginning to its end.
 struct Rules {
   std::vector<policy::HostRule> hosts;
   std::vector<Upstream> upstreams;  // asked in this order; not empty
-  // Refuses nothing: what would have been is told, and answered as the upstream says.
+  // Refuses nothing: queries that would be refused are logged, and answered as the upstream says.
   bool audit = false;
   // May an answer lead there? Private, local and metadata addresses may not, but where the policy lists them.
   std::function<bool(const policy::Address&)> may_have;
-  // Opens the way to an address for a name, by rules that are elements of `hosts`. On false the query is answered with a
-  // failure.
-  std::function<bool(const std::vector<const policy::HostRule*>& rules, const std::string& name, const Learned& learned)> learn;
+  // Opens the way to an address for a name, by rules that are elements of `hosts`. On false the query is answered with
+  // a failure.
+  std::function<bool(const std::vector<const policy::HostRule*>& rules, const std::string& name,
+                     const Learned& learned)>
+      learn;
 };
 
 struct Options {
-  // Those that hold now; null: there are none, and queries are answered with a failure. Asked for each query, so it is to
-  // give the same object again where nothing has changed.
+  // The rules in use; null: there are none, and queries are answered with a failure. Called for each query, so it
+  // should return the same object if nothing has changed.
   std::function<std::shared_ptr<const Rules>()> rules;
   Limits limits;
   std::function<void(const Told&)> tell;

@@ -6,34 +6,31 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
-#include <seccomp.h>
 #include <signal.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "agent/dns/resolver_rules.h"
-#include "agent/host/privileges.h"
-#include "agent/host/resolver_cgroup.h"
-#include "base/child.h"
+#include "agent/host/helper_process.h"
 #include "base/sha256.h"
 
 namespace sbpf::agent {
 namespace {
 
-constexpr const char* kLock = "/run/sbpf-names.lock";
+constexpr const char* kLock = "/run/sbpf-resolver.lock";
 constexpr uid_t kNobody = 65534;
 
 tl::unexpected<Error> cannot(const std::string& what) {
   const int error = errno;
-  return fail("resolver", "cannot " + what + " for the sandbox's host names: " + std::strerror(error), "", error);
+  return fail("resolver", SystemError{error}, "cannot {} for the sandbox's host names", what);
 }
 
 struct flock sandbox_range(std::uint64_t cgroup_id) {
@@ -92,8 +89,8 @@ class CurrentRules {
   CurrentRules(int map, int opened) : map_(map), opened_(opened) {}
 
   std::shared_ptr<const dns::Rules> operator()() {
-    if (const std::uint32_t number = name_rules_in_use(map_); !rules_ || number != number_) {
-      auto read = std::make_shared<NameRules>(read_name_rules(map_));
+    if (const std::uint32_t number = resolver_rules_in_use(map_); !rules_ || number != number_) {
+      auto read = std::make_shared<ResolverRules>(read_resolver_rules(map_));
       number_ = read->number;
       rules_ = number_ == 0 ? nullptr : as_asked(std::move(read));
     }
@@ -101,14 +98,16 @@ class CurrentRules {
   }
 
  private:
-  std::shared_ptr<const dns::Rules> as_asked(std::shared_ptr<const NameRules> read) const {
+  std::shared_ptr<const dns::Rules> as_asked(std::shared_ptr<const ResolverRules> read) const {
     auto rules = std::make_shared<dns::Rules>();
     rules->hosts = read->policy.network.hosts;
     rules->upstreams = read->upstreams;
     rules->audit = read->policy.mode == policy::Mode::audit;
-    rules->may_have = [read](const policy::Address& address) { return policy::may_lead_to(read->policy.network, address); };
+    rules->may_have = [read](const policy::Address& address) {
+      return policy::may_lead_to(read->policy.network, address);
+    };
     rules->learn = [read, first = rules->hosts.data(), opened = opened_](const auto& matches, const std::string& name,
-                                                                        const dns::Learned& learned) {
+                                                                         const dns::Learned& learned) {
       return std::all_of(matches.begin(), matches.end(), [&](const policy::HostRule* rule) {
         return open_name(opened, *read, static_cast<std::size_t>(rule - first), name, learned);
       });
@@ -124,7 +123,9 @@ class CurrentRules {
 // Tells the supervisor, and does not wait for it: what it does not take is counted.
 class Teller {
  public:
-  Teller(int socket, std::uint64_t cgroup_id) : socket_(socket), cgroup_id_(cgroup_id) { (void)!::getrandom(seed_.data(), seed_.size(), 0); }
+  Teller(int socket, std::uint64_t cgroup_id) : socket_(socket), cgroup_id_(cgroup_id) {
+    (void)!::getrandom(seed_.data(), seed_.size(), 0);
+  }
 
   void operator()(const dns::Told& told) {
     sbpf_announcement message{};
@@ -178,85 +179,38 @@ class Teller {
   std::uint32_t lost_ = 0;
 };
 
-// What the resolver needs once it serves: sockets of the internet, its map, memory, time.
-int confine() {
-  constexpr std::array kAllowed = {
-      SCMP_SYS(accept),        SCMP_SYS(accept4),      SCMP_SYS(bind),         SCMP_SYS(brk),           SCMP_SYS(clock_gettime),
-      SCMP_SYS(clock_nanosleep), SCMP_SYS(close),      SCMP_SYS(connect),      SCMP_SYS(epoll_create1), SCMP_SYS(epoll_ctl),
-      SCMP_SYS(epoll_pwait),   SCMP_SYS(epoll_wait),   SCMP_SYS(eventfd2),     SCMP_SYS(exit),          SCMP_SYS(exit_group),
-      SCMP_SYS(fcntl),         SCMP_SYS(futex),        SCMP_SYS(getpeername),  SCMP_SYS(getrandom),     SCMP_SYS(getsockname),
-      SCMP_SYS(getsockopt),    SCMP_SYS(gettimeofday), SCMP_SYS(ioctl),        SCMP_SYS(madvise),       SCMP_SYS(mmap),
-      SCMP_SYS(mremap),        SCMP_SYS(munmap),       SCMP_SYS(poll),         SCMP_SYS(ppoll),         SCMP_SYS(pselect6),
-      SCMP_SYS(read),          SCMP_SYS(readv),        SCMP_SYS(recvfrom),     SCMP_SYS(recvmsg),       SCMP_SYS(restart_syscall),
-      SCMP_SYS(rt_sigprocmask), SCMP_SYS(rt_sigreturn), SCMP_SYS(select),      SCMP_SYS(sendmsg),       SCMP_SYS(sendto),
-      SCMP_SYS(setsockopt),    SCMP_SYS(shutdown),     SCMP_SYS(timerfd_create), SCMP_SYS(timerfd_settime), SCMP_SYS(write),
-      SCMP_SYS(writev)};
-  constexpr std::array kMapCommands = {BPF_MAP_LOOKUP_ELEM, BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY};
-  const auto free_filter = [](void* filter) { seccomp_release(filter); };
-  const std::unique_ptr<void, decltype(free_filter)> filter(seccomp_init(SCMP_ACT_ERRNO(EPERM)), free_filter);
-  if (!filter) return ENOMEM;
-  for (const int call : kAllowed)
-    if (const int error = seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, call, 0); error != 0) return -error;
-  for (const int family : {AF_INET, AF_INET6})
-    if (const int error = seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-                                           SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(family)));
-        error != 0)
-      return -error;
-  for (const int command : kMapCommands)
-    if (const int error = seccomp_rule_add(filter.get(), SCMP_ACT_ALLOW, SCMP_SYS(bpf), 1,
-                                           SCMP_A0(SCMP_CMP_EQ, static_cast<scmp_datum_t>(command)));
-        error != 0)
-      return -error;
-  return -seccomp_load(filter.get());
-}
-
 struct Served {
   std::uint64_t cgroup_id;
   std::vector<dns::Listener> listeners;
-  Fd rules, opened, told, stop, ready;
+  Fd rules, opened, told;
+  HelperPipes pipes;
 };
 
-// Nothing of the caller's stays open but what is served with. 0, or the errno.
-int keep_only(const std::vector<int>& keep) {
-  const Fd null(::open("/dev/null", O_RDWR));
-  for (int fd = 0; fd < 3; ++fd)
-    if (::dup2(null.get(), fd) < 0) return errno;
-  return close_all_but(keep);
-}
-
 // 0, or the errno of what failed.
-int settle(const Served& served, const Fd& lock, pid_t parent) {
-  std::vector<int> keep{lock.get(), served.rules.get(), served.opened.get(), served.told.get(), served.stop.get(), served.ready.get()};
-  for (const dns::Listener& listener : served.listeners) keep.insert(keep.end(), {listener.udp.get(), listener.tcp.get()});
-  if (const int error = keep_only(keep); error != 0) return error;
-  if (::setsid() < 0 || ::chdir("/") != 0) return errno;
+int settle(const Served& served, const Fd& lock) {
+  HelperRights rights{"sbpf-resolver", policy::User{kNobody, kNobody, {}}, {}, served.pipes.owner};
+  rights.keep = {lock.get(),        served.rules.get(),      served.opened.get(),
+                 served.told.get(), served.pipes.stop.get(), served.pipes.ready.get()};
+  for (const dns::Listener& listener : served.listeners)
+    rights.keep.insert(rights.keep.end(), {listener.udp.get(), listener.tcp.get()});
   struct flock range = sandbox_range(served.cgroup_id);
   if (::fcntl(lock.get(), F_OFD_SETLK, &range) != 0) return errno;
-  Privileges none;
-  none.user = policy::User{kNobody, kNobody, {}};
-  none.limits = {{RLIMIT_CORE, 1}, {RLIMIT_NOFILE, 1024}, {RLIMIT_FSIZE, 0}, {RLIMIT_NPROC, 0}};
-  none.no_new_privs = true;
-  for (const auto step : {set_limits, drop_bounding, set_user, set_capabilities, set_no_new_privs, verify_privileges})
-    if (const int error = step(none); error != 0) return error;
-  ::prctl(PR_SET_NAME, "sbpf-names", 0, 0, 0);
-  // After the change of user, which takes it back.
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return errno;
-  if (::getppid() != parent) return ESRCH;
-  return confine();
+  if (const int error = give_up_rights(rights); error != 0) return error;
+  return allow_sockets_only(SocketCalls::and_map_elements);
 }
 
-[[noreturn]] void resolver_main(Served served, const Fd& lock, pid_t parent) {
-  int error = settle(served, lock, parent);
+[[noreturn]] void resolver_main(Served served, const Fd& lock) {
+  int error = settle(served, lock);
   CurrentRules rules(served.rules.get(), served.opened.get());
   if (error == 0 && !rules()) error = EIO;
-  (void)!::write(served.ready.get(), &error, sizeof error);
+  (void)!::write(served.pipes.ready.get(), &error, sizeof error);
   if (error != 0) ::_exit(1);
   Teller teller(served.told.get(), served.cgroup_id);
   dns::Options options;
   options.rules = [&] { return rules(); };
   options.tell = [&](const dns::Told& told) { teller(told); };
   try {
-    dns::serve(options, std::move(served.listeners), served.stop);
+    dns::serve(options, std::move(served.listeners), served.pipes.stop);
   } catch (...) {
     ::_exit(1);  // out of memory or descriptors: names resolve no more, and nothing is opened
   }
@@ -265,67 +219,47 @@ int settle(const Served& served, const Fd& lock, pid_t parent) {
 
 }  // namespace
 
-Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::string& name, std::uint64_t cgroup_id, std::uint32_t names) {
-  ResolverProcess process;
-  process.names.rules = make_name_rules();
-  if (!process.names.rules) return cannot("make a map");
-  if (auto put = put_name_rules(process.names.rules.get(), policy, names); !put) return tl::unexpected<Error>(put.error());
-  if (auto used = use_name_rules(process.names.rules.get(), names); !used) return tl::unexpected<Error>(used.error());
-  Served served{cgroup_id, {}, {}, {}, {}, {}, {}};
+Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::string& name, std::uint64_t cgroup_id,
+                                       std::uint32_t names) {
+  ResolverProcess resolver;
+  resolver.for_sandbox.rules = make_resolver_rules();
+  if (!resolver.for_sandbox.rules) return cannot("make a map");
+  if (auto put = put_resolver_rules(resolver.for_sandbox.rules.get(), policy, names); !put)
+    return tl::unexpected<Error>(put.error());
+  if (auto used = use_resolver_rules(resolver.for_sandbox.rules.get(), names); !used)
+    return tl::unexpected<Error>(used.error());
+  Served served{cgroup_id, {}, {}, {}, {}, {}};
   served.listeners.resize(2);
   auto port4 = listen_on(AF_INET, served.listeners[0]);
   if (!port4) return tl::unexpected<Error>(port4.error());
-  process.names.port4 = *port4;
+  resolver.for_sandbox.port4 = *port4;
   // A host without IPv6 has no ::1; queries to resolvers of IPv6 addresses are then denied.
   if (auto port6 = listen_on(AF_INET6, served.listeners[1]))
-    process.names.port6 = *port6;
+    resolver.for_sandbox.port6 = *port6;
   else
     served.listeners.pop_back();
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
-  process.names.opened = Fd(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_opened", sizeof(sbpf_rule_key), sizeof(sbpf_opened),
-                                           SBPF_MAX_OPENED, &options));
-  if (!process.names.opened) return cannot("make a map");
-  served.opened = Fd(::fcntl(process.names.opened.get(), F_DUPFD_CLOEXEC, 3));
-  served.rules = to_read_name_rules(process.names.rules);
+  resolver.for_sandbox.opened = Fd(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_opened", sizeof(sbpf_rule_key),
+                                                  sizeof(sbpf_opened), SBPF_MAX_OPENED, &options));
+  if (!resolver.for_sandbox.opened) return cannot("make a map");
+  served.opened = Fd(::fcntl(resolver.for_sandbox.opened.get(), F_DUPFD_CLOEXEC, 3));
+  served.rules = to_read_resolver_rules(resolver.for_sandbox.rules);
   if (!served.rules) return cannot("open a map");
-  int told[2], stop[2], ready[2];
+  int told[2];
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, told) != 0) return cannot("make a socket");
-  process.told = Fd(told[0]);
+  resolver.told = Fd(told[0]);
   served.told = Fd(told[1]);
-  if (::pipe2(stop, O_CLOEXEC) != 0) return cannot("make a pipe");
-  served.stop = Fd(stop[0]);
-  process.stop = Fd(stop[1]);
-  if (::pipe2(ready, O_CLOEXEC) != 0) return cannot("make a pipe");
-  Fd is_ready(ready[0]);
-  served.ready = Fd(ready[1]);
-  Fd lock(::open(kLock, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!lock) return cannot(std::string("open ") + kLock);
-  const auto cgroup = make_names_cgroup(name);
-  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
-  process.cgroup = cgroup->path();
-  const pid_t parent = ::getpid();
-  const auto pid = clone_into(*cgroup, process.pidfd);
-  if (!pid) return tl::unexpected<Error>(pid.error());
-  if (*pid == 0) resolver_main(std::move(served), lock, parent);
-  process.pid = *pid;
-  served.ready.reset();
-  int error = EIO;
-  ssize_t n = 0;
-  do n = ::read(is_ready.get(), &error, sizeof error);
-  while (n < 0 && errno == EINTR);
-  if (n == sizeof error && error == 0) return process;
-  errno = n == sizeof error ? error : EIO;
-  return cannot("set up the resolver's process");
+  const Fd lock(::open(kLock, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!lock) return cannot(fmt::format("open {}", kLock));
+  auto process = start_helper(name, "set up the resolver's process", cannot, [&](HelperPipes pipes) {
+    served.pipes = std::move(pipes);
+    resolver_main(std::move(served), lock);
+  });
+  if (!process) return tl::unexpected<Error>(process.error());
+  return ResolverProcess{std::move(resolver.for_sandbox), std::move(resolver.told), std::move(*process)};
 }
 
-ResolverProcess::~ResolverProcess() {
-  if (!stop) return;  // moved from
-  stop.reset();
-  if (pid > 0) end_child(pid);
-  if (!cgroup.empty()) (void)remove_cgroup(cgroup);
-}
-
-void relay_names(const Kernel& kernel, const Fd& told) {
+void relay_announcements(const Kernel& kernel, const Fd& told) {
   sbpf_announcement message{};
   while (::recv(told.get(), &message, sizeof message, MSG_DONTWAIT) == sizeof message) {
     LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &message, .ctx_size_in = sizeof message);

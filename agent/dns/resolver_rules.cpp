@@ -3,11 +3,10 @@
 
 #include <bpf/bpf.h>
 
+#include <fmt/core.h>
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "agent/host/bpf_info.h"
@@ -17,8 +16,8 @@
 namespace sbpf::agent {
 namespace {
 
-constexpr std::size_t kMostUpstreams = 3;  // as the C library
-constexpr std::uint32_t kMostParts = 1024; // of twice the largest policy, and what else there is
+constexpr std::size_t kMostUpstreams = 3;   // as the C library
+constexpr std::uint32_t kMostParts = 1024;  // of twice the largest policy, and what else there is
 constexpr std::uint64_t kNsPerSecond = 1000000000;
 constexpr std::uint32_t kShortestS = 60;                   // an answer opens for so long at least
 constexpr std::uint64_t kLongestNs = 3600 * kNsPerSecond;  // and with uses for so long at most
@@ -35,10 +34,9 @@ struct Head {
   policy::Address upstream[kMostUpstreams];
 };
 
-tl::unexpected<Error> name_rules_error(const char* what) {
+tl::unexpected<Error> resolver_rules_error(const char* what) {
   const int error = errno;
-  return fail("resolver", std::string("cannot ") + what + " the rules of the sandbox's host names: " + std::strerror(error), "",
-              error);
+  return fail("resolver", SystemError{error}, "cannot {} the rules of the sandbox's host names", what);
 }
 
 template <typename T>
@@ -72,40 +70,13 @@ std::vector<dns::Upstream> upstreams_for(const policy::Policy& policy) {
   return upstreams_of(read_file("/etc/resolv.conf"));
 }
 
-// What a resolver needs of a policy. Not as YAML: the resolver reads it between two questions.
-std::vector<std::uint8_t> spelled(const policy::Policy& policy) {
-  nlohmann::json hosts = nlohmann::json::array(), networks = nlohmann::json::array();
-  for (const policy::HostRule& rule : policy.network.hosts) {
-    nlohmann::json ports = nlohmann::json::array();
-    for (const policy::PortRange& range : rule.ports) ports.push_back({range.first, range.last});
-    nlohmann::json via;
-    if (rule.via) via = {rule.via->address, rule.via->port};
-    hosts.push_back({rule.pattern, rule.protocol, std::move(ports), std::move(via)});
-  }
-  for (const policy::Endpoint& entry : policy.network.connect) networks.push_back({entry.address, entry.prefix});
-  return nlohmann::json::to_cbor({policy.mode == policy::Mode::audit, std::move(hosts), std::move(networks)});
-}
-
-bool read_spelled(const std::vector<std::uint8_t>& bytes, policy::Policy& policy) {
-  try {
-    const auto all = nlohmann::json::from_cbor(bytes);
-    policy.mode = all.at(0).get<bool>() ? policy::Mode::audit : policy::Mode::enforce;
-    for (const auto& host : all.at(1)) {
-      policy::HostRule rule{host.at(0).get<std::string>(), {}, host.at(1).get<policy::Protocol>(), {}};
-      for (const auto& range : host.at(2)) rule.ports.push_back({range.at(0), range.at(1)});
-      if (const auto& via = host.at(3); !via.is_null()) rule.via = policy::Via{via.at(0), via.at(1)};
-      policy.network.hosts.push_back(std::move(rule));
-    }
-    for (const auto& network : all.at(2)) {
-      policy::Endpoint entry;
-      entry.address = network.at(0);
-      entry.prefix = network.at(1);
-      policy.network.connect.push_back(std::move(entry));
-    }
-    return true;
-  } catch (const nlohmann::json::exception&) {
-    return false;  // half of it, as another one writes
-  }
+// What a resolver needs of a policy, as a policy: what is said of its network, and whether it is enforced.
+std::string text_of_network(const policy::Policy& policy) {
+  policy::Policy part;
+  part.name = policy.name;
+  part.mode = policy.mode;
+  part.network = policy.network;
+  return policy::canonical(part);
 }
 
 template <typename Value>
@@ -131,7 +102,7 @@ bool forget_past(int opened, std::uint64_t now) {
 // The same ports, and to nobody else: then a rule's number decides nothing.
 bool alike(const sbpf_rule& a, const sbpf_rule& b) {
   const auto same = [](const sbpf_port_range& x, const sbpf_port_range& y) {
-    return x.first == y.first && x.last == y.last && ((x.rule | y.rule) & SBPF_RULE_LED) == 0;
+    return x.first == y.first && x.last == y.last && ((x.rule | y.rule) & SBPF_RULE_PROXIED) == 0;
   };
   return a.n_ranges == b.n_ranges && std::equal(a.range, a.range + a.n_ranges, b.range, same);
 }
@@ -139,8 +110,10 @@ bool alike(const sbpf_rule& a, const sbpf_rule& b) {
 bool enter(int opened, const sbpf_rule_key& key, sbpf_opened entry) {
   const std::uint64_t now = boottime_ns();
   sbpf_opened before{};
-  // Two names may lead to one address; with ranges of ports they share an entry, which then lasts as long as the longer.
-  if (bpf_map_lookup_elem(opened, &key, &before) == 0 && before.names == entry.names && before.until_ns >= now) {
+  // Two names may lead to one address; with ranges of ports they share an entry, which then lasts as long as the
+  // longer.
+  if (bpf_map_lookup_elem(opened, &key, &before) == 0 && before.host_names_id == entry.host_names_id &&
+      before.until_ns >= now) {
     if (!policy::join_rules(entry.rule, before.rule)) return false;
     entry.until_ns = std::max(entry.until_ns, before.until_ns);
     if (alike(entry.rule, before.rule)) entry.also = before.also;  // a swap is under way
@@ -151,59 +124,64 @@ bool enter(int opened, const sbpf_rule_key& key, sbpf_opened entry) {
 
 }  // namespace
 
-Fd make_name_rules() {
+Fd make_resolver_rules() {
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
-  return Fd(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_name_rules", sizeof(Key), sizeof(Part), kMostParts, &options));
+  return Fd(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_resolver", sizeof(Key), sizeof(Part), kMostParts, &options));
 }
 
-Fd to_read_name_rules(const Fd& map) {
+Fd to_read_resolver_rules(const Fd& map) {
   const auto info = map_info(map.get());
   if (!info) return Fd();
   LIBBPF_OPTS(bpf_get_fd_by_id_opts, options, .open_flags = BPF_F_RDONLY);
   return Fd(bpf_map_get_fd_by_id_opts(info->id, &options));
 }
 
-Result<void> put_name_rules(int map, const policy::Policy& policy, std::uint32_t number) {
+Result<void> put_resolver_rules(int map, const policy::Policy& policy, std::uint32_t number) {
   const auto upstreams = upstreams_for(policy);
   if (upstreams.empty())
     return fail("no_resolver", "the policy has host names, and /etc/resolv.conf names nobody who answers for them",
                 "add to the policy: network: {dns: {resolver: ADDRESS}}");
-  forget_others(map, name_rules_in_use(map));
-  const std::vector<std::uint8_t> text = spelled(policy);
-  Head head{static_cast<std::uint32_t>(text.size()), policy::first_of_hosts(policy), static_cast<std::uint32_t>(upstreams.size()), {}};
+  forget_others(map, resolver_rules_in_use(map));
+  const std::string text = text_of_network(policy);
+  Head head{static_cast<std::uint32_t>(text.size()),
+            policy::first_of_hosts(policy),
+            static_cast<std::uint32_t>(upstreams.size()),
+            {}};
   for (std::size_t i = 0; i < upstreams.size(); ++i) head.upstream[i] = upstreams[i].address;
-  if (!write_part(map, {number, 0}, head)) return name_rules_error("write");
+  if (!write_part(map, {number, 0}, head)) return resolver_rules_error("write");
   for (std::uint32_t part = 1; (part - 1) * sizeof(Part) < text.size(); ++part) {
     Part next{};
     const std::size_t from = (part - 1) * sizeof(Part);
     std::memcpy(next.bytes, text.data() + from, std::min(sizeof next.bytes, text.size() - from));
-    if (!write_part(map, {number, part}, next)) return name_rules_error("write");
+    if (!write_part(map, {number, part}, next)) return resolver_rules_error("write");
   }
   return {};
 }
 
-Result<void> use_name_rules(int map, std::uint32_t number) {
-  if (!write_part(map, {0, 0}, number)) return name_rules_error("change");
+Result<void> use_resolver_rules(int map, std::uint32_t number) {
+  if (!write_part(map, {0, 0}, number)) return resolver_rules_error("change");
   return {};
 }
 
-std::uint32_t name_rules_in_use(int map) {
+std::uint32_t resolver_rules_in_use(int map) {
   std::uint32_t number = 0;
   return read_part(map, {0, 0}, number) ? number : 0;
 }
 
-NameRules read_name_rules(int map) {
-  NameRules rules;
-  const std::uint32_t number = name_rules_in_use(map);
+ResolverRules read_resolver_rules(int map) {
+  ResolverRules rules;
+  const std::uint32_t number = resolver_rules_in_use(map);
   Head head{};
   if (number == 0 || !read_part(map, {number, 0}, head)) return rules;
-  std::vector<std::uint8_t> text;
+  std::string text;
   for (std::uint32_t part = 1; text.size() < head.bytes; ++part) {
     Part next{};
     if (!read_part(map, {number, part}, next)) return rules;
-    text.insert(text.end(), next.bytes, next.bytes + std::min<std::size_t>(sizeof next.bytes, head.bytes - text.size()));
+    text.append(next.bytes, std::min<std::size_t>(sizeof next.bytes, head.bytes - text.size()));
   }
-  if (!read_spelled(text, rules.policy)) return rules;
+  auto policy = policy::parse(text, "the resolver's rules", nullptr);
+  if (!policy) return rules;  // half of it, as another one writes
+  rules.policy = std::move(*policy);
   rules.first = head.first;
   for (std::uint32_t i = 0; i < head.n_upstreams && i < kMostUpstreams; ++i)
     rules.upstreams.push_back({head.upstream[i], SBPF_DNS_PORT});
@@ -223,9 +201,10 @@ std::vector<dns::Upstream> upstreams_of(const std::string& resolv_conf) {
   return upstreams;
 }
 
-bool open_name(int opened, const NameRules& rules, std::size_t host, const std::string& name, const dns::Learned& learned) {
-  const auto entries = policy::opened_entries(rules.policy.network.hosts.at(host), rules.first + static_cast<std::uint32_t>(host),
-                                              learned.address);
+bool open_name(int opened, const ResolverRules& rules, std::size_t host, const std::string& name,
+               const dns::Learned& learned) {
+  const auto entries = policy::opened_entries(rules.policy.network.hosts.at(host),
+                                              rules.first + static_cast<std::uint32_t>(host), learned.address);
   if (!entries) return false;
   const std::uint64_t now = boottime_ns(), seconds = std::clamp(learned.ttl_s, kShortestS, dns::Limits{}.longest_ttl_s);
   for (const auto& [key, rule] : *entries) {
@@ -237,59 +216,62 @@ bool open_name(int opened, const NameRules& rules, std::size_t host, const std::
   return true;
 }
 
-CarriedNames::CarriedNames(int opened, const policy::Policy& policy, std::uint32_t from, std::uint32_t to)
+CarriedHostNames::CarriedHostNames(int opened, const policy::Policy& policy, std::uint32_t from, std::uint32_t to)
     : opened_(opened), from_(from), to_(to) {
   const std::uint64_t now = boottime_ns();
   const std::uint32_t first = policy::first_of_hosts(policy);
   for (const auto& [old_key, entry] : entries_of<sbpf_opened>(opened)) {
     const std::string name(entry.name, ::strnlen(entry.name, sizeof entry.name));
-    if ((entry.names != from && entry.also != from) || name.size() + 1 >= sizeof entry.name) continue;
+    if ((entry.host_names_id != from && entry.also != from) || name.size() + 1 >= sizeof entry.name) continue;
     policy::Address address{};
     std::copy(std::begin(old_key.addr), std::end(old_key.addr), address.begin());
     for (std::size_t host = 0; host < policy.network.hosts.size(); ++host) {
       if (!policy::host_matches(policy.network.hosts[host].pattern, name)) continue;
-      const auto entries = policy::opened_entries(policy.network.hosts[host], first + static_cast<std::uint32_t>(host), address);
+      const auto entries =
+          policy::opened_entries(policy.network.hosts[host], first + static_cast<std::uint32_t>(host), address);
       if (!entries) continue;
       for (const auto& [key, rule] : *entries) carry(entry.until_ns < now ? past_ : wanted_, key, rule, entry);
     }
   }
 }
 
-void CarriedNames::carry(Opened& to, const sbpf_rule_key& key, const sbpf_rule& rule, const sbpf_opened& entry) const {
+void CarriedHostNames::carry(Opened& to, const sbpf_rule_key& key, const sbpf_rule& rule,
+                             const sbpf_opened& entry) const {
   const auto [at, added] = to.try_emplace(key, entry);
   sbpf_opened& wanted = at->second;
   if (added)
     wanted.rule = rule;
   else if (!policy::join_rules(wanted.rule, rule))
     return;
-  wanted.names = wanted.also = to_;
+  wanted.host_names_id = wanted.also = to_;
   wanted.until_ns = std::max(wanted.until_ns, entry.until_ns);
   wanted.last_ns = std::max(wanted.last_ns, entry.last_ns);
 }
 
-void CarriedNames::before() const {
+void CarriedHostNames::before() const {
   for (const auto& [key, wanted] : wanted_) {
     sbpf_opened entry{};
-    if (bpf_map_lookup_elem(opened_, &key, &entry) != 0 || (entry.names != from_ && entry.also != from_)) {
+    if (bpf_map_lookup_elem(opened_, &key, &entry) != 0 || (entry.host_names_id != from_ && entry.also != from_)) {
       entry = wanted;
     } else if (alike(entry.rule, wanted.rule)) {
-      entry.names = from_;
-      entry.also = wanted.names;
+      entry.host_names_id = from_;
+      entry.also = wanted.host_names_id;
     }
     (void)bpf_map_update_elem(opened_, &key, &entry, BPF_ANY);
   }
 }
 
-void CarriedNames::after() const {
+void CarriedHostNames::after() const {
   for (const Opened* all : {&past_, &wanted_})
     for (const auto& [key, wanted] : *all) {
       sbpf_opened entry{};
-      const bool newer = bpf_map_lookup_elem(opened_, &key, &entry) == 0 && entry.names == to_ && entry.until_ns >= wanted.until_ns;
+      const bool newer = bpf_map_lookup_elem(opened_, &key, &entry) == 0 && entry.host_names_id == to_ &&
+                         entry.until_ns >= wanted.until_ns;
       if (!newer) (void)bpf_map_update_elem(opened_, &key, &wanted, BPF_ANY);
     }
 }
 
-void CarriedNames::add_to(policy::Image& image) const {
+void CarriedHostNames::add_to(policy::Image& image) const {
   for (const Opened* all : {&past_, &wanted_})
     for (const auto& [key, wanted] : *all) policy::add_rule(image, key, wanted.rule);
 }

@@ -5,13 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <functional>
 #include <set>
 
 #include "agent/files/other_names.h"
 #include "agent/files/path_walk.h"
-#include "agent/files/program_pins.h"
+#include "agent/files/program_digests.h"
 #include "agent/files/view_codec.h"
 #include "agent/host/in_child.h"
 #include "agent/host/mount_places.h"
@@ -24,7 +25,7 @@ namespace {
 constexpr std::size_t kOpenAtOnce = 256;  // descriptors; the usual limit of a process is 1,024
 
 std::string place(const policy::Location& where) {
-  return where.line == 0 ? "" : where.file + ":" + std::to_string(where.line) + ":" + std::to_string(where.column) + ": ";
+  return where.line == 0 ? "" : fmt::format("{}:{}:{}: ", where.file, where.line, where.column);
 }
 
 // Where the root's file system gives no answer, who waits gives this up, too.
@@ -41,6 +42,7 @@ class LookUp {
       : kernel_(kernel),
         mounts_(parse_mounts(mount_view.mountinfo)),
         asker_(asker_of(mount_view, doing)),
+        left_by_others_(mount_view.left_by_others),
         note_([doing](const std::string& path) mutable { doing.note(path); }),
         paths_(mount_view.root, asker_, note_) {}
 
@@ -63,25 +65,40 @@ class LookUp {
  private:
   Result<void> add_rule(const policy::RulePath& rule) {
     auto found = paths_.follow(rule.path);
-    if (!found) return fail(std::move(found.error()), place(rule.where) + "rule");
+    if (!found) return fail(std::move(found.error()), fmt::format("{}rule", place(rule.where)));
     add_path(rule.path, *found);
     for (const Link& link : found->links)
       if (auto added = add_link(rule, link); !added) return added;
     return {};
   }
 
-  // Who made it decided where the rule leads; and a link is also a name of its own: who may replace it decides it next time.
+  // Who made it decided where the rule leads; and a link is also a name of its own: who may replace it decides it next
+  // time.
   Result<void> add_link(const policy::RulePath& rule, const Link& link) {
     const std::string path = join(link.names, link.names.size());
     if (link.owner != 0 && link.owner != asker_)
-      return policy::planted_link(rule, path, link.target, "belongs to uid " + std::to_string(link.owner));
-    if (!link.below.empty()) return policy::planted_link(rule, path, link.target, "lies below " + link.below + ", where others may rename");
+      return policy::planted_link(rule, path, link.target, fmt::format("belongs to uid {}", link.owner));
+    if (!link.below.empty())
+      return policy::planted_link(rule, path, link.target,
+                                  fmt::format("lies below {}, where others may rename", link.below));
+    if (is_left_by_others(link))
+      return policy::planted_link(rule, path, link.target, fmt::format("lies in {}", left_by_others_));
     const Followed itself{link.names, link.names.size(), {}};
     if (link.last) add_path(rule.path, itself);
     add_inodes(itself);
     links_.push_back({rule.path, link, aliases(link.names)});
     for (const auto& names : links_.back().aliases) add_inodes({names, names.size(), {}});
     return {};
+  }
+
+  bool is_left_by_others(const Link& link) const {
+    if (left_by_others_.empty()) return false;
+    std::vector<std::vector<std::string>> all = aliases(link.names);
+    all.push_back(link.names);
+    const auto lies_there = [&](const auto& names) {
+      return path_below(join(names, names.size()), left_by_others_).has_value();
+    };
+    return std::ranges::any_of(all, lies_there);
   }
 
   std::set<std::string> own_places(const policy::Policy& policy) const {
@@ -147,7 +164,8 @@ class LookUp {
   void place_mounts(policy::FsView& view) const {
     std::map<std::pair<std::string, std::string>, policy::FsInode> roots;  // by device and directory of it
     for (const Mount* m : whole_mounts_)
-      if (const auto& inode = inodes_.at(at_point(*m)); inode && inode->dev != 0 && is_seen(*m)) roots.try_emplace({m->device, m->root}, *inode);
+      if (const auto& inode = inodes_.at(at_point(*m)); inode && inode->dev != 0 && is_seen(*m))
+        roots.try_emplace({m->device, m->root}, *inode);
     for (const Mount* m : whole_mounts_) {
       const auto root = roots.find({m->device, m->root});
       if (root == roots.end()) continue;
@@ -174,7 +192,8 @@ class LookUp {
     }
   }
 
-  // Opens the paths a batch at a time and asks the kernel what they are. What vanished meanwhile stays without an inode.
+  // Opens the paths a batch at a time and asks the kernel what they are. What vanished meanwhile stays without an
+  // inode.
   Result<void> resolve_inodes() {
     auto next = inodes_.begin();
     while (next != inodes_.end()) {
@@ -183,7 +202,8 @@ class LookUp {
         Fd fd = paths_.open(next->first);
         if (!fd) continue;
         struct statx info {};
-        if (::statx(fd.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &info) == 0) mount_ids_[next->first] = info.stx_mnt_id;
+        if (::statx(fd.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &info) == 0)
+          mount_ids_[next->first] = info.stx_mnt_id;
         batch.emplace_back(std::move(fd), next);
       }
       auto known = open_inodes(kernel_);
@@ -194,7 +214,8 @@ class LookUp {
     return {};
   }
 
-  // A file of overlayfs or FUSE is known by its name alone (bpf/inode.h), which is that of its own place and not of where it is mounted.
+  // A file of overlayfs or FUSE is known by its name alone (bpf/inode.h), which is that of its own place and not of
+  // where it is mounted.
   Result<void> check_mounted_file(const policy::FsRule& rule) const {
     if (rule.access != policy::FsAccess::deny && rule.access != policy::FsAccess::protect) return {};
     for (const Followed& found : rules_.at(rule.path)) {
@@ -203,7 +224,8 @@ class LookUp {
       if (!on || on->point != path || (on->type != "overlay" && !on->type.starts_with("fuse"))) continue;
       const auto inode = inodes_.find(path);
       if (inode != inodes_.end() && inode->second && !inode->second->directory)
-        return fail("unenforceable", "a file of " + on->type + " is mounted there, which is known only where it lies itself",
+        return fail("unenforceable",
+                    fmt::format("a file of {} is mounted there, which is known only where it lies itself", on->type),
                     "name the file where it lies, or mount the directory that it is in");
     }
     return {};
@@ -222,7 +244,7 @@ class LookUp {
     const auto inode = known->find(file.get());
     if (inode == known->end() || inodes_.at(path) != inode->second)
       return fail("fs_view", "the file changed meanwhile", "try again");
-    return check_pin(file, rule.sha256);
+    return check_digest(file, rule.sha256);
   }
 
   policy::FsPath path_of(const std::vector<std::string>& names, std::size_t existing) const {
@@ -238,16 +260,19 @@ class LookUp {
 
   Result<policy::FsView> view() const {
     policy::FsView view;
-    if (!inodes_.count("/") || !inodes_.at("/"))
+    if (!inodes_.contains("/") || !inodes_.at("/"))
       return fail("fs_view", "the sandbox's root directory cannot be identified", "");
     for (const auto& [rule, found] : rules_)
       for (const Followed& f : found) {
         policy::FsPath path = path_of(f.names, f.existing);
         for (const policy::FsComponent& component : path)
           if (component.inode && component.inode->dev == 0)
-            return fail("unknown_subvolume",
-                        rule + " lies on btrfs, whose module was loaded after sbpf's programs: they cannot tell its subvolumes",
-                        "end the sandboxes and run `sbpf unload`, then start again");
+            return fail(
+                "unknown_subvolume",
+                fmt::format(
+                    "{} lies on btrfs, whose module was loaded after sbpf's programs: they cannot tell its subvolumes",
+                    rule),
+                "end the sandboxes and run `sbpf unload`, then start again");
         view.paths[rule].push_back(std::move(path));
       }
     for (const Seen& seen : links_) {
@@ -282,54 +307,59 @@ class LookUp {
   const Kernel& kernel_;
   const std::vector<Mount> mounts_;
   const uid_t asker_;
+  const std::string left_by_others_;
   const std::function<void(const std::string&)> note_;
   Follower paths_;
-  std::map<std::string, std::vector<Followed>> rules_;                // by the rule's path
+  std::map<std::string, std::vector<Followed>> rules_;  // by the rule's path
   std::vector<Seen> links_;
-  std::vector<const Mount*> whole_mounts_;                            // of mounts_
+  std::vector<const Mount*> whole_mounts_;  // of mounts_
   std::vector<std::vector<std::string>> linked_;
-  std::map<std::string, std::uint64_t> mount_ids_;                    // of what was opened, by path without links
-  std::map<std::string, std::optional<policy::FsInode>> inodes_;      // by path without links
+  std::map<std::string, std::uint64_t> mount_ids_;                // of what was opened, by path without links
+  std::map<std::string, std::optional<policy::FsInode>> inodes_;  // by path without links
 };
 
-// A link that the sandbox could have made under the policy before: by a rule of it; or where it could write by default, if a rule that
-// this policy had, too, led through no such link then.
+// A link that the sandbox could have made under the policy before: by a rule of it; or where it could write by default,
+// if a rule that this policy had, too, led through no such link then.
 Result<void> refuse_planted(const policy::Policy& policy, const policy::FsView& view, const CompileOptions& options) {
   std::set<std::string> known, ruled;
   if (options.kept) {
-    known.insert(options.kept->looked.links.begin(), options.kept->looked.links.end());
+    known.insert(options.kept->walked_paths.links.begin(), options.kept->walked_paths.links.end());
     for (policy::RulePath& rule : policy::rule_paths(options.kept->policy)) ruled.insert(std::move(rule.path));
   }
   for (const policy::FsLink& link : view.links) {
     const std::string path = policy::to_path(link.path);
-    if (policy::fs_rule_writes(*options.before, path)) return policy::planted_link(policy, link, "lies where the policy before let the sandbox write");
+    if (policy::fs_rule_writes(*options.before, path))
+      return policy::planted_link(policy, link, "lies where the policy before let the sandbox write");
     const bool fresh = ruled.contains(link.rule) && !known.contains(path);
     if (fresh && (policy::fs_rights_at(*options.before, path) & SBPF_FS_WRITE) != 0)
-      return policy::planted_link(policy, link, "was not there under the policy before, which let the sandbox write there");
+      return policy::planted_link(policy, link,
+                                  "was not there under the policy before, which let the sandbox write there");
   }
   return {};
 }
 
-Result<void> refuse_new(const policy::Policy& policy, const policy::FsView& view, const Looked& again) {
+Result<void> refuse_new(const policy::Policy& policy, const policy::FsView& view, const WalkedPaths& again) {
   for (const policy::FsLink& link : view.links)
     if (std::ranges::find(again.links, policy::to_path(link.path)) == again.links.end())
       return policy::planted_link(policy, link, "was not there when the policy came into force");
   return {};
 }
 
-// Where files with several names are looked for beside the policy's own places: where the sandbox could write under all policies before.
+// Where files with several names are looked for beside the policy's own places: where the sandbox could write under all
+// policies before.
 std::set<std::string> written_before(const policy::Policy& policy, const CompileOptions& options) {
   if (options.again) return options.again->walked;
   std::set<std::string> all;
-  if (options.before) all = policy::places_of_other_names(policy, options.kept ? options.kept->policy : policy::Policy());
-  if (options.kept) all.insert(options.kept->looked.walked.begin(), options.kept->looked.walked.end());
+  if (options.before)
+    all = policy::places_of_other_names(policy, options.kept ? options.kept->policy : policy::Policy());
+  if (options.kept) all.insert(options.kept->walked_paths.walked.begin(), options.kept->walked_paths.walked.end());
   return all;
 }
 
 }  // namespace
 
-Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const MountView& mount_view, const OtherNames& others,
-                               std::chrono::milliseconds patience) {
+Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const MountView& mount_view,
+                               const OtherNames& others, std::chrono::milliseconds patience) {
   const auto work = [&](Doing doing) { return packed(LookUp(kernel, mount_view, doing).all(policy, others)); };
   const auto answer = in_child(patience, {mount_view.root.get(), kernel.query(Query::inodes)}, work);
   if (!answer) return tl::unexpected<Error>(answer.error());
@@ -337,7 +367,8 @@ Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& polic
 }
 
 Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
-                                   const std::function<Result<MountView>()>& find_mount_view, const CompileOptions& options) {
+                                   const std::function<Result<MountView>()>& find_mount_view,
+                                   const CompileOptions& options) {
   if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
   auto mount_view = find_mount_view();
   if (!mount_view) return tl::unexpected<Error>(mount_view.error());
@@ -350,26 +381,12 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
     if (auto none = refuse_planted(policy, *view, options); !none) return tl::unexpected<Error>(none.error());
   if (options.again)
     if (auto none = refuse_new(policy, *view, *options.again); !none) return tl::unexpected<Error>(none.error());
-  if (options.looked) {
-    options.looked->mounts = mount_view->mounts;
-    options.looked->walked = others.places;
-    for (const policy::FsLink& link : view->links) options.looked->links.push_back(policy::to_path(link.path));
+  if (options.walked_paths) {
+    options.walked_paths->mounts = mount_view->mounts;
+    options.walked_paths->walked = others.places;
+    for (const policy::FsLink& link : view->links) options.walked_paths->links.push_back(policy::to_path(link.path));
   }
   return image;
-}
-
-Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation, Looked* looked) {
-  return compile_from(kernel, policy, generation, own_mount_view, {.looked = looked});
-}
-
-Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
-                                         Looked* looked) {
-  const auto mount_view = [&] {
-    auto found = mount_view_of_process(pid);
-    if (found) found->asker = asker;
-    return found;
-  };
-  return compile_from(kernel, policy, generation, mount_view, {.looked = looked});
 }
 
 }  // namespace sbpf::agent

@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -22,7 +23,8 @@ bool is_left_out(int error) { return error == ENOENT || error == ENOTDIR || erro
 
 class Walk {
  public:
-  Walk(std::size_t above, const std::set<std::uint64_t>& renamed, const std::function<void(const std::string&)>& note, const std::function<void(const std::vector<std::string>&)>& found)
+  Walk(std::size_t above, const std::set<std::uint64_t>& renamed, const std::function<void(const std::string&)>& note,
+       const std::function<void(const std::vector<std::string>&)>& found)
       : above_(above), renamed_(renamed), note_(note), found_(found) {}
 
   Result<void> directory(Fd fd, std::vector<std::string>& names) {
@@ -35,7 +37,8 @@ class Walk {
       errno = 0;
       const dirent* entry = ::readdir(entries.get());
       if (!entry) return errno == 0 ? Result<void>() : cannot_read(path);
-      if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0 || entry->d_type == DT_LNK) continue;
+      if (std::strcmp(entry->d_name, ".") == 0 || std::strcmp(entry->d_name, "..") == 0 || entry->d_type == DT_LNK)
+        continue;
       names.emplace_back(entry->d_name);
       auto done = this->entry(::dirfd(entries.get()), *entry, names);
       names.pop_back();
@@ -47,19 +50,22 @@ class Walk {
     struct stat info {};
     if (::fstatat(parent, name, &info, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH | AT_NO_AUTOMOUNT) != 0)
       return is_left_out(errno) ? Result<void>() : cannot_read(join(names, names.size()));
-    if (!S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode) && (info.st_nlink > 1 || renamed_.contains(info.st_ino))) found_(names);
+    if (!S_ISDIR(info.st_mode) && !S_ISLNK(info.st_mode) && (info.st_nlink > 1 || renamed_.contains(info.st_ino)))
+      found_(names);
     return {};
   }
 
   static Result<void> cannot_read(const std::string& path, int error = errno) {
-    return fail("fs_view", "it cannot be told which files have other names: " + path + " cannot be read: " + std::strerror(error), "", error);
+    return fail("fs_view", SystemError{error}, "it cannot be told which files have other names: {} cannot be read",
+                path);
   }
 
  private:
   Result<void> entry(int parent, const dirent& entry, std::vector<std::string>& names) {
     if (entry.d_type != DT_DIR && entry.d_type != DT_UNKNOWN) return file(parent, entry.d_name, names);
     if (names.size() - above_ >= SBPF_FS_MAX_WALK) return {};
-    auto fd = open_beneath(parent, entry.d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV, entry.d_name);
+    auto fd = open_beneath(parent, entry.d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW,
+                           RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV, entry.d_name);
     if (fd) return directory(std::move(*fd), names);
     const int error = fd.error().sys_errno;
     if (error == ENOTDIR) return file(parent, entry.d_name, names);
@@ -74,7 +80,8 @@ class Walk {
 
 }  // namespace
 
-Result<void> each_file_with_other_names(const Fd& top, std::vector<std::string> names, const std::set<std::uint64_t>& renamed,
+Result<void> each_file_with_other_names(const Fd& top, std::vector<std::string> names,
+                                        const std::set<std::uint64_t>& renamed,
                                         const std::function<void(const std::string&)>& note,
                                         const std::function<void(const std::vector<std::string>&)>& found) {
   Walk walk(names.size(), renamed, note, found);

@@ -4,15 +4,17 @@
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <climits>
 #include <cstring>
+
+#include "agent/host/openat2.h"
 
 namespace sbpf::agent {
 namespace {
@@ -23,17 +25,18 @@ tl::unexpected<Error> cannot_look_up(const std::string& path, int error) {
   const char* hint = error == ENOSYS  ? "a seccomp filter refuses openat2(2): under systemd RestrictSUIDSGID= does"
                      : error == ELOOP ? "its symbolic links lead in a circle, or were changed meanwhile"
                                       : "";
-  return fail("fs_view", path + " cannot be looked up: " + std::strerror(error), hint, error);
+  return fail("fs_view", SystemError{error, hint}, "{} cannot be looked up", path);
 }
 
-// May others than root and who asks put another file in the place of one in this directory? A group of that user's own number is that
-// user. Where there is a list of access rights, the group's bits are what anybody in it has at most.
+// May others than root and who asks put another file in the place of one in this directory? A group of that user's own
+// number is that user. Where there is a list of access rights, the group's bits are what anybody in it has at most.
 bool lets_others_rename(const Fd& fd, const struct stat& info, uid_t asker) {
   if (!fd || !S_ISDIR(info.st_mode) || (info.st_mode & S_ISVTX) != 0) return false;
   if ((info.st_mode & S_IWOTH) != 0) return true;
   if ((info.st_mode & S_IWGRP) == 0) return false;
   const std::string path = "/proc/self/fd/" + std::to_string(fd.get());
-  return (info.st_gid != 0 && info.st_gid != asker) || ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
+  return (info.st_gid != 0 && info.st_gid != asker) ||
+         ::getxattr(path.c_str(), "system.posix_acl_access", nullptr, 0) > 0;
 }
 
 void push(std::vector<std::string>& left, const std::string& path) {
@@ -60,10 +63,8 @@ std::string join(const std::vector<std::string>& names, std::size_t count) {
 
 Fd Follower::open(const std::string& path) const {
   note_(path);
-  open_how how{};
-  how.flags = O_PATH | O_CLOEXEC | O_NOFOLLOW;
-  how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS;
-  return Fd(static_cast<int>(::syscall(SYS_openat2, root_.get(), path == "/" ? "." : path.c_str(), &how, sizeof how)));
+  return open_resolved(root_.get(), path == "/" ? "." : path, O_PATH | O_NOFOLLOW,
+                       RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS);
 }
 
 Result<Follower::Seen> Follower::look_at(const std::string& path) {
@@ -91,7 +92,7 @@ Result<Follower::Seen> Follower::look_at(const std::string& path) {
 // All of them were looked at on the way.
 std::string Follower::untrusted_above(const std::vector<std::string>& names) const {
   for (std::size_t i = 1; i < names.size(); i++) {
-    const std::string path = join(names, i);
+    std::string path = join(names, i);
     if (const auto found = seen_.find(path); found != seen_.end() && found->second.open) return path;
   }
   return "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a path leads, one name at a time: the kernel follows no symbolic link here, so that each can be judged.
+// Follows a path, one name at a time: the kernel follows no symbolic link here, so that each link can be judged.
 #pragma once
 
 #include <sys/types.h>
@@ -23,12 +23,12 @@ std::string join(const std::vector<std::string>& names, std::size_t count);
 struct Link {
   std::vector<std::string> names;  // where it lies, without links
   uid_t owner = 0;
-  std::string target;              // as it is written there
-  bool last = false;               // it is the path's own last component
-  std::string below;               // a directory on the way to it that others could put another link in; "": there is none
+  std::string target;  // as it is written there
+  bool last = false;   // it is the path's own last component
+  std::string below;   // a directory on the way to it that others could put another link in; "": there is none
 };
 
-// A path without symbolic links, how much of it exists, and what was followed.
+// A path without symbolic links, how much of it exists, and the links that were followed.
 struct Followed {
   std::vector<std::string> names;
   std::size_t existing = 0;
@@ -37,15 +37,17 @@ struct Followed {
 
 class Follower {
  public:
-  // `root` (O_PATH) is what "/" means, and outlives this. `asker`: whose directories are trusted, as root's are. `note` is told each path
-  // before it is looked at: it may never be answered.
-  Follower(const Fd& root, uid_t asker, std::function<void(const std::string&)> note) : root_(root), asker_(asker), note_(std::move(note)) {}
+  // `root` (O_PATH) is what "/" means, and outlives this. `asker`: whose directories are trusted, as root's are. `note`
+  // is told each path before it is looked at: it may never be answered.
+  Follower(const Fd& root, uid_t asker, std::function<void(const std::string&)> note)
+      : root_(root), asker_(asker), note_(std::move(note)) {}
 
-  // Follows what exists; the rest keeps its names. What was looked at once is not looked at again.
-  // Errors: "fs_view" with the errno.
+  // Follows the part that exists; the rest keeps its names. A path is looked at only once. Errors: "fs_view" with the
+  // errno.
   Result<Followed> follow(const std::string& path);
 
-  // Opens a path that has no symbolic links but, perhaps, its last component, which is opened itself: O_PATH. ELOOP: it has.
+  // Opens a path that has no symbolic links but, perhaps, its last component, which is opened itself: O_PATH. ELOOP: it
+  // has.
   Fd open(const std::string& path) const;
 
  private:

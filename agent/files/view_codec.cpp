@@ -27,7 +27,8 @@ policy::FsPath unpack_path(const json& all) {
   policy::FsPath path;
   for (const json& one : all) {
     policy::FsComponent component{text_of(one.at(0)), std::nullopt};
-    if (const json& inode = one.at(1); !inode.is_null()) component.inode = policy::FsInode{inode.at(0), inode.at(1), inode.at(2), inode.at(3)};
+    if (const json& inode = one.at(1); !inode.is_null())
+      component.inode = policy::FsInode{inode.at(0), inode.at(1), inode.at(2), inode.at(3)};
     path.push_back(std::move(component));
   }
   return path;
@@ -78,7 +79,8 @@ std::string packed(const Result<policy::FsView>& view) {
   } else {
     const Error& error = view.error();
     all = {{"error",
-            {bytes_of(error.code.str()), bytes_of(error.message), bytes_of(error.hint), error.sys_errno, bytes_of(error.domain), error.retryable}}};
+            {bytes_of(error.code.str()), bytes_of(error.message), bytes_of(error.hint), error.sys_errno,
+             bytes_of(error.domain), error.retryable}}};
   }
   const auto text = json::to_cbor(all);
   return {text.begin(), text.end()};
@@ -89,8 +91,8 @@ Result<policy::FsView> unpacked(const std::string& text) {
     const json all = json::from_cbor(text);
     if (!all.contains("error")) return unpack(all);
     const json& error = all.at("error");
-    return tl::unexpected<Error>(
-        Error{ErrorCode::relayed(text_of(error.at(0))), text_of(error.at(1)), text_of(error.at(2)), error.at(3), text_of(error.at(4)), error.at(5)});
+    return tl::unexpected<Error>(Error{ErrorCode::relayed(text_of(error.at(0))), text_of(error.at(1)),
+                                       text_of(error.at(2)), error.at(3), text_of(error.at(4)), error.at(5)});
   } catch (const json::exception&) {
     return fail("fs_view", "the answer about the policy's paths is none");
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was looked up, or why it was not, as one process hands it to another.
+// The result of a look-up, or its error, packed for another process.
 #pragma once
 
 #include <string>

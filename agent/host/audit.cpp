@@ -7,6 +7,7 @@
 #include <syslog.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -16,8 +17,8 @@
 
 namespace sbpf::agent {
 
-// Not by syslog(3), which waits for a log that is stopped for as long as it is. Waits a tenth of a second, and then for a minute no
-// more: what is lost of one sandbox is not to be late because of another one.
+// Not by syslog(3), which waits for a log that is stopped for as long as it is. Waits a tenth of a second, and then for
+// a minute no more: what is lost of one sandbox is not to be late because of another one.
 void audit(const std::string& text) {
   using Clock = std::chrono::steady_clock;
   static Clock::time_point given_up;
@@ -26,8 +27,8 @@ void audit(const std::string& text) {
   const std::time_t now = std::time(nullptr);
   std::tm local{};
   (void)std::strftime(time.data(), time.size(), "%b %e %T", ::localtime_r(&now, &local));
-  const std::string line = "<" + std::to_string(LOG_AUTH | LOG_WARNING) + ">" + time.data() + " sbpf[" + std::to_string(::getpid()) + "]: " + text +
-                           " (uid " + std::to_string(::getuid()) + ", parent " + std::to_string(::getppid()) + ")";
+  const std::string line = fmt::format("<{}>{} sbpf[{}]: {} (uid {}, parent {})", LOG_AUTH | LOG_WARNING, time.data(),
+                                       ::getpid(), text, ::getuid(), ::getppid());
   sockaddr_un log{AF_UNIX, "/dev/log"};
   for (const int type : {SOCK_DGRAM, SOCK_STREAM}) {
     const Fd socket(::socket(AF_UNIX, type | SOCK_CLOEXEC, 0));

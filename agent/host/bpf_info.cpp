@@ -4,6 +4,7 @@
 #include <bpf/bpf.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -17,13 +18,13 @@ template <typename Info>
 Result<Info> read_info(int fd, Info info, const char* what) {
   std::uint32_t size = sizeof info;
   if (bpf_obj_get_info_by_fd(fd, &info, &size) != 0)
-    return fail("bpf_info", std::string(what) + " cannot be read back: " + std::strerror(errno), "", errno);
+    return fail("bpf_info", SystemError{errno}, "{} cannot be read back", what);
   return info;
 }
 
 tl::unexpected<Error> cannot_ask(ErrorCode code, const char* asked, const char* what) {
-  return fail(code, std::string("cannot ask the kernel for ") + asked + ": " + what + ": " + std::strerror(errno),
-              "end the sandboxes and run `sbpf unload`, then start again", errno);
+  return fail(code, SystemError{errno, "end the sandboxes and run `sbpf unload`, then start again"},
+              "cannot ask the kernel for {}: {}", asked, what);
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ Result<std::vector<char>> read_iterator(const Fd& link, int program, ErrorCode c
   const auto own = program_info(program);
   if (!runs || !own) return tl::unexpected<Error>(runs ? own.error() : runs.error());
   if (runs->prog_id == own->id) return bytes;
-  return fail(code, std::string("cannot ask the kernel for ") + asked + ": another program was put into its link");
+  return fail(code, fmt::format("cannot ask the kernel for {}: another program was put into its link", asked));
 }
 
 std::string tag_text(const std::uint8_t (&tag)[8]) { return policy::hex(tag); }

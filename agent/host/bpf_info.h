@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel says of a program, link or map behind a descriptor.
+// The kernel's information on a program, link or map behind a descriptor.
 #pragma once
 
 #include <linux/bpf.h>
@@ -20,16 +20,17 @@ Result<bpf_prog_info> program_info(int fd, std::vector<std::uint32_t>* map_ids =
 Result<bpf_link_info> link_info(int fd);
 Result<bpf_map_info> map_info(int fd);
 
-// A link of an iterator program, about what `about` names, or about everything. To make one waits for a mutex that the host has once,
-// and so for any process that has it, however long it waits for a processor: who asks again and again keeps the link. Errors of both:
-// `code` with errno; `asked` says in the message what the kernel was asked for.
+// A link of an iterator program, about what `about` names, or about everything. Making one waits for a mutex of the
+// whole host, and so for any process that has it, however long that waits for a processor: a caller that asks again and
+// again keeps the link. Errors of both: `code` with errno; `asked` says in the message what the kernel was asked for.
 Result<Fd> make_iterator(int program, bpf_iter_link_info* about, ErrorCode code, const char* asked);
-// What the program writes now. An error, too, where the link runs another program by now.
+// The program's present output. An error, too, if the link runs another program by now.
 Result<std::vector<char>> read_iterator(const Fd& link, int program, ErrorCode code, const char* asked);
 
 // The records that it writes. `link` is made if there is none yet, and anew after an error.
 template <typename Record>
-Result<std::vector<Record>> read_records(Fd& link, int program, bpf_iter_link_info* about, ErrorCode code, const char* asked) {
+Result<std::vector<Record>> read_records(Fd& link, int program, bpf_iter_link_info* about, ErrorCode code,
+                                         const char* asked) {
   if (!link) {
     auto made = make_iterator(program, about, code, asked);
     if (!made) return tl::unexpected<Error>(made.error());

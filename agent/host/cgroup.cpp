@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -28,8 +29,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kWaitSteps = 10000;  // of 1 ms
-
-std::string errno_text(int error) { return std::strerror(error); }
 
 bool on_cgroup2(int fd) {
   struct statfs info {};
@@ -57,23 +56,28 @@ Fd open_handle(const Fd& mount, std::uint64_t id) {
   return Fd(::open_by_handle_at(mount.get(), &handle.head, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-// Does a handle that must lead somewhere do so here: that of the mounted directory itself? Then this process may open cgroups
-// by their ids, and one of no cgroup is one that is gone: a kernel has one hierarchy of version 2, and looks ids up in all
-// of it, whatever part is mounted where.
+// Does a handle that must lead somewhere do so here: that of the mounted directory itself? Then this process may open
+// cgroups by their ids, and one of no cgroup is one that is gone: a kernel has one hierarchy of version 2, and looks
+// ids up in all of it, whatever part is mounted where.
 bool handles_work(const Fd& mount) {
-  struct stat known {}, opened {};
+  struct stat known {
+  }, opened{};
   if (::fstat(mount.get(), &known) != 0) return false;
   const Fd again = open_handle(mount, known.st_ino);
-  return again && on_cgroup2(again.get()) && ::fstat(again.get(), &opened) == 0 && opened.st_ino == known.st_ino && opened.st_dev == known.st_dev;
+  return again && on_cgroup2(again.get()) && ::fstat(again.get(), &opened) == 0 && opened.st_ino == known.st_ino &&
+         opened.st_dev == known.st_dev;
 }
 
 Error hidden(const std::string& what, int error) {
   const bool place = error == 0 || error == ESTALE || error == EOPNOTSUPP;
-  return Error{"cgroup_hidden", what + " cannot be looked at" + (error == 0 ? "" : ": " + errno_text(error)),
-               place ? "run sbpf where the host's cgroup2 hierarchy is visible" : hint_for(error), error, "", true};
+  const std::string why = error == 0 ? "" : std::string(": ") + std::strerror(error);
+  const char* hint = place ? "run sbpf where the host's cgroup2 hierarchy is visible" : hint_for(error);
+  return Error{"cgroup_hidden", fmt::format("{} cannot be looked at{}", what, why), hint, error, "", true};
 }
 
-Error gone(const std::string& who) { return Error{"cgroup_gone", "no cgroup has " + who, "", ENOENT, "", false}; }
+Error gone(const std::string& who) {
+  return Error{"cgroup_gone", fmt::format("no cgroup has {}", who), "", ENOENT, "", false};
+}
 
 std::uint32_t level_of(const std::string& path, const std::string& mount) {
   const std::string below = path.size() > mount.size() ? path.substr(mount.size()) : "";
@@ -106,17 +110,21 @@ int collect_pids(const std::string& path, std::vector<pid_t>& pids) {
   if (!text) return errno == EOPNOTSUPP ? 0 : errno;
   std::istringstream procs(*text);
   for (pid_t pid; procs >> pid;)
-    if (pid > 0) pids.push_back(pid);  // The kernel lists a process that is just ending as 0, which kill() takes for the caller's group.
+    if (pid > 0)
+      pids.push_back(
+          pid);  // The kernel lists a process that is just ending as 0, which kill() takes for the caller's group.
   return 0;
 }
 
-// Best effort: a limit that needs a missing controller is refused by apply_limits() (agent/host/limits.h), when it is asked for.
+// Best effort: a limit that needs a missing controller is refused by apply_limits() (agent/host/limits.h), when it is
+// asked for.
 void hand_down_controllers(const Cgroup& cgroup) {
   const auto read = cgroup.read("cgroup.subtree_control");
   std::string handed = " " + (read ? *read : "");
   std::ranges::replace(handed, '\n', ' ');
   for (const std::string controller : {"pids", "memory", "cpu"})
-    if (handed.find(" " + controller + " ") == std::string::npos) (void)cgroup.write("cgroup.subtree_control", "+" + controller);
+    if (handed.find(fmt::format(" {} ", controller)) == std::string::npos)
+      (void)cgroup.write("cgroup.subtree_control", "+" + controller);
 }
 
 // Only the hierarchy's real root has no cgroup.events; a cgroup namespace's root has.
@@ -124,8 +132,8 @@ bool shows_root(const std::string& mount) { return ::access((mount + "/cgroup.ev
 
 bool shows_root_still(const std::string& mount) {
   struct statfs info {};
-  return !mount.empty() && ::statfs(mount.c_str(), &info) == 0 && info.f_type == CGROUP2_SUPER_MAGIC && shows_root(mount) &&
-         errno == ENOENT;
+  return !mount.empty() && ::statfs(mount.c_str(), &info) == 0 && info.f_type == CGROUP2_SUPER_MAGIC &&
+         shows_root(mount) && errno == ENOENT;
 }
 
 }  // namespace
@@ -138,7 +146,8 @@ Result<std::string> cgroup2_mount() {
   bool seen = false;
   errno = 0;
   const std::vector<Mount> mounts = own_mounts();
-  if (mounts.empty()) return tl::unexpected<Error>(hidden("the host's cgroup2 hierarchy (/proc/thread-self/mountinfo)", errno));
+  if (mounts.empty())
+    return tl::unexpected<Error>(hidden("the host's cgroup2 hierarchy (/proc/thread-self/mountinfo)", errno));
   for (const Mount& mount : mounts) {
     if (mount.type != "cgroup2") continue;
     seen = true;
@@ -156,16 +165,17 @@ Result<Cgroup> Cgroup::open(const std::string& path) {
   if (!mount) return fail(std::move(mount.error()), "cannot open a cgroup");
   Fd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd)
-    return fail("cgroup_not_found", "cannot open cgroup " + path + ": " + errno_text(errno),
-                "give the path of a directory below " + *mount, errno);
+    return fail("cgroup_not_found", SystemError{errno, fmt::format("give the path of a directory below {}", *mount)},
+                "cannot open cgroup {}", path);
   return adopt(std::move(fd), path, *mount);
 }
 
 Result<Cgroup> Cgroup::adopt(Fd fd, const std::string& path, const std::string& mount) {
   if (!on_cgroup2(fd.get()))
-    return fail("not_a_cgroup", path + " is not on a cgroup2 filesystem", "give the path of a directory below " + mount);
+    return fail("not_a_cgroup", fmt::format("{} is not on a cgroup2 filesystem", path),
+                fmt::format("give the path of a directory below {}", mount));
   struct stat info {};
-  if (::fstat(fd.get(), &info) != 0) return fail("cgroup_io", "fstat " + path, "", errno);
+  if (::fstat(fd.get(), &info) != 0) return fail("cgroup_io", fmt::format("fstat {}", path), "", errno);
   std::array<char, 4096> real{};
   const std::string link = "/proc/self/fd/" + std::to_string(fd.get());
   const ssize_t n = ::readlink(link.c_str(), real.data(), real.size());
@@ -186,10 +196,10 @@ Result<Cgroup> Cgroup::open_by_id(std::uint64_t id) {
 Result<Cgroup> Cgroup::open_by_id(std::uint64_t id, const std::string& mount) {
   const std::string who = "id " + std::to_string(id);
   const Fd mount_fd(::open(mount.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!mount_fd) return tl::unexpected<Error>(hidden("the cgroup of " + who, errno));
+  if (!mount_fd) return tl::unexpected<Error>(hidden(fmt::format("the cgroup of {}", who), errno));
   if (!on_cgroup2(mount_fd.get())) {
-    Error error = hidden("the cgroup of " + who, 0);
-    error.message += ": something else is mounted over " + mount;
+    Error error = hidden(fmt::format("the cgroup of {}", who), 0);
+    error.message += fmt::format(": something else is mounted over {}", mount);
     return tl::unexpected<Error>(std::move(error));
   }
   Fd fd = open_handle(mount_fd, id);
@@ -197,42 +207,43 @@ Result<Cgroup> Cgroup::open_by_id(std::uint64_t id, const std::string& mount) {
   const int error = errno;
   // What no cgroup has any more is stale.
   if ((error == ESTALE || error == ENOENT) && handles_work(mount_fd)) return tl::unexpected<Error>(gone(who));
-  return tl::unexpected<Error>(hidden("the cgroup of " + who, error));
+  return tl::unexpected<Error>(hidden(fmt::format("the cgroup of {}", who), error));
 }
 
 Result<Cgroup> Cgroup::create(const std::string& path) {
   if (::mkdir(path.c_str(), 0755) != 0) {
     if (errno == EEXIST)
-      return fail("cgroup_exists", "cgroup " + path + " exists", "choose another --name", EEXIST);
-    return fail("cgroup_create", "cannot make cgroup " + path + ": " + errno_text(errno),
-                "sbpf needs write access to the cgroup2 hierarchy (root on the host)", errno);
+      return fail("cgroup_exists", fmt::format("cgroup {} exists", path), "choose another --name", EEXIST);
+    return fail("cgroup_create",
+                SystemError{errno, "sbpf needs write access to the cgroup2 hierarchy (root on the host)"},
+                "cannot make cgroup {}", path);
   }
   return Cgroup::open(path);
 }
 
 Result<std::string> Cgroup::read(const char* file) const {
   Fd fd(::openat(fd_.get(), file, O_RDONLY | O_CLOEXEC));
-  if (!fd) return fail("cgroup_io", path_ + "/" + file + ": " + errno_text(errno), "", errno);
+  if (!fd) return fail("cgroup_io", SystemError{errno}, "{}/{}", path_, file);
   std::string text;
   std::array<char, 4096> buffer{};
   ssize_t n = 0;
   while ((n = ::read(fd.get(), buffer.data(), buffer.size())) > 0 || (n < 0 && errno == EINTR))
     text.append(buffer.data(), static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
-  if (n < 0) return fail("cgroup_io", path_ + "/" + file + ": " + errno_text(errno), "", errno);
+  if (n < 0) return fail("cgroup_io", SystemError{errno}, "{}/{}", path_, file);
   return text;
 }
 
 Result<void> Cgroup::write(const char* file, const std::string& value) const {
   Fd fd(::openat(fd_.get(), file, O_WRONLY | O_CLOEXEC));
   if (!fd || ::write(fd.get(), value.data(), value.size()) != static_cast<ssize_t>(value.size()))
-    return fail("cgroup_io", path_ + "/" + file + ": " + errno_text(errno), "", errno);
+    return fail("cgroup_io", SystemError{errno}, "{}/{}", path_, file);
   return {};
 }
 
 Result<std::vector<pid_t>> Cgroup::processes() const {
   std::vector<pid_t> pids;
   if (const int error = visit([&](const std::string& path) { return collect_pids(path, pids); }); error != 0)
-    return fail("cgroup_io", "cannot list the processes of " + path_ + ": " + errno_text(error), hint_for(error), error);
+    return fail("cgroup_io", SystemError{error, hint_for(error)}, "cannot list the processes of {}", path_);
   return pids;
 }
 
@@ -287,7 +298,7 @@ Result<void> Cgroup::freeze(bool on) const {
   auto written = write("cgroup.freeze", on ? "1" : "0");
   if (!written) return written;
   if (!wait_for([&] { return frozen() == on; }))
-    return fail("cgroup_freeze", path_ + (on ? " does not freeze" : " does not thaw"),
+    return fail("cgroup_freeze", fmt::format("{} does not {}", path_, on ? "freeze" : "thaw"),
                 "a process in uninterruptible sleep holds it", ETIMEDOUT);
   return {};
 }
@@ -296,7 +307,7 @@ Result<void> Cgroup::kill() const {
   auto written = write("cgroup.kill", "1");
   if (!written) return written;
   if (!wait_for([&] { return !populated(); }))
-    return fail("cgroup_kill", path_ + " still has processes after SIGKILL",
+    return fail("cgroup_kill", fmt::format("{} still has processes after SIGKILL", path_),
                 "a process in uninterruptible sleep holds it", ETIMEDOUT);
   return {};
 }
@@ -324,25 +335,26 @@ Result<std::uint64_t> root_cgroup_id() {
   struct statfs filesystem {};
   struct stat info {};
   if (::statfs(mount->c_str(), &filesystem) != 0 || filesystem.f_type != CGROUP2_SUPER_MAGIC)
-    return tl::unexpected<Error>(hidden("the hierarchy at " + *mount, 0));
+    return tl::unexpected<Error>(hidden(fmt::format("the hierarchy at {}", *mount), 0));
   if (::stat(path.c_str(), &info) == 0) return info.st_ino;
-  return tl::unexpected<Error>(errno == ENOENT ? gone("the path " + path) : hidden(path, errno));
+  return tl::unexpected<Error>(errno == ENOENT ? gone(fmt::format("the path {}", path)) : hidden(path, errno));
 }
 
 Result<Cgroup> root_cgroup() { return top_cgroup(std::string(kRootCgroupName)); }
 
 Result<Cgroup> top_cgroup(const std::string& name) {
   auto mount = cgroup2_mount();
-  if (!mount) return fail(std::move(mount.error()), "cannot make cgroup " + name);
-  if (struct statfs info {}; ::statfs(mount->c_str(), &info) != 0 || info.f_type != CGROUP2_SUPER_MAGIC)
-    return tl::unexpected<Error>(hidden("the hierarchy at " + *mount, 0));
+  if (!mount) return fail(std::move(mount.error()), fmt::format("cannot make cgroup {}", name));
+  if (struct statfs info{}; ::statfs(mount->c_str(), &info) != 0 || info.f_type != CGROUP2_SUPER_MAGIC)
+    return tl::unexpected<Error>(hidden(fmt::format("the hierarchy at {}", *mount), 0));
   const std::string path = *mount + "/" + name;
   if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST)
-    return fail("cgroup_create", "cannot make cgroup " + path + ": " + errno_text(errno),
-                "sbpf needs write access to the cgroup2 hierarchy (root on the host)", errno);
+    return fail("cgroup_create",
+                SystemError{errno, "sbpf needs write access to the cgroup2 hierarchy (root on the host)"},
+                "cannot make cgroup {}", path);
   auto host_root = Cgroup::open(*mount);
   auto root = Cgroup::open(path);
-  if (!host_root || !root) return fail("cgroup_not_found", "cannot open cgroup " + path);
+  if (!host_root || !root) return fail("cgroup_not_found", fmt::format("cannot open cgroup {}", path));
   hand_down_controllers(*host_root);
   hand_down_controllers(*root);
   return root;
@@ -367,7 +379,7 @@ Result<void> remove_cgroup(const std::string& path) {
   // The last exiting task leaves its cgroup shortly after its parent saw it die.
   if (!wait_for([&] { return ::rmdir(path.c_str()) == 0 || errno != EBUSY; }) ||
       (fs::exists(path, ec) && ::rmdir(path.c_str()) != 0 && errno != ENOENT))
-    return fail("cgroup_remove", "cannot remove cgroup " + path + ": " + errno_text(errno), "", errno);
+    return fail("cgroup_remove", SystemError{errno}, "cannot remove cgroup {}", path);
   return {};
 }
 
@@ -379,8 +391,7 @@ Result<pid_t> clone_into(const Cgroup& cgroup, Fd& pidfd) {
   args.cgroup = static_cast<std::uint64_t>(cgroup.fd());
   args.pidfd = reinterpret_cast<std::uint64_t>(&pidfd_number);
   const long pid = ::syscall(SYS_clone3, &args, sizeof args);
-  if (pid < 0)
-    return fail("spawn", "cannot start a process in " + cgroup.path() + ": " + errno_text(errno), "", errno);
+  if (pid < 0) return fail("spawn", SystemError{errno}, "cannot start a process in {}", cgroup.path());
   if (pid > 0) pidfd = Fd(pidfd_number);
   return static_cast<pid_t>(pid);
 }

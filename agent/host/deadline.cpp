@@ -39,13 +39,13 @@ namespace {
 
 Result<void> Deadline::start(const Cgroup& cgroup, std::chrono::steady_clock::time_point end) {
   const Fd kill(::openat(cgroup.fd(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
-  if (!kill) return fail("deadline", std::string("cannot open cgroup.kill: ") + std::strerror(errno), "", errno);
+  if (!kill) return fail("deadline", SystemError{errno}, "cannot open cgroup.kill");
   const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(end.time_since_epoch()).count();
   const timespec at{ns / 1'000'000'000, ns % 1'000'000'000};
   const pid_t parent = ::getpid();
   pid_ = ::fork();
   if (pid_ == 0) sleep_and_kill(kill.get(), at, parent);
-  if (pid_ < 0) return fail("deadline", std::string("cannot start a process: ") + std::strerror(errno), "", errno);
+  if (pid_ < 0) return fail("deadline", SystemError{errno}, "cannot start a process");
   return {};
 }
 

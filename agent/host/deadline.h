@@ -10,8 +10,8 @@
 
 namespace sbpf::agent {
 
-// A child of ours outside the sandbox, of a session of its own, that holds nothing but the sandbox's cgroup.kill: it sleeps, and
-// when the time is up it kills all that is in the cgroup. It ends with its parent, and with this object.
+// A child of ours outside the sandbox, of a session of its own, that holds nothing but the sandbox's cgroup.kill: it
+// sleeps, and when the time is up it kills all that is in the cgroup. It ends with its parent, and with this object.
 class Deadline {
  public:
   Deadline() = default;

@@ -15,7 +15,8 @@ struct Raised {
   rlim_t enough;
   rlimit of_caller;  // rlim_max 0: it was not raised
 };
-std::array raised = {Raised{RLIMIT_NOFILE, 4096, {}}, Raised{RLIMIT_CPU, RLIM_INFINITY, {}}, Raised{RLIMIT_FSIZE, RLIM_INFINITY, {}}};
+std::array raised = {Raised{RLIMIT_NOFILE, 4096, {}}, Raised{RLIMIT_CPU, RLIM_INFINITY, {}},
+                     Raised{RLIMIT_FSIZE, RLIM_INFINITY, {}}};
 
 }  // namespace
 

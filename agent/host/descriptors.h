@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits of this process: sbpf needs more descriptors than a shell may give, and no end of processor time, for a supervisor lives as long
-// as its program does. What it starts gets the caller's.
+// Limits of this process: sbpf needs more descriptors than a shell may give, and no end of processor time, for a
+// supervisor lives as long as its program does. What it starts gets the caller's.
 #pragma once
 
 namespace sbpf::agent {

@@ -35,7 +35,7 @@ std::multimap<unsigned, std::string> names_by_number(const char* path, const cha
 int kind_of_device(unsigned major, unsigned minor) {
   if (const int kind = kind_of_number(major, minor); kind != DEVICE_BY_NAME) return kind;
   const auto drivers = names_by_number("/proc/devices", "Block");  // each time: drivers come and go
-  if (drivers.empty()) return DEVICE_NETWORK;  // it cannot be told
+  if (drivers.empty()) return DEVICE_NETWORK;                      // it cannot be told
   for (auto [driver, end] = drivers.equal_range(major); driver != end; ++driver)
     if (const int kind = kind_of_driver(first_bytes(driver->second)); kind != DEVICE_OTHER) return kind;
   return DEVICE_OTHER;
@@ -50,7 +50,8 @@ bool is_everyones_misc(unsigned minor) {
 bool is_everyones(unsigned major, unsigned minor, bool writes, const std::string& proc) {
   if (is_everyones_number(major, minor, writes ? 1 : 0) != 0) return true;
   if (major == MISC_MAJOR) return is_everyones_misc(minor);
-  return kind_of_device(major, minor) == DEVICE_ACCELERATOR || terminal_in(read_file(proc + "/stat")) == ::makedev(major, minor);
+  return kind_of_device(major, minor) == DEVICE_ACCELERATOR ||
+         terminal_in(read_file(proc + "/stat")) == ::makedev(major, minor);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What /proc says of descriptors, mappings and tasks.
+// Information in /proc on descriptors, mappings and tasks.
 #pragma once
 
 #include <fcntl.h>
@@ -16,7 +16,8 @@
 
 namespace sbpf::agent {
 
-// The number behind the key at the beginning of a line ("flags:", in octal; "TracerPid:"); nothing: no line has it. Pure.
+// The number behind the key at the beginning of a line ("flags:", in octal; "TracerPid:"); nothing: no line has it.
+// Pure.
 inline std::optional<long> fdinfo_number(std::string_view text, std::string_view key, int base = 10) {
   while (!text.empty()) {
     std::string_view line = text.substr(0, text.find('\n'));
@@ -29,13 +30,14 @@ inline std::optional<long> fdinfo_number(std::string_view text, std::string_view
   return std::nullopt;
 }
 
-// A file of /proc/PID/fdinfo; of one that has no end (an io_uring's, an epoll's), the beginning. Nothing: it cannot be read.
+// A file of /proc/PID/fdinfo; of one that has no end (an io_uring's, an epoll's), the beginning. Nothing: it cannot be
+// read.
 inline std::optional<std::string> read_fdinfo(const std::string& path) {
   constexpr std::size_t kEnough = 16u << 20;
   return read_up_to(path, kEnough);
 }
 
-// The names in a directory of /proc. Where it goes away meanwhile, with its process, those that were read.
+// The names in a directory of /proc. If the directory vanishes meanwhile, with its process, the names that were read.
 inline std::vector<std::string> names_in(const std::string& directory) {
   std::vector<std::string> names;
   std::error_code ec;
@@ -44,8 +46,8 @@ inline std::vector<std::string> names_in(const std::string& directory) {
   return names;
 }
 
-// What is behind a link of /proc/PID/fd or map_files, without asking who serves its filesystem, which may be frozen; all zero where
-// that cannot be told.
+// The file behind a link of /proc/PID/fd or map_files, without a request to its filesystem's server, which may be
+// frozen; all zero if that cannot be told.
 inline struct statx stat_without_asking(const std::string& link) {
   struct statx info {};
   (void)::statx(AT_FDCWD, link.c_str(), AT_STATX_DONT_SYNC, STATX_TYPE | STATX_INO, &info);

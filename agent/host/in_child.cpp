@@ -8,6 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -48,7 +49,8 @@ void Doing::note(const std::string& what) {
   room_[size] = '\0';
 }
 
-Result<std::string> in_child(std::chrono::milliseconds patience, const std::vector<int>& keep, const std::function<std::string(Doing)>& work) {
+Result<std::string> in_child(std::chrono::milliseconds patience, const std::vector<int>& keep,
+                             const std::function<std::string(Doing)>& work) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return cannot_start();
   const Fd from(ends[0]);
@@ -78,11 +80,12 @@ Result<std::string> in_child(std::chrono::milliseconds patience, const std::vect
   end_child(pid);
   const std::string at(doing.get(), ::strnlen(doing.get(), kRoom));
   if (!answer)
-    return fail("no_answer", at + " gives no answer for " + std::to_string(patience.count() / 1000) + " s",
-                "the file system there hangs: see whether its server, or its disk, is there; a server in the cgroup that `sbpf attach` "
-                "takes in is frozen meanwhile",
-                ETIMEDOUT);
-  if (answer->empty()) return fail("spawn", "the process that looked at " + at + " ended without an answer");
+    return fail(
+        "no_answer", fmt::format("{} gives no answer for {} s", at, patience.count() / 1000),
+        "the file system there hangs: see whether its server, or its disk, is there; a server in the cgroup that `sbpf attach` "
+        "takes in is frozen meanwhile",
+        ETIMEDOUT);
+  if (answer->empty()) return fail("spawn", fmt::format("the process that looked at {} ended without an answer", at));
   return std::move(*answer);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For what may never be answered: a path may lie on a file system whose server is gone.
+// For operations that may never return: a path may lie on a file system whose server is gone.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@
 
 namespace sbpf::agent {
 
-// What a process is at, for who has to give it up. Cut where it is longer than there is room.
+// The present work of a process, for the caller that gives it up. Cut if it is too long.
 class Doing {
  public:
   explicit Doing(char* room) : room_(room) {}
@@ -21,9 +21,10 @@ class Doing {
   char* room_;
 };
 
-// Has a process of its own do `work`, and gives what it returns. It has the descriptors `keep` and stdio, and none of the rest: no lock.
-// Errors: "no_answer" after `patience`, with what it noted last, and it is killed; "spawn" where there is no such process, or it
-// ended without an answer.
-Result<std::string> in_child(std::chrono::milliseconds patience, const std::vector<int>& keep, const std::function<std::string(Doing)>& work);
+// Does `work` in a separate process, and returns its result. The process has the descriptors `keep` and stdio, and no
+// others: no lock. Errors: "no_answer" after `patience`, with its last note, and the process is killed; "spawn" if the
+// process could not be started, or ended without an answer.
+Result<std::string> in_child(std::chrono::milliseconds patience, const std::vector<int>& keep,
+                             const std::function<std::string(Doing)>& work);
 
 }  // namespace sbpf::agent

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <array>
 #include <cerrno>
 
@@ -46,11 +47,13 @@ Inside inside() {
 
 Error explained_by(const Inside& inside, Error error) {
   if (inside.seen == Seen::there) {
-    error.message = "this is the inside of sandbox " + inside.sandbox + ", where nothing of sbpf's can be seen or changed (" + error.message + ")";
+    error.message = fmt::format("this is the inside of sandbox {}, where nothing of sbpf's can be seen or changed ({})",
+                                inside.sandbox, error.message);
     error.hint = "run sbpf outside of the sandbox";
   } else if (inside.refused_to_root) {
-    error.hint = "bpf(2) is refused to root here: by another tool, or this is the inside of a sandbox that `attach` made, which cannot be told" +
-                 (error.hint.empty() ? "" : "; else: " + error.hint);
+    error.hint =
+        "bpf(2) is refused to root here: by another tool, or this is the inside of a sandbox that `attach` made, which cannot be told" +
+        (error.hint.empty() ? "" : "; else: " + error.hint);
   }
   return error;
 }

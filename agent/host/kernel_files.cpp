@@ -5,7 +5,6 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 #include <sys/statfs.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <string_view>
 
 #include "agent/host/fdinfo.h"
+#include "agent/host/openat2.h"
 #include "base/fd.h"
 
 namespace sbpf::agent {
@@ -23,32 +23,38 @@ namespace {
 
 constexpr std::string_view kDrives = "a file that drives the kernel open for writing";
 
-bool is_number(std::string_view name) { return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) != 0; }
+bool is_number(std::string_view name) {
+  return !name.empty() && std::isdigit(static_cast<unsigned char>(name[0])) != 0;
+}
 
 std::string_view last_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// File systems without a block device that keep files; others of that kind are the kernel's own interfaces, also those that no list
-// knows (bpf/control.h, keeps_files).
-bool keeps_files(std::string_view type) {
-  constexpr std::string_view kTypes[] = {"9p",     "afs",       "aufs",  "autofs",  "bcachefs", "btrfs",  "ceph",   "cifs",  "devpts",  "devtmpfs", "ecryptfs",
-                                         "fuse",   "fuseblk",   "gfs2",  "gpfs",    "hugetlbfs", "jffs2", "lustre", "mqueue", "nfs",    "nfs4",     "ocfs2",
-                                         "orangefs", "overlay", "ramfs", "shiftfs", "smb3",     "tmpfs",  "ubifs",  "vboxsf", "virtiofs", "zfs"};
-  return type.starts_with("fuse.") || std::ranges::find(kTypes, type) != std::end(kTypes);
-}
-
 bool keeps_files(long magic) {
-  constexpr long kSecretMem = 0x5345434d, kMqueue = 0x19800202, kCifs = 0xff534d42, kAufs = 0x61756673, kVboxsf = 0x786f4256;
+  constexpr long kSecretMem = 0x5345434d, kMqueue = 0x19800202, kCifs = 0xff534d42, kAufs = 0x61756673,
+                 kVboxsf = 0x786f4256;
   switch (magic) {
-    case TMPFS_MAGIC: case RAMFS_MAGIC: case HUGETLBFS_MAGIC: case OVERLAYFS_SUPER_MAGIC: case DEVPTS_SUPER_MAGIC: case ECRYPTFS_SUPER_MAGIC:
-    case V9FS_MAGIC: case SMB2_SUPER_MAGIC: case DMA_BUF_MAGIC: case kSecretMem: case kMqueue: case kCifs: case kAufs: case kVboxsf:
+    case TMPFS_MAGIC:
+    case RAMFS_MAGIC:
+    case HUGETLBFS_MAGIC:
+    case OVERLAYFS_SUPER_MAGIC:
+    case DEVPTS_SUPER_MAGIC:
+    case ECRYPTFS_SUPER_MAGIC:
+    case V9FS_MAGIC:
+    case SMB2_SUPER_MAGIC:
+    case DMA_BUF_MAGIC:
+    case kSecretMem:
+    case kMqueue:
+    case kCifs:
+    case kAufs:
+    case kVboxsf:
       return true;
     default:
       return false;
   }
 }
 
-// What a file is whose mount is gone, or in no namespace of ours. Who serves a filesystem is not asked, as it may be frozen: such
-// filesystems have file handles, and the kernel's interfaces have none, or one of a kind of their own.
+// What a file is whose mount is gone, or in no namespace of ours. Who serves a filesystem is not asked, as it may be
+// frozen: such filesystems have file handles, and the kernel's interfaces have none, or one of a kind of their own.
 enum class LostFile { no_matter, proc, control };
 LostFile file_of_lost_mount(const std::string& link) {
   constexpr int kKernfsHandle = 0xfe;  // FILEID_KERNFS, include/linux/exportfs.h: sysfs, cgroupfs
@@ -82,14 +88,11 @@ Fd open_proc(const std::string& root) { return Fd(::open(root.c_str(), O_PATH | 
 
 // What the path means in this very /proc: no link leads away, and what is mounted over parts of it is not taken for it.
 Fd open_in_proc(const Fd& proc, const std::string& path, int flags) {
-  open_how how{};
-  how.flags = static_cast<__u64>(flags | O_NOFOLLOW | O_CLOEXEC);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV;
-  return Fd(static_cast<int>(::syscall(SYS_openat2, proc.get(), path.c_str(), &how, sizeof how)));
+  return open_resolved(proc.get(), path, flags | O_NOFOLLOW, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV);
 }
 
-// The path of an open file below the root of this /proc: the end of what it is called that leads to that very file there. "": it is
-// the root. Nothing: no end does.
+// The path of an open file below the root of this /proc: the end of what it is called that leads to that very file
+// there. "": it is the root. Nothing: no end does.
 std::optional<std::string> path_in(const std::string& root, const std::string& link, const std::string& target) {
   const struct statx file = stat_without_asking(link);
   const Fd proc = open_proc(root);
@@ -105,18 +108,30 @@ std::optional<std::string> path_in(const std::string& root, const std::string& l
 
 }  // namespace
 
+bool keeps_files(std::string_view type) {
+  constexpr std::string_view kTypes[] = {"9p",    "afs",       "aufs",     "autofs",   "bcachefs", "btrfs",   "ceph",
+                                         "cifs",  "devpts",    "devtmpfs", "ecryptfs", "fuse",     "fuseblk", "gfs2",
+                                         "gpfs",  "hugetlbfs", "jffs2",    "lustre",   "mqueue",   "nfs",     "nfs4",
+                                         "ocfs2", "orangefs",  "overlay",  "ramfs",    "shiftfs",  "smb3",    "tmpfs",
+                                         "ubifs", "vboxsf",    "virtiofs", "zfs"};
+  return type.starts_with("fuse.") || std::ranges::find(kTypes, type) != std::end(kTypes);
+}
+
 std::string owner_in_proc(const std::string& path) {
   std::istringstream names(path);
   std::vector<std::string> all;
   for (std::string name; std::getline(names, name, '/');) all.push_back(name);
   if (all.empty() || !is_number(all[0])) return "";
-  const std::size_t own = all.size() > 2 && all[1] == "task" ? 3 : 1;  // where the names of a process's or thread's files begin
+  // Where the names of a process's or thread's files begin.
+  const std::size_t own = all.size() > 2 && all[1] == "task" ? 3 : 1;
   return all.size() > own + 1 && all[own] == "net" ? "" : all[0];
 }
 
-KernelFiles::KernelFiles(pid_t task, const std::set<pid_t>& inside) : task_(task), proc_("/proc/" + std::to_string(task)), inside_(inside) {}
+KernelFiles::KernelFiles(pid_t task, const std::set<pid_t>& inside)
+    : task_(task), proc_("/proc/" + std::to_string(task)), inside_(inside) {}
 
-std::string KernelFiles::forbidden(const std::string& link, const std::string& target, const std::string& fdinfo, bool writes) {
+std::string KernelFiles::forbidden(const std::string& link, const std::string& target, const std::string& fdinfo,
+                                   bool writes) {
   constexpr std::string_view kNames[] = {"cgroup.procs", "cgroup.threads", "release_agent"};
   constexpr std::string_view kCgroup = "a cgroup file open for writing";
   if (!target.starts_with('/')) return "";
@@ -136,8 +151,8 @@ std::string KernelFiles::forbidden(const std::string& link, const std::string& t
   return stat_without_asking(link).stx_dev_major != 0 || keeps_files(mount.type) ? "" : std::string(kDrives);
 }
 
-std::string KernelFiles::forbidden_of_proc(const Mount& mount, const std::string& root, const std::string& link, const std::string& target,
-                                           bool writes) {
+std::string KernelFiles::forbidden_of_proc(const Mount& mount, const std::string& root, const std::string& link,
+                                           const std::string& target, bool writes) {
   constexpr std::string_view kOutside = "a file of a process that is outside, or has ended, open";
   if (mount.root != "/") {  // of a part of it, whose numbers cannot be told
     if (!owner_in_proc(mount.root.substr(1)).empty()) return std::string(kOutside);
@@ -152,7 +167,9 @@ std::string KernelFiles::forbidden_of_proc(const Mount& mount, const std::string
 }
 
 std::optional<std::pair<Mount, std::string>> KernelFiles::mount_of(long id) {
-  const auto find = [&](const std::vector<Mount>& mounts) { return std::ranges::find(mounts, static_cast<std::uint32_t>(id), &Mount::id); };
+  const auto find = [&](const std::vector<Mount>& mounts) {
+    return std::ranges::find(mounts, static_cast<std::uint32_t>(id), &Mount::id);
+  };
   if (!mounts_) mounts_ = parse_mounts(read_file(proc_ + "/mountinfo"));
   if (const auto mount = find(*mounts_); mount != mounts_->end()) return std::pair(*mount, proc_ + "/root");
   if (!own_mounts_) own_mounts_ = own_mounts();
@@ -176,7 +193,8 @@ bool KernelFiles::is_inside(const std::string& proc, const std::string& process)
 // By the last of its numbers: the one in its own namespace.
 std::optional<KernelFiles::Identity> KernelFiles::identity_of(const std::string& proc, const std::string& process) {
   constexpr std::string_view kKey = "\nNStgid:";
-  const Fd top = open_proc(proc), space = open_in_proc(top, process + "/ns/pid", O_PATH), file = open_in_proc(top, process + "/status", O_RDONLY);
+  const Fd top = open_proc(proc), space = open_in_proc(top, process + "/ns/pid", O_PATH),
+           file = open_in_proc(top, process + "/status", O_RDONLY);
   std::array<char, 64> name{};
   if (!space || ::readlinkat(space.get(), "", name.data(), name.size() - 1) <= 0) return std::nullopt;
   constexpr std::size_t kEnough = 1u << 16;

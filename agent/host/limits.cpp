@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/host/limits.h"
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
@@ -16,12 +17,13 @@ constexpr std::uint64_t kPeriodUs = 100000, kLeastQuotaUs = 1000;  // less than 
 Result<void> set_limit(const Cgroup& cgroup, const char* file, const std::string& value, const char* key) {
   auto done = cgroup.write(file, value);
   if (done) return {};
-  return fail("limit_unenforceable",
-              std::string("process.limits.") + key + " cannot be enforced: " + done.error().message,
-              std::string("the controller of ") + file +
-                  " is not available to sbpf's cgroup: enable it in cgroup.subtree_control of the "
-                  "cgroup2 root, or remove the limit from the policy",
-              done.error().sys_errno);
+  return fail(
+      "limit_unenforceable", fmt::format("process.limits.{} cannot be enforced: {}", key, done.error().message),
+      fmt::format(
+          "the controller of {} is not available to sbpf's cgroup: enable it in cgroup.subtree_control of the cgroup2 "
+          "root, or remove the limit from the policy",
+          file),
+      done.error().sys_errno);
 }
 
 // Below the heading of /proc/swaps is a line for each.
@@ -37,9 +39,9 @@ constexpr char kNoLimit[] = "none";
 struct Setting {
   const char* file;
   std::string value;
-  const char* key;            // of process.limits
+  const char* key;  // of process.limits
   bool may_be_absent = false;
-  bool is_switch = false;     // on or off, and no number that may be less
+  bool is_switch = false;  // on or off, and no number that may be less
 };
 
 std::vector<Setting> settings_of(const policy::Limits& limits) {
@@ -54,7 +56,7 @@ std::vector<Setting> settings_of(const policy::Limits& limits) {
   }
   if (limits.cpu_millis) {
     const std::uint64_t quota = std::max(*limits.cpu_millis * kPeriodUs / 1000, kLeastQuotaUs);
-    all.push_back({"cpu.max", std::to_string(quota) + " " + std::to_string(kPeriodUs), "cpu"});
+    all.push_back({"cpu.max", fmt::format("{} {}", quota, kPeriodUs), "cpu"});
   }
   return all;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is mounted more than once, as a whole or in part. Pure.
+// Directories and filesystems that are mounted more than once, as a whole or in part. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,9 +10,12 @@
 
 namespace sbpf::agent {
 
-// The mount that a path without links lies on; nullptr: none. By which mount lies on which: the order in `mounts` is that in which they
-// were made, and an older one can be moved over a newer one.
+// The mount that a path without links lies on; nullptr: none. By which mount lies on which: the order in `mounts` is
+// that in which they were made, and an older one can be moved over a newer one.
 const Mount* mount_of(const std::vector<Mount>& mounts, const std::string& path);
+
+// What is left of a path below `top`: "" of `top` itself, else with a slash before it. Nothing: it is not below.
+std::optional<std::string> path_below(const std::string& path, const std::string& top);
 
 struct OtherPlace {
   std::string path;   // where the same file or directory is seen, too, unless another mount hides it,

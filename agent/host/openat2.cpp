@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -20,16 +21,13 @@ namespace {
 // ".." while somebody renames: the kernel cannot tell whether it led out, and asks to try again.
 constexpr int kTries = 1000;
 
-int openat2(int dir, const char* path, int flags, std::uint64_t resolve) {
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
-  how.resolve = resolve | RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
-  return static_cast<int>(::syscall(SYS_openat2, dir, path, &how, sizeof how));
-}
+constexpr std::uint64_t kBeneath = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
 
 tl::unexpected<Error> no_openat2(int error) {
-  return fail("no_openat2", std::string("openat2(2) is not available: ") + std::strerror(error),
-              "it takes Linux 5.6 or newer; in a container its seccomp profile must let openat2 through", error);
+  return fail(
+      "no_openat2",
+      SystemError{error, "it takes Linux 5.6 or newer; in a container its seccomp profile must let openat2 through"},
+      "openat2(2) is not available");
 }
 
 tl::unexpected<Error> open_failed(int error, std::uint64_t resolve, const std::string& shown) {
@@ -37,32 +35,40 @@ tl::unexpected<Error> open_failed(int error, std::uint64_t resolve, const std::s
   switch (error) {
     case EXDEV:
       if (resolve & RESOLVE_NO_XDEV)
-        return fail("mount_point", shown + " is on another file system", "leave --one-file-system out to copy it, too",
-                    error);
-      return fail("path_escape", shown + " leads out of the root", std::string(kOnlyBeneath), error);
+        return fail("mount_point", fmt::format("{} is on another file system", shown),
+                    "leave --one-file-system out to copy it, too", error);
+      return fail("path_escape", fmt::format("{} leads out of the root", shown), std::string(kOnlyBeneath), error);
     case ELOOP:
-      return fail("path_escape", shown + " goes through a magic link of /proc, or through too many symbolic links",
+      return fail("path_escape",
+                  fmt::format("{} goes through a magic link of /proc, or through too many symbolic links", shown),
                   std::string(kOnlyBeneath), error);
     case ENOSYS:
       return no_openat2(error);
     case ENOENT:
     case ENOTDIR:
-      return fail("no_such_source", "there is no " + shown, "SRC is relative to the root", error);
+      return fail("no_such_source", fmt::format("there is no {}", shown), "SRC is relative to the root", error);
     default:
       break;
   }
-  auto failure = fail(error == EAGAIN ? ErrorCode("source_busy") : ErrorCode("source_unreadable"),
-                      "cannot open " + shown + ": " + std::strerror(error), "", error);
+  auto failure = fail(error == EAGAIN ? ErrorCode("source_busy") : ErrorCode("source_unreadable"), SystemError{error},
+                      "cannot open {}", shown);
   failure.value().retryable = error == EAGAIN;
   return failure;
 }
 
 }  // namespace
 
+Fd open_resolved(int dir, const std::string& path, int flags, std::uint64_t resolve) {
+  open_how how{};
+  how.flags = static_cast<std::uint64_t>(flags | O_CLOEXEC);
+  how.resolve = resolve;
+  return Fd(static_cast<int>(::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how)));
+}
+
 Result<Fd> open_beneath(int dir, const std::string& path, int flags, std::uint64_t resolve, const std::string& shown) {
   for (int attempt = 0;; attempt++) {
-    const int fd = openat2(dir, path.c_str(), flags, resolve);
-    if (fd >= 0) return Fd(fd);
+    Fd fd = open_resolved(dir, path, flags, resolve | kBeneath);
+    if (fd) return fd;
     const int error = errno;
     if ((error != EAGAIN && error != EINTR) || attempt >= kTries) return open_failed(error, resolve, shown);
     ::sched_yield();
@@ -70,7 +76,7 @@ Result<Fd> open_beneath(int dir, const std::string& path, int flags, std::uint64
 }
 
 Result<void> check_openat2() {
-  const Fd fd(openat2(AT_FDCWD, ".", O_PATH | O_DIRECTORY, 0));
+  const Fd fd = open_resolved(AT_FDCWD, ".", O_PATH | O_DIRECTORY, kBeneath);
   // EPERM is what older container runtimes answer for calls that they do not know.
   if (!fd && (errno == ENOSYS || errno == EPERM)) return no_openat2(errno);
   return {};
@@ -82,8 +88,8 @@ Result<Fd> reopen_for_reading(int path_fd, const std::string& shown) {
   if (fd) return fd;
   const int error = errno;
   const bool busy = error == EAGAIN;  // a lease
-  auto failure = fail(busy ? ErrorCode("source_busy") : ErrorCode("source_unreadable"), "cannot read " + shown + ": " + std::strerror(error),
-                      error == ENOENT ? "is /proc mounted?" : "", error);
+  auto failure = fail(busy ? ErrorCode("source_busy") : ErrorCode("source_unreadable"),
+                      SystemError{error, error == ENOENT ? "is /proc mounted?" : ""}, "cannot read {}", shown);
   failure.value().retryable = busy;
   return failure;
 }

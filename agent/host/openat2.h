@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that someone else chose, opened so that they cannot lead out of a directory.
+// Opens names that someone else chose, so that they cannot lead out of a directory.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@
 #include "base/result.h"
 
 namespace sbpf::agent {
+
+// openat2(2) with O_CLOEXEC. Errors: errno.
+Fd open_resolved(int dir, const std::string& path, int flags, std::uint64_t resolve);
 
 // Opens `path` beneath the directory `dir` by openat2(2): no "..", no symbolic link and no magic link leads out of it,
 // however often the names are changed meanwhile. O_CLOEXEC is added; `resolve` is added to RESOLVE_BENEATH and
@@ -20,12 +23,13 @@ Result<Fd> open_beneath(int dir, const std::string& path, int flags, std::uint64
 // Whether this kernel has openat2(2), and nothing forbids it. Errors: "no_openat2".
 Result<void> check_openat2();
 
-// A descriptor for reading what `path_fd`, opened with O_PATH, stands for: the same inode, whatever its name means by
-// now. Never waits for a writer of a pipe or for the holder of a lease. Errors: "source_unreadable", "source_busy".
+// A descriptor for reading the file behind `path_fd`, which was opened with O_PATH: the same inode, even if its name
+// now leads elsewhere. Never waits for a writer of a pipe or for the holder of a lease. Errors: "source_unreadable",
+// "source_busy".
 Result<Fd> reopen_for_reading(int path_fd, const std::string& shown);
 
 // Removes a file, or a directory with all that is in it; walks by descriptors and follows no symbolic link. Gives the
-// errno of the first failure, 0 if nothing is left; goes on after a failure.
+// errno of the first failure, 0 if nothing is left; continues after a failure.
 int remove_tree(int parent, const std::string& name);
 
 }  // namespace sbpf::agent

@@ -15,7 +15,8 @@ std::uint32_t number_in_force() {
   const ssize_t size = ::readlink((std::string(kPinRoot) + "/now").c_str(), target.data(), target.size());
   const std::string_view name(target.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
   std::uint32_t number = 0;
-  if (name.starts_with(kLoadedPrefix)) std::from_chars(name.data() + kLoadedPrefix.size(), name.data() + name.size(), number);
+  if (name.starts_with(kLoadedPrefix))
+    std::from_chars(name.data() + kLoadedPrefix.size(), name.data() + name.size(), number);
   return number;
 }
 

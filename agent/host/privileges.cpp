@@ -48,8 +48,8 @@ int write_sets(const CapabilitySets& sets) {
 int in_bounding(unsigned number) { return ::prctl(PR_CAPBSET_READ, number, 0, 0, 0); }
 int in_ambient(unsigned number) { return ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, number, 0, 0); }
 
-// The sets as they must be in the end. With keep_all they are what sbpf's process had, which the child still has. Ambient
-// capabilities need inheritable ones; root needs neither.
+// The sets as they must be in the end. With keep_all they are what sbpf's process had, which the child still has.
+// Ambient capabilities need inheritable ones; root needs neither.
 int wanted_sets(const Privileges& privileges, CapabilitySets& sets) {
   std::uint64_t keep = privileges.keep;
   if (privileges.keep_all) {
@@ -86,7 +86,8 @@ int set_limits(const Privileges& privileges) {
   for (const auto& [resource, value] : privileges.limits) {
     rlimit both{value, value};
     // "No core" is 1; who may not raise a limit of 0 has none either.
-    if (rlimit now{}; privileges.as_user && resource == RLIMIT_CORE && ::getrlimit(resource, &now) == 0) both.rlim_cur = both.rlim_max = std::min(value, now.rlim_max);
+    if (rlimit now{}; privileges.as_user && resource == RLIMIT_CORE && ::getrlimit(resource, &now) == 0)
+      both.rlim_cur = both.rlim_max = std::min(value, now.rlim_max);
     if (::setrlimit(resource, &both) != 0) return errno;
   }
   return 0;

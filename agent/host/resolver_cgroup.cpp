@@ -10,13 +10,13 @@
 namespace sbpf::agent {
 namespace {
 
-constexpr const char* kNamesRoot = "sbpf-names";
+constexpr const char* kResolverRoot = "sbpf-resolver";
 constexpr const char* kWeight = "10";  // of all resolvers together; all sandboxes have 100
 
 }  // namespace
 
-Result<Cgroup> make_names_cgroup(const std::string& sandbox) {
-  auto root = top_cgroup(kNamesRoot);
+Result<Cgroup> make_resolver_cgroup(const std::string& sandbox) {
+  auto root = top_cgroup(kResolverRoot);
   if (!root) return root;
   (void)root->write("cpu.weight", kWeight);
   const std::string path = root->path() + "/" + sandbox;
@@ -31,10 +31,10 @@ Result<Cgroup> make_names_cgroup(const std::string& sandbox) {
   return cgroup;
 }
 
-void collect_names_cgroups() {
+void collect_resolver_cgroups() {
   const auto mount = cgroup2_mount();
   if (!mount) return;
-  const std::string root = *mount + "/" + kNamesRoot;
+  const std::string root = *mount + "/" + kResolverRoot;
   std::vector<std::string> empty;
   std::error_code ec;
   for (const auto& entry : std::filesystem::directory_iterator(root, ec)) {

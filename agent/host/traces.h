@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who traces whom: a trace goes on whatever policy comes over the tracer.
+// Traces of tasks: a trace continues under any policy that is put on the tracer.
 #pragma once
 
 #include <sys/types.h>
@@ -10,8 +10,8 @@
 
 namespace sbpf::agent {
 
-// The tasks outside that a task of these processes traces, each "pid 12: traces pid 34 outside". Nobody but the tracer can end a
-// trace and leave both alive. The tracers are frozen, or the answer is out of date.
+// The tasks outside that a task of these processes traces, each "pid 12: traces pid 34 outside". Only the tracer can
+// end a trace and leave both alive. The tracers must be frozen, or the answer is out of date.
 std::vector<std::string> traces_outside(const std::set<pid_t>& inside);
 
 }  // namespace sbpf::agent

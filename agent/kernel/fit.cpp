@@ -28,16 +28,18 @@ constexpr bpf_insn instruction(int code, int to, int from, int offset, std::int3
   return {static_cast<__u8>(code), static_cast<__u8>(to), static_cast<__u8>(from), static_cast<__s16>(offset), value};
 }
 
-// Address of a symbol of the kernel's, of up to 11 characters; 0 if it does not tell. A program asks for it, as the kernel takes
-// seconds on a slow machine to write out /proc/kallsyms.
+// Address of a symbol of the kernel's, of up to 11 characters; 0 if it does not tell. A program asks for it, as the
+// kernel takes seconds on a slow machine to write out /proc/kallsyms.
 std::uint64_t symbol_address(std::string_view name) {
   constexpr int kNameAt = -16, kAddressAt = -24;
   std::int32_t words[3] = {};
   const auto size = static_cast<std::int32_t>(name.size() + 1);
   if (name.size() >= sizeof words) return 0;
   std::memcpy(words, name.data(), name.size());
+  // NOLINTBEGIN(misc-redundant-expression): some are 0
   constexpr int kStore = BPF_ST | BPF_MEM, kCopy = BPF_ALU64 | BPF_MOV | BPF_X, kSet = BPF_ALU64 | BPF_MOV | BPF_K,
                 kAdd = BPF_ALU64 | BPF_ADD | BPF_K;
+  // NOLINTEND(misc-redundant-expression)
   const bpf_insn program[] = {
       instruction(kCopy, BPF_REG_6, BPF_REG_1, 0, 0),
       instruction(kStore | BPF_W, BPF_REG_10, 0, kNameAt, words[0]),
@@ -81,10 +83,10 @@ std::optional<std::uint32_t> offset_of(const Btf& types, const char* structure, 
   return std::nullopt;
 }
 
-// Of these hooks the kernel's callers take a positive answer for leave (`if (error < 0)`): bpf(2) and what it opens, user
-// namespaces and keys. For all others whatever is not 0 refuses.
-constexpr std::array kLiftable = {SBPF_HOOK_bpf, SBPF_HOOK_bpf_map, SBPF_HOOK_bpf_prog, SBPF_HOOK_userns_create, SBPF_HOOK_key_alloc,
-                                  SBPF_HOOK_key_permission};
+// Of these hooks the kernel's callers take a positive answer for leave (`if (error < 0)`): bpf(2) and what it opens,
+// user namespaces and keys. For all others whatever is not 0 refuses.
+constexpr std::array kLiftable = {SBPF_HOOK_bpf,           SBPF_HOOK_bpf_map,   SBPF_HOOK_bpf_prog,
+                                  SBPF_HOOK_userns_create, SBPF_HOOK_key_alloc, SBPF_HOOK_key_permission};
 
 // What a program of others must not be attached to, while ours are loaded: with it ours would not be asked.
 void find_overruled(sbpf_bpf& skeleton, const Btf& vmlinux) {
@@ -111,8 +113,10 @@ void find_btrfs(sbpf_bpf& skeleton, const Btf& vmlinux) {
   skeleton.rodata->sbpf_btrfs_dev = *dev;
 }
 
-// From the inode in a filesystem's own structure to a member behind it. 0: its module is not loaded, or has it elsewhere.
-std::uint32_t behind_inode(const Btf& vmlinux, const char* module_name, const char* structure, const char* inode_member, const char* member) {
+// From the inode in a filesystem's own structure to a member behind it. 0: its module is not loaded, or has it
+// elsewhere.
+std::uint32_t behind_inode(const Btf& vmlinux, const char* module_name, const char* structure, const char* inode_member,
+                           const char* member) {
   const Btf module(btf__load_module_btf(module_name, vmlinux.get()), btf__free);
   const Btf& types = module ? module : vmlinux;
   const auto inode = offset_of(types, structure, inode_member), at = offset_of(types, structure, member);
@@ -123,15 +127,16 @@ std::uint32_t behind_inode(const Btf& vmlinux, const char* module_name, const ch
 
 Result<void> fit_to_kernel(sbpf_bpf& skeleton) {
   const Btf vmlinux(btf__load_vmlinux_btf(), btf__free);
-  if (!vmlinux) return fail("no_btf", std::string("cannot read the kernel's BTF: ") + std::strerror(errno),
-                            "use a kernel with CONFIG_DEBUG_INFO_BTF", errno);
+  if (!vmlinux)
+    return fail("no_btf", SystemError{errno, "use a kernel with CONFIG_DEBUG_INFO_BTF"},
+                "cannot read the kernel's BTF");
   set_hooks_present([&](const Hook& hook) { return has_function(vmlinux, std::string("bpf_lsm_") + hook.name); });
   std::set<std::string> wanted;
   for (const char* name : kQueries) wanted.insert(std::string("sbpf_") + name);
   for (const Hook& hook : hooks()) wanted.insert(std::string("hook_") + hook.name);
   bpf_program* program = nullptr;
-  bpf_object__for_each_program(program, skeleton.obj)
-    if (wanted.count(bpf_program__name(program)) == 0) bpf_program__set_autoload(program, false);
+  bpf_object__for_each_program(program, skeleton.obj) if (!wanted.contains(bpf_program__name(program)))
+      bpf_program__set_autoload(program, false);
 #if defined(__x86_64__)
   skeleton.rodata->sbpf_rename_lock = symbol_address("rename_lock");
 #endif

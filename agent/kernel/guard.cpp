@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -48,11 +49,11 @@ void put(sbpf_fs_inode& agent, const policy::FsInode& file) {
   __atomic_store_n(&agent.ino, file.ino, __ATOMIC_SEQ_CST);
 }
 
-// How the programs of an executable lay out their maps, by its `--version`; "" if it says nothing of it. It runs without our
-// environment, by the descriptor: what is asked is what is let in.
+// How the programs of an executable lay out their maps, by its `--version`; "" if it says nothing of it. It runs
+// without our environment, by the descriptor: what is asked is what is let in.
 Result<std::string> carried_layout(const Fd& file) {
   int ends[2] = {-1, -1};
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("exec", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("exec", SystemError{errno}, "cannot make a pipe");
   Fd output(ends[0]), input(ends[1]);
   const std::string path = "/proc/self/fd/" + std::to_string(file.get());
   char name[] = "sbpf", option[] = "--version";
@@ -64,7 +65,7 @@ Result<std::string> carried_layout(const Fd& file) {
   pid_t child = -1;
   const int error = ::posix_spawn(&child, path.c_str(), &actions, nullptr, arguments, environment);
   ::posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return fail("exec", std::string("cannot run it: ") + std::strerror(error), "", error);
+  if (error != 0) return fail("exec", SystemError{error}, "cannot run it");
   input = Fd();
   std::string said;
   std::array<char, 512> part{};
@@ -81,8 +82,8 @@ Result<std::string> carried_layout(const Fd& file) {
   return said.substr(begin, said.find('\n', begin) - begin);
 }
 
-// Frees the places of executables that no process runs any more: no supervisor of theirs is left, and this one is not among
-// them. False if it could not be told.
+// Frees the places of executables that no process runs any more: no supervisor of theirs is left, and this one is not
+// among them. False if it could not be told.
 bool give_up_unused(const Kernel& kernel) {
   sbpf_guard& guard = kernel.globals().guard;
   std::array<bool, SBPF_AGENTS> runs{};
@@ -91,15 +92,17 @@ bool give_up_unused(const Kernel& kernel) {
     auto inodes = open_inodes(kernel);
     for (std::size_t i = 0; inodes && i < SBPF_AGENTS; i++)
       runs[i] = runs[i] || std::ranges::any_of(*inodes, [&agent = guard.agents[i]](const auto& open) {
-        return open.second.ino == agent.ino && open.second.dev == agent.dev && open.second.generation == agent.generation;
-      });
+                  return open.second.ino == agent.ino && open.second.dev == agent.dev &&
+                         open.second.generation == agent.generation;
+                });
     executables.clear();
     return inodes.has_value();
   };
   std::error_code ec;
   for (std::filesystem::directory_iterator process("/proc", ec), end; !ec && process != end; process.increment(ec)) {
     Fd file(::open((process->path() / "exe").c_str(), O_PATH | O_CLOEXEC));
-    if (!file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM)) return false;  // it may be the one that runs it
+    if (!file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+      return false;  // it may be the one that runs it
     if (file) executables.push_back(std::move(file));
     if (executables.size() == kExecutablesAtOnce && !look()) return false;
   }
@@ -143,9 +146,10 @@ Result<void> hand_over(const std::string& executable) {
   Fd file(::open(executable.c_str(), O_PATH | O_CLOEXEC));
   struct stat info {};
   if (!file || ::fstat(file.get(), &info) != 0)
-    return fail("not_found", "cannot open " + executable + ": " + std::strerror(errno), "", errno);
+    return fail("not_found", SystemError{errno}, "cannot open {}", executable);
   if (!S_ISREG(info.st_mode) || info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-    return fail("untrusted_file", executable + " is not a file that only root may write", "chown root, chmod 0755");
+    return fail("untrusted_file", fmt::format("{} is not a file that only root may write", executable),
+                "chown root, chmod 0755");
   auto carried = carried_layout(file);
   if (!carried) return tl::unexpected<Error>(carried.error());
   auto lock = lock_host();
@@ -153,12 +157,14 @@ Result<void> hand_over(const std::string& executable) {
   auto kernel = Kernel::open();
   if (!kernel) return tl::unexpected<Error>(kernel.error());
   if (*carried != layout_digest())
-    return fail("stale_programs", "the programs of " + executable + " lay out their maps otherwise than those in the kernel",
+    return fail("stale_programs",
+                fmt::format("the programs of {} lay out their maps otherwise than those in the kernel", executable),
                 "end the sandboxes with this executable and run its `unload`; then the other loads its own");
   auto inodes = open_inodes(*kernel);
   if (!inodes) return tl::unexpected<Error>(inodes.error());
   const auto found = inodes->find(file.get());
-  if (found == inodes->end()) return fail("guard", "the kernel does not tell which file " + executable + " is");
+  if (found == inodes->end())
+    return fail("guard", fmt::format("the kernel does not tell which file {} is", executable));
   sbpf_guard& guard = kernel->globals().guard;
   if (place_of(guard, found->second)) return {};
   sbpf_fs_inode* free = place_of(guard, {});
@@ -166,7 +172,7 @@ Result<void> hand_over(const std::string& executable) {
   if (!free)
     return fail("too_many_agents", "the programs were handed over too often since they were loaded",
                 "end the sandboxes and run `unload` with this executable; then the other loads its own");
-  audit("handed over to " + executable);
+  audit(fmt::format("handed over to {}", executable));
   put(*free, found->second);
   return {};
 }
@@ -190,8 +196,7 @@ Result<Fd> lock_host_to_load() {
 Result<void> guard_pins(const Kernel& kernel, const std::string& directory) {
   sbpf_guard& guard = kernel.globals().guard;
   struct stat info {};
-  if (::stat(directory.c_str(), &info) != 0)
-    return fail("guard", "cannot find " + directory + ": " + std::strerror(errno), "", errno);
+  if (::stat(directory.c_str(), &info) != 0) return fail("guard", SystemError{errno}, "cannot find {}", directory);
   // Unknown where bpffs is no mount of its own here: then only its entries are guarded.
   (void)find_mount("/sys/fs/bpf", guard.pins_mount, guard.pins_parent);
   guard.pins_ino = info.st_ino;
@@ -204,12 +209,13 @@ std::optional<Degradation> guard_degradation(const Kernel& kernel) {
   const std::uint64_t now = boottime_ns();
   if (guard.open_until > now)
     return Degradation{"break-glass", "closed",
-                       "open for " + std::to_string((guard.open_until - now) / kNsPerSecond + 1) + " s",
-                       "host root may take sbpf's things down: " + reason_of(guard)};
+                       fmt::format("open for {} s", (guard.open_until - now) / kNsPerSecond + 1),
+                       fmt::format("host root may take sbpf's things down: {}", reason_of(guard))};
   if (guard.let_through > 0)
-    return Degradation{"break-glass", "closed", std::to_string(guard.let_through) + " operations let through",
-                       "what they changed cannot all be read back (" + reason_of(guard) +
-                           "): end the sandboxes and run `sbpf unload`"};
+    return Degradation{
+        "break-glass", "closed", fmt::format("{} operations let through", guard.let_through),
+        fmt::format("what they changed cannot all be read back ({}): end the sandboxes and run `sbpf unload`",
+                    reason_of(guard))};
   return std::nullopt;
 }
 

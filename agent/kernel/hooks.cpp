@@ -11,7 +11,7 @@
 namespace sbpf::agent {
 namespace {
 constexpr auto CGROUP = std::pair{HookKind::cgroup, false};
-constexpr auto NAMES = std::pair{HookKind::names, false};
+constexpr auto DNS = std::pair{HookKind::dns, false};
 constexpr auto FLOWS = std::pair{HookKind::flows, false};
 constexpr auto LSM = std::pair{HookKind::lsm, false};
 constexpr auto TRACE = std::pair{HookKind::trace, false};

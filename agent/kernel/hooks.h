@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hook table: which programs there are, and which of them a kernel and a sandbox have. The list is SBPF_HOOKS in bpf/hooks.h.
+// The hook table: all programs, and those that a kernel and a sandbox have. The list is SBPF_HOOKS in bpf/hooks.h.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace sbpf::agent {
 
 enum class HookKind {
   cgroup,
-  names,  // of a cgroup as well, where a resolver serves the sandbox: puts addresses right, and refuses nothing
+  dns,    // of a cgroup as well, where a resolver serves the sandbox: puts addresses right, and refuses nothing
   flows,  // likewise, where the policy has flows recorded: sees, and refuses nothing
   lsm,
   trace,  // sees, and refuses nothing
@@ -29,10 +29,10 @@ struct Hook {
   sbpf_domain domain;
   bool optional;  // not every supported kernel has it
 
-  bool per_sandbox() const { return kind == HookKind::cgroup || kind == HookKind::names || kind == HookKind::flows; }
+  bool per_sandbox() const { return kind == HookKind::cgroup || kind == HookKind::dns || kind == HookKind::flows; }
   // Does a sandbox with these flags (enum sbpf_sandbox_flags) have it?
   bool used_with(std::uint32_t flags) const {
-    if (kind == HookKind::names) return (flags & SBPF_SANDBOX_NAMES) != 0;
+    if (kind == HookKind::dns) return (flags & SBPF_SANDBOX_HOST_NAMES) != 0;
     return kind != HookKind::flows || (flags & SBPF_SANDBOX_FLOWS) != 0;
   }
 };
@@ -47,16 +47,16 @@ std::vector<Hook> hooks_of(std::uint32_t flags);
 void set_hooks_present(const std::function<bool(const Hook&)>& is_present);
 const char* domain_name(sbpf_domain domain);  // "network", "guard"
 
-// How one stands.
+// The state of one hook.
 struct HookStatus {
   const Hook* hook = nullptr;
   std::uint32_t prog_id = 0;
-  std::string prog_tag;       // 16 hex digits
+  std::string prog_tag;  // 16 hex digits
   std::uint32_t link_id = 0;
-  bool attached = false;      // link read back: right target, right program, right cgroup
-  std::string canary;         // "denied", "not denied", "not run"
-  std::string reason;         // why attached is false; empty otherwise
-  bool unclear = false;       // not attached, because it cannot be told: `reason` is why
+  bool attached = false;  // link read back: right target, right program, right cgroup
+  std::string canary;     // "denied", "not denied", "not run"
+  std::string reason;     // why attached is false; empty otherwise
+  bool unclear = false;   // not attached, because it cannot be told: `reason` is why
 };
 
 // The LSM hook of ours that this kernel function calls; nothing: none.

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -19,10 +20,11 @@ namespace {
 Fd open_lock() { return Fd(::open(std::string(kLockFile).c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600)); }
 
 tl::unexpected<Error> cannot_lock() {
-  return fail("lock", "cannot lock " + std::string(kLockFile) + ": " + std::strerror(errno), "sbpf must run as root", errno);
+  return fail("lock", SystemError{errno, "sbpf must run as root"}, "cannot lock {}", kLockFile);
 }
 
-// The byte of the lock's file that stands for this sandbox. Of the open file, as the host lock is, but a lock of another kind.
+// The byte of the lock's file that stands for this sandbox. Of the open file, as the host lock is, but a lock of
+// another kind.
 struct flock byte_of(std::uint64_t cgroup_id, short type) {
   struct flock byte {};
   byte.l_type = type;
@@ -75,7 +77,7 @@ Result<Fd> lock_host(std::chrono::milliseconds patience) {
   while (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK && errno != EINTR) return cannot_lock();
     if (std::chrono::steady_clock::now() >= end)
-      return fail("locked", "another process has the host lock " + std::string(kLockFile), "", errno);
+      return fail("locked", fmt::format("another process has the host lock {}", kLockFile), "", errno);
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   return fd;

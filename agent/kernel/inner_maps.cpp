@@ -12,8 +12,9 @@
 namespace sbpf::agent {
 namespace {
 
-// Before 6.8 each look-up in a map of maps waits for a grace period of RCU: 12 ms on a quiet host, seconds on a busy one, and
-// real-time priority does not help (kernel/bpf/syscall.c, bpf_map_copy_value()). Reading all in one go waits for nothing.
+// Before 6.8 each look-up in a map of maps waits for a grace period of RCU: 12 ms on a quiet host, seconds on a busy
+// one, and real-time priority does not help (kernel/bpf/syscall.c, bpf_map_copy_value()). Reading all in one go waits
+// for nothing.
 bool lookups_wait() {
   static const bool wait = !kernel_at_least({6, 8});
   return wait;
@@ -51,6 +52,11 @@ std::uint32_t inner_map_id(int outer, std::uint64_t key) {
     }
   std::uint32_t id = 0;
   return bpf_map_lookup_elem(outer, &key, &id) == 0 ? id : 0;
+}
+
+Fd open_inner_map(int outer, std::uint64_t key) {
+  const std::uint32_t id = inner_map_id(outer, key);
+  return id == 0 ? Fd() : Fd(bpf_map_get_fd_by_id(id));
 }
 
 }  // namespace sbpf::agent

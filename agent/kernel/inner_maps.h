@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maps in a map of maps: whose is which.
+// The maps in a map of maps, by key.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
+
+#include "base/fd.h"
 
 namespace sbpf::agent {
 
@@ -20,5 +22,8 @@ std::uint32_t inner_map_id(int outer, std::uint64_t key);
 
 // The same in a list that was read before; 0: it is not there.
 std::uint32_t inner_map_id(const InnerMaps& all, std::uint64_t key);
+
+// The map under `key`; -1 inside: as above.
+Fd open_inner_map(int outer, std::uint64_t key);
 
 }  // namespace sbpf::agent

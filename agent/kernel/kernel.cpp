@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <cstdarg>
 #include <cstring>
 #include <filesystem>
@@ -33,10 +34,8 @@ const std::string kRoot{kPinRoot};
 const char* const kMetaPin = "/programs/meta";
 const std::string kNew = kRoot + "_new";  // filled first, then renamed: pins are all there or not at all
 
-struct MapName {
-  const char* pin;
-  Fd Kernel::*member;
-};
+// Of a map or a program that no hook runs.
+std::string object_name(const char* name) { return std::string("sbpf_") + name; }
 
 // What libbpf said last: the only place where it names the program that a load failed on.
 std::string& libbpf_log() {
@@ -64,22 +63,23 @@ std::string failed_program() {
 Result<Fd> open_pin(const std::string& path) {
   Fd fd(bpf_obj_get(path.c_str()));
   if (!fd && errno == EPERM)
-    return fail("not_the_agent", "another executable loaded sbpf's programs, or this one is being traced",
-                "use that executable (the `exe` of a running `sbpf run` in /proc is it, also when it was replaced; an upgrade "
-                "keeps it in /usr/lib/sbpf/agents), or its `sbpf hand-over`",
-                EPERM);
+    return fail(
+        "not_the_agent", "another executable loaded sbpf's programs, or this one is being traced",
+        "use that executable (the `exe` of a running `sbpf run` in /proc is it, also when it was replaced; an upgrade "
+        "keeps it in /usr/lib/sbpf/agents), or its `sbpf hand-over`",
+        EPERM);
   if (!fd && seen_by_error(errno) == Seen::unknown)
-    return fail("cannot_tell", "cannot open pin " + path + ": " + std::strerror(errno), hint_for(errno), errno);
+    return fail("cannot_tell", SystemError{errno, hint_for(errno)}, "cannot open pin {}", path);
   if (!fd)
-    return fail("pins_broken", "cannot open pin " + path + ": " + std::strerror(errno),
-                "a pin of sbpf was removed; end the sandboxes and run `sbpf unload`", errno);
+    return fail("pins_broken", SystemError{errno, "a pin of sbpf was removed; end the sandboxes and run `sbpf unload`"},
+                "cannot open pin {}", path);
   return fd;
 }
 
 Result<void> pin_fd(int fd, const std::string& path) {
   if (bpf_obj_pin(fd, path.c_str()) == 0) return {};
-  return fail("pin", "cannot pin " + path + ": " + std::strerror(errno),
-              "mount bpffs at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf", errno);
+  return fail("pin", SystemError{errno, "mount bpffs at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf"}, "cannot pin {}",
+              path);
 }
 
 Error load_error(int error) {
@@ -87,8 +87,8 @@ Error load_error(int error) {
   Error e;
   e.code = "program_load";
   e.sys_errno = -error;
-  e.message = "the kernel refused to load " + (hook.empty() ? "sbpf's programs" : "hook " + hook) + ": " +
-              std::strerror(-error);
+  e.message = fmt::format("the kernel refused to load {}: {}", hook.empty() ? "sbpf's programs" : "hook " + hook,
+                          std::strerror(-error));
   e.hint = "run `sbpf preflight` for what this host lacks";
   e.domain = hook.empty() ? "" : "network";
   for (const Hook& h : hooks())
@@ -107,24 +107,10 @@ Kernel::Kernel() = default;
 Kernel::Kernel(Kernel&& other) noexcept { *this = std::move(other); }
 Kernel& Kernel::operator=(Kernel&& other) noexcept {
   std::swap(object_, other.object_);
-  std::swap(sandboxes_, other.sandboxes_);
-  std::swap(policies_, other.policies_);
-  std::swap(compared_, other.compared_);
-  std::swap(rings_, other.rings_);
-  std::swap(told_, other.told_);
-  std::swap(names_, other.names_);
-  std::swap(cgroup_refs_, other.cgroup_refs_);
-  std::swap(bss_, other.bss_);
-  std::swap(meta_map_, other.meta_map_);
-  std::swap(origins_, other.origins_);
-  std::swap(queries_, other.queries_);
+  std::swap(objects_, other.objects_);
   std::swap(iterators_, other.iterators_);
-  std::swap(programs_, other.programs_);
-  std::swap(links_, other.links_);
-  std::swap(meta_, other.meta_);
-  std::swap(globals_, other.globals_);
-  std::swap(loaded_, other.loaded_);
   std::swap(map_ids_, other.map_ids_);
+  std::swap(globals_, other.globals_);
   return *this;
 }
 Kernel::~Kernel() {
@@ -132,10 +118,9 @@ Kernel::~Kernel() {
 }
 
 Result<void> Kernel::map_globals() {
-  void* memory = ::mmap(nullptr, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), PROT_READ | PROT_WRITE,
-                        MAP_SHARED, bss_.get(), 0);
-  if (memory == MAP_FAILED)
-    return fail("cannot_tell", std::string("cannot map the gate: ") + std::strerror(errno), hint_for(errno), errno);
+  void* memory = ::mmap(nullptr, static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)), PROT_READ | PROT_WRITE, MAP_SHARED,
+                        objects_.globals.get(), 0);
+  if (memory == MAP_FAILED) return fail("cannot_tell", SystemError{errno, hint_for(errno)}, "cannot map the gate");
   globals_ = static_cast<KernelGlobals*>(memory);
   return {};
 }
@@ -154,30 +139,25 @@ Result<Kernel> Kernel::load(const Kernel* old) {
   if (const int error = sbpf_bpf__load(skeleton); error != 0) return tl::unexpected<Error>(load_error(error));
 
   const auto dup_fd = [](int fd) { return Fd(::fcntl(fd, F_DUPFD_CLOEXEC, 3)); };
-  kernel.sandboxes_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_sandboxes));
-  kernel.policies_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_policies));
-  kernel.compared_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_compared));
-  kernel.rings_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_rings));
-  kernel.told_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_told));
-  kernel.names_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_names));
-  kernel.cgroup_refs_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_cgroup_refs));
-  kernel.bss_ = dup_fd(bpf_map__fd(skeleton->maps.bss));
-  kernel.origins_ = dup_fd(bpf_map__fd(skeleton->maps.sbpf_origins));
+  for (const auto& [name, map] : kMaps)
+    kernel.objects_.*map = dup_fd(bpf_map__fd(
+        map == &KernelObjects::globals ? skeleton->maps.bss
+                                       : bpf_object__find_map_by_name(skeleton->obj, object_name(name).c_str())));
   const auto program_fd = [&](const std::string& name) {
     const bpf_program* program = bpf_object__find_program_by_name(skeleton->obj, name.c_str());
     return dup_fd(program ? bpf_program__fd(program) : -1);
   };
-  for (std::size_t i = 0; i < kQueries.size(); i++) kernel.queries_[i] = program_fd(std::string("sbpf_") + kQueries[i]);
+  for (std::size_t i = 0; i < kQueries.size(); i++) kernel.objects_.queries[i] = program_fd(object_name(kQueries[i]));
   for (const Hook& hook : hooks()) {
-    kernel.programs_[hook.id] = program_fd(std::string("hook_") + hook.name);
+    kernel.objects_.programs[hook.id] = program_fd(std::string("hook_") + hook.name);
     if (hook.per_sandbox()) continue;
-    kernel.links_[hook.id] = attach_to_host(hook, kernel.programs_[hook.id].get());
-    if (!kernel.links_[hook.id]) {
+    kernel.objects_.links[hook.id] = attach_to_host(hook, kernel.objects_.programs[hook.id].get());
+    if (!kernel.objects_.links[hook.id]) {
       const int error = errno;
-      auto failure = fail("program_attach", std::string("cannot attach hook ") + hook.name + ": " + std::strerror(error),
-                          error == E2BIG ? "another LSM BPF user fills this hook; end it"
-                                         : "run `sbpf preflight` for what this host lacks",
-                          error);
+      auto failure = fail("program_attach",
+                          SystemError{error, error == E2BIG ? "another LSM BPF user fills this hook; end it"
+                                                            : "run `sbpf preflight` for what this host lacks"},
+                          "cannot attach hook {}", hook.name);
       failure.value().domain = domain_name(hook.domain);
       return failure;
     }
@@ -191,17 +171,17 @@ Result<Kernel> Kernel::load(const Kernel* old) {
 
 Result<void> Kernel::record_meta() {
   LIBBPF_OPTS(bpf_map_create_opts, options);
-  meta_map_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "sbpf_meta", sizeof(std::uint32_t), sizeof(sbpf_meta),
-                                SBPF_HOOK_COUNT, &options));
-  if (!meta_map_) return fail("program_load", std::string("cannot make map meta: ") + std::strerror(errno), "", errno);
+  objects_.meta = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "sbpf_meta", sizeof(std::uint32_t), sizeof(sbpf_meta),
+                                    SBPF_HOOK_COUNT, &options));
+  if (!objects_.meta) return fail("program_load", SystemError{errno}, "cannot make map meta");
   for (const Hook& hook : hooks()) {
-    sbpf_meta& meta = meta_[hook.id];
-    auto program = program_info(programs_[hook.id].get());
+    sbpf_meta& meta = objects_.recorded[hook.id];
+    auto program = program_info(objects_.programs[hook.id].get());
     if (!program) return tl::unexpected<Error>(program.error());
     meta.prog_id = program->id;
     std::memcpy(meta.tag, program->tag, sizeof meta.tag);
     if (!hook.per_sandbox()) {
-      auto link = link_info(links_[hook.id].get());
+      auto link = link_info(objects_.links[hook.id].get());
       if (!link) return tl::unexpected<Error>(link.error());
       meta.link_id = link->id;
       meta.target = target_of(*link);
@@ -209,11 +189,11 @@ Result<void> Kernel::record_meta() {
     std::memcpy(meta.object_sha256, sbpf_object_sha256, sizeof meta.object_sha256);
     std::memcpy(meta.layout_sha256, sbpf_layout_sha256, sizeof meta.layout_sha256);
     const std::uint32_t key = hook.id;
-    if (bpf_map_update_elem(meta_map_.get(), &key, &meta, BPF_ANY) != 0)
-      return fail("program_load", std::string("cannot fill map meta: ") + std::strerror(errno), "", errno);
+    if (bpf_map_update_elem(objects_.meta.get(), &key, &meta, BPF_ANY) != 0)
+      return fail("program_load", SystemError{errno}, "cannot fill map meta");
   }
-  if (bpf_map_freeze(meta_map_.get()) != 0)
-    return fail("program_load", std::string("cannot freeze map meta: ") + std::strerror(errno), "", errno);
+  if (bpf_map_freeze(objects_.meta.get()) != 0)
+    return fail("program_load", SystemError{errno}, "cannot freeze map meta");
   return {};
 }
 
@@ -241,7 +221,7 @@ void Kernel::remove_all() {
   fs::remove_all(kNew, ec);
   end_sentinels();
   if (auto root = root_cgroup()) (void)remove_cgroup(root->path());
-  collect_names_cgroups();
+  collect_resolver_cgroups();
 }
 
 Result<void> Kernel::pin() const {
@@ -249,22 +229,21 @@ Result<void> Kernel::pin() const {
   fs::remove_all(kNew, ec);
   for (const char* dir : {"", "/maps", "/sandboxes", "/building"}) {
     if (::mkdir((kNew + dir).c_str(), 0700) != 0)
-      return fail("pin", "cannot make " + kNew + dir + ": " + std::strerror(errno),
-                  "mount bpffs at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf", errno);
+      return fail("pin", SystemError{errno, "mount bpffs at /sys/fs/bpf: mount -t bpf bpf /sys/fs/bpf"},
+                  "cannot make {}{}", kNew, dir);
   }
   const auto pin_all = [&]() -> Result<void> {
-    for (const auto& [fd, name] : {std::pair{sandboxes_.get(), "sandboxes"}, {policies_.get(), "policies"}, {compared_.get(), "compared"},
-                                   {rings_.get(), "rings"}, {told_.get(), "told"}, {names_.get(), "names"}, {origins_.get(), "origins"},
-                                   {cgroup_refs_.get(), "cgroup_refs"}, {bss_.get(), "globals"}})
-      if (auto r = pin_fd(fd, kNew + "/maps/" + name); !r) return r;
+    for (const auto& [name, map] : kMaps)
+      if (auto r = pin_fd((objects_.*map).get(), kNew + "/maps/" + name); !r) return r;
     if (auto r = pin_programs(kNew); !r) return r;
-    // What is pinned of the programs in force is reached through one link, by which an upgrade puts others in their place.
-    for (const auto& [name, target] : {std::pair{"/now", loaded_name(loaded_)}, {"/programs", std::string("now/programs")},
+    // What is pinned of the programs in force is reached through one link, by which an upgrade puts others in their
+    // place.
+    for (const auto& [name, target] : {std::pair{"/now", loaded_name(objects_.loaded)},
+                                       {"/programs", std::string("now/programs")},
                                        {"/links", std::string("now/links")}})
       if (::symlink(target.c_str(), (kNew + name).c_str()) != 0)
-        return fail("pin", "cannot make " + kNew + name + ": " + std::strerror(errno), "", errno);
-    if (::rename(kNew.c_str(), kRoot.c_str()) != 0)
-      return fail("pin", "cannot rename " + kNew + ": " + std::strerror(errno), "", errno);
+        return fail("pin", SystemError{errno}, "cannot make {}{}", kNew, name);
+    if (::rename(kNew.c_str(), kRoot.c_str()) != 0) return fail("pin", SystemError{errno}, "cannot rename {}", kNew);
     return guard_pins(*this, kRoot);
   };
   auto done = pin_all();
@@ -273,68 +252,92 @@ Result<void> Kernel::pin() const {
 }
 
 Result<void> Kernel::pin_programs(const std::string& root) const {
-  const std::string directory = root + "/" + loaded_name(loaded_);
+  const std::string directory = root + "/" + loaded_name(objects_.loaded);
   for (const char* dir : {"", "/programs", "/links"})
     if (::mkdir((directory + dir).c_str(), 0700) != 0)
-      return fail("pin", "cannot make " + directory + dir + ": " + std::strerror(errno), "", errno);
+      return fail("pin", SystemError{errno}, "cannot make {}{}", directory, dir);
   for (const Hook& hook : hooks()) {
-    if (auto r = pin_fd(programs_[hook.id].get(), directory + "/programs/" + hook.name); !r) return r;
+    if (auto r = pin_fd(objects_.programs[hook.id].get(), directory + "/programs/" + hook.name); !r) return r;
     if (!hook.per_sandbox())
-      if (auto r = pin_fd(links_[hook.id].get(), directory + "/links/" + hook.name); !r) return r;
+      if (auto r = pin_fd(objects_.links[hook.id].get(), directory + "/links/" + hook.name); !r) return r;
   }
   for (std::size_t i = 0; i < kQueries.size(); i++)
-    if (auto r = pin_fd(queries_[i].get(), directory + "/programs/" + kQueries[i]); !r) return r;
-  return pin_fd(meta_map_.get(), directory + kMetaPin);
+    if (auto r = pin_fd(objects_.queries[i].get(), directory + "/programs/" + kQueries[i]); !r) return r;
+  return pin_fd(objects_.meta.get(), directory + kMetaPin);
+}
+
+Result<void> Kernel::open_programs() {
+  for (std::size_t i = 0; i < kQueries.size(); i++) {
+    const std::string path = kRoot + "/programs/" + kQueries[i];
+    objects_.queries[i] = Fd(bpf_obj_get(path.c_str()));
+    if (!objects_.queries[i] && seen_by_error(errno) == Seen::unknown)
+      return tl::unexpected<Error>(open_pin(path).error());
+  }
+  // A missing program or link is for status to report, not a reason to be blind. Programs only of hooks that each
+  // sandbox attaches anew: what the others run is asked of their links.
+  for (const Hook& hook : hooks()) {
+    const bool each = hook.per_sandbox();
+    const std::string path = kRoot + (each ? "/programs/" : "/links/") + hook.name;
+    Fd& fd = (each ? objects_.programs : objects_.links)[hook.id];
+    fd = Fd(bpf_obj_get(path.c_str()));
+    if (!fd && pin_seen(errno, path) == Seen::unknown) return tl::unexpected<Error>(open_pin(path).error());
+  }
+  return {};
 }
 
 Result<Kernel> Kernel::open() {
   libbpf_set_strict_mode(LIBBPF_STRICT_ALL);
   libbpf_set_print(keep_libbpf_log);
   if (pinned() == Seen::unknown)
-    return fail("cannot_tell", "it cannot be told whether sbpf's programs are loaded: " + kRoot + " cannot be looked at" +
-                                   (errno == 0 ? "" : std::string(": ") + std::strerror(errno)),
-                errno == 0 ? "mount the host's BPF filesystem at /sys/fs/bpf, or run sbpf where it is visible" : hint_for(errno), errno);
+    return fail("cannot_tell",
+                fmt::format("it cannot be told whether sbpf's programs are loaded: {} cannot be looked at{}", kRoot,
+                            errno == 0 ? "" : fmt::format(": {}", std::strerror(errno))),
+                errno == 0 ? "mount the host's BPF filesystem at /sys/fs/bpf, or run sbpf where it is visible"
+                           : hint_for(errno),
+                errno);
   if (!is_pinned())
     return fail("not_loaded", "sbpf's programs are not loaded on this host", "start a sandbox with `sbpf run`");
   Kernel kernel;
-  kernel.loaded_ = number_in_force();  // before what it stands for: an upgrade in between makes this object an outdated one
-  for (const auto& [fd, name] :
-       {std::pair{&kernel.sandboxes_, "/maps/sandboxes"}, {&kernel.policies_, "/maps/policies"}, {&kernel.compared_, "/maps/compared"}, {&kernel.rings_, "/maps/rings"},
-        {&kernel.told_, "/maps/told"}, {&kernel.names_, "/maps/names"}, {&kernel.origins_, "/maps/origins"}, {&kernel.cgroup_refs_, "/maps/cgroup_refs"},
-        {&kernel.bss_, "/maps/globals"}, {&kernel.meta_map_, kMetaPin}}) {
-    auto pin = open_pin(kRoot + name);
+  // Before what it stands for: an upgrade in between makes this object an outdated one.
+  kernel.objects_.loaded = number_in_force();
+  const auto open_at = [](Fd& fd, const std::string& path) -> Result<void> {
+    auto pin = open_pin(path);
     if (!pin) return tl::unexpected<Error>(pin.error());
-    *fd = std::move(*pin);
-  }
+    fd = std::move(*pin);
+    return {};
+  };
+  for (const auto& [name, map] : kMaps)
+    if (auto opened = open_at(kernel.objects_.*map, kRoot + "/maps/" + name); !opened)
+      return tl::unexpected<Error>(opened.error());
+  if (auto opened = open_at(kernel.objects_.meta, kRoot + kMetaPin); !opened)
+    return tl::unexpected<Error>(opened.error());
   std::array<std::uint32_t, SBPF_HOOK_COUNT> keys{};
   std::uint32_t next = 0, count = SBPF_HOOK_COUNT;
   LIBBPF_OPTS(bpf_map_batch_opts, options);
   errno = 0;
-  if ((bpf_map_lookup_batch(kernel.meta_map_.get(), nullptr, &next, keys.data(), kernel.meta_.data(), &count, &options) != 0 &&
+  if ((bpf_map_lookup_batch(kernel.objects_.meta.get(), nullptr, &next, keys.data(), kernel.objects_.recorded.data(),
+                            &count,
+                            &options) != 0 &&
        errno != ENOENT) ||  // ENOENT: that was all of it
       count != SBPF_HOOK_COUNT) {
     if (errno != 0 && errno != ENOENT && errno != EINVAL)
-      return fail("cannot_tell", std::string("what was recorded of the programs cannot be read: ") + std::strerror(errno), hint_for(errno), errno);
+      return fail("cannot_tell", SystemError{errno, hint_for(errno)},
+                  "what was recorded of the programs cannot be read");
     return fail("stale_programs", "the pinned programs are of another version of sbpf",
                 "end the sandboxes and run `sbpf unload`");
   }
-  set_hooks_present([&kernel](const Hook& hook) { return kernel.meta_[hook.id].prog_id != 0; });
-  for (std::size_t i = 0; i < kQueries.size(); i++) {
-    kernel.queries_[i] = Fd(bpf_obj_get((kRoot + "/programs/" + kQueries[i]).c_str()));
-    if (!kernel.queries_[i] && seen_by_error(errno) == Seen::unknown) return tl::unexpected<Error>(open_pin(kRoot + "/programs/" + kQueries[i]).error());
-  }
-  // A missing program or link is for status to report, not a reason to be blind. Programs only of hooks that each sandbox
-  // attaches anew: what the others run is asked of their links.
-  for (const Hook& hook : hooks()) {
-    const bool each = hook.per_sandbox();
-    const std::string path = kRoot + (each ? "/programs/" : "/links/") + hook.name;
-    Fd& fd = (each ? kernel.programs_ : kernel.links_)[hook.id];
-    fd = Fd(bpf_obj_get(path.c_str()));
-    if (!fd && pin_seen(errno, path) == Seen::unknown) return tl::unexpected<Error>(open_pin(path).error());
-  }
-  if (std::memcmp(kernel.meta_[0].layout_sha256, sbpf_layout_sha256, sizeof sbpf_layout_sha256) != 0)
+  set_hooks_present([&kernel](const Hook& hook) { return kernel.objects_.recorded[hook.id].prog_id != 0; });
+  if (auto opened = kernel.open_programs(); !opened) return tl::unexpected<Error>(opened.error());
+  if (std::memcmp(kernel.objects_.recorded[0].layout_sha256, sbpf_layout_sha256, sizeof sbpf_layout_sha256) != 0)
     return fail("stale_programs", "the pinned programs are of another version of sbpf",
                 "end the sandboxes and run `sbpf unload`");
+  if (auto mapped = kernel.map_globals(); !mapped) return tl::unexpected<Error>(mapped.error());
+  return kernel;
+}
+
+Result<Kernel> Kernel::of(KernelObjects objects) {
+  Kernel kernel;
+  kernel.objects_ = std::move(objects);
   if (auto mapped = kernel.map_globals(); !mapped) return tl::unexpected<Error>(mapped.error());
   return kernel;
 }
@@ -345,9 +348,10 @@ Result<Kernel> Kernel::ensure() {
     if (!kernel) return kernel;
     // What a link is and what it runs is read back with the status, once.
     for (const Hook& hook : hooks())
-      if (!(hook.per_sandbox() ? kernel->programs_ : kernel->links_)[hook.id])
-        return fail("pins_broken", std::string("hook ") + hook.name + " is pinned but not in force: " +
-                                       (hook.per_sandbox() ? "program missing" : "link pin is missing"),
+      if (!(hook.per_sandbox() ? kernel->objects_.programs : kernel->objects_.links)[hook.id])
+        return fail("pins_broken",
+                    fmt::format("hook {} is pinned but not in force: {}", hook.name,
+                                hook.per_sandbox() ? "program missing" : "link pin is missing"),
                     "end the sandboxes and run `sbpf unload`, then start again");
     // Whoever could open the maps is the agent, or came through a break-glass window to take over.
     if (auto agent = become_agent(*kernel); !agent) return tl::unexpected<Error>(agent.error());

@@ -15,12 +15,14 @@ namespace {
 constexpr const char* kFirstProcess = "/proc/1/exe";
 constexpr const char* kDescriptors = "/proc/1/fd";
 
-// Which a manager that has one keeps open. Not by its path: where there is none, whoever makes a file there would be the manager's.
+// Which a manager that has one keeps open. Not by its path: where there is none, whoever makes a file there would be
+// the manager's.
 Fd open_helper() {
   std::error_code ec;
   for (std::filesystem::directory_iterator entry(kDescriptors, ec), end; !ec && entry != end; entry.increment(ec)) {
     const auto target = std::filesystem::read_symlink(entry->path(), ec).string();
-    if (!ec && target.starts_with("/usr/lib/systemd/systemd-executor")) return Fd(::open(entry->path().c_str(), O_PATH | O_CLOEXEC));
+    if (!ec && target.starts_with("/usr/lib/systemd/systemd-executor"))
+      return Fd(::open(entry->path().c_str(), O_PATH | O_CLOEXEC));
     ec.clear();
   }
   return {};
@@ -38,7 +40,8 @@ std::array<Fd, SBPF_LAUNCHERS> open_launchers() {
 bool is_manager_path(const std::string& path) {
   const std::string_view replaced = " (deleted)";
   const std::string_view whole = path;
-  return whole.substr(0, whole.ends_with(replaced) ? whole.size() - replaced.size() : whole.size()).ends_with("/systemd");
+  return whole.substr(0, whole.ends_with(replaced) ? whole.size() - replaced.size() : whole.size())
+      .ends_with("/systemd");
 }
 
 std::string launchers_now() {

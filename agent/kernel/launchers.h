@@ -9,13 +9,14 @@
 
 namespace sbpf::agent {
 
-// Is this what a service manager's executable is called, as /proc/1/exe shows it? Others launch nothing that is not judged. Pure.
+// Is this the name of a service manager's executable, as /proc/1/exe shows it? Everything that other executables launch
+// is judged. Pure.
 bool is_manager_path(const std::string& path);
 
-// Which files they are now, in words of no meaning; another answer, and they were replaced.
+// Identifies the files that they are now. The text has no meaning of its own; if it changes, the files were replaced.
 std::string launchers_now();
 
-// Tells the programs which they are. Errors: "inodes".
+// Tells the programs which files these are. Errors: "inodes".
 Result<void> note_launchers(const Kernel& kernel);
 
 }  // namespace sbpf::agent

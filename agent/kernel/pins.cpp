@@ -7,6 +7,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <cstring>
 
@@ -46,7 +47,8 @@ char kind_of(const std::string& name) { return name == "programs/meta" ? 'm' : n
 std::string why_broken(const std::string& path, int fd, char kind, bool& unclear) {
   const Fd pinned(bpf_obj_get(path.c_str()));
   unclear = !pinned && pin_seen(errno, path) == Seen::unknown;
-  if (!pinned) return errno == ENOENT ? "the pin is missing" : std::string("the pin cannot be opened: ") + std::strerror(errno);
+  if (!pinned)
+    return errno == ENOENT ? "the pin is missing" : std::string("the pin cannot be opened: ") + std::strerror(errno);
   if (fd < 0) return "";
   return identity(pinned.get(), kind) == identity(fd, kind) ? "" : "the pin is one of another object";
 }
@@ -54,23 +56,25 @@ std::string why_broken(const std::string& path, int fd, char kind, bool& unclear
 }  // namespace
 
 std::vector<Kernel::Pin> Kernel::pins() const {
-  std::vector<Pin> all = {{"maps/sandboxes", sandboxes_.get()}, {"maps/policies", policies_.get()}, {"maps/compared", compared_.get()}, {"maps/rings", rings_.get()},
-                          {"maps/told", told_.get()},           {"maps/names", names_.get()},         {"maps/origins", origins_.get()},   {"maps/cgroup_refs", cgroup_refs_.get()},
-                          {"maps/globals", bss_.get()},         {"programs/meta", meta_map_.get()}};
-  for (std::size_t i = 0; i < kQueries.size(); i++) all.push_back({std::string("programs/") + kQueries[i], queries_[i].get()});
+  std::vector<Pin> all;
+  for (const auto& [name, map] : kMaps) all.push_back({std::string("maps/") + name, (objects_.*map).get()});
+  all.push_back({"programs/meta", objects_.meta.get()});
+  for (std::size_t i = 0; i < kQueries.size(); i++)
+    all.push_back({std::string("programs/") + kQueries[i], objects_.queries[i].get()});
   for (const Hook& hook : hooks())
-    all.push_back(hook.per_sandbox() ? Pin{std::string("programs/") + hook.name, programs_[hook.id].get()}
-                                     : Pin{std::string("links/") + hook.name, links_[hook.id].get(), &hook});
+    all.push_back(hook.per_sandbox() ? Pin{std::string("programs/") + hook.name, objects_.programs[hook.id].get()}
+                                     : Pin{std::string("links/") + hook.name, objects_.links[hook.id].get(), &hook});
   return all;
 }
 
-// A link to a cgroup can be detached, or given another program, which LSM links cannot. Empty if nothing of that was done.
+// A link to a cgroup can be detached, or given another program, which LSM links cannot. Empty if nothing of that was
+// done.
 std::string Kernel::why_idle(const Hook* hook) const {
-  if (hook == nullptr || hook->kind != HookKind::root || !links_[hook->id]) return "";
+  if (hook == nullptr || hook->kind != HookKind::root || !objects_.links[hook->id]) return "";
   const HookStatus now = host_status(*hook, false);
   if (now.unclear) return "";
   bool unclear = false;
-  if (!now.attached || now.prog_id == meta_[hook->id].prog_id) return now.reason;
+  if (!now.attached || now.prog_id == objects_.recorded[hook->id].prog_id) return now.reason;
   return program_mismatch(*hook, now.prog_id, unclear);
 }
 
@@ -81,7 +85,7 @@ std::vector<Degradation> Kernel::broken_pins(bool of_links_alone, std::string* w
     bool unclear = false;
     std::string why = why_broken(std::string(kPinRoot) + "/" + pin.name, pin.fd, kind_of(pin.name), unclear);
     if (why.empty()) why = why_idle(pin.hook);
-    if (unclear && why_unclear && why_unclear->empty()) *why_unclear = "pin " + pin.name + ": " + why;
+    if (unclear && why_unclear && why_unclear->empty()) *why_unclear = fmt::format("pin {}: {}", pin.name, why);
     if (unclear) continue;
     if (!why.empty()) broken.push_back({pin.hook ? pin.hook->name : "pin " + pin.name, "pinned", "missing", why});
   }
@@ -111,20 +115,20 @@ Result<void> Kernel::repair_pins() {
     int fd = idle ? -1 : pin.fd;
     if (fd < 0 && pin.hook != nullptr) {
       // By its number: another one may lie under its name.
-      const Fd program(bpf_prog_get_fd_by_id(meta_[pin.hook->id].prog_id));
+      const Fd program(bpf_prog_get_fd_by_id(objects_.recorded[pin.hook->id].prog_id));
       // Where that fails, the link of before goes on to say that it is not in force.
       if (Fd link = program ? attach_to_host(*pin.hook, program.get()) : Fd(); link) {
         fd = link.get();
-        links_[pin.hook->id] = std::move(link);
+        objects_.links[pin.hook->id] = std::move(link);
       }
     }
     if (fd < 0)
-      return fail("program_attach", "hook " + pin.name + " cannot be attached again: " + std::strerror(errno),
-                  "end the sandboxes and run `sbpf unload`, then start again", errno);
+      return fail("program_attach", SystemError{errno, "end the sandboxes and run `sbpf unload`, then start again"},
+                  "hook {} cannot be attached again", pin.name);
     (void)::unlink(path.c_str());
     if (bpf_obj_pin(fd, path.c_str()) != 0)
-      return fail("pin", "cannot pin " + path + " again: " + std::strerror(errno),
-                  "end the sandboxes and run `sbpf unload`, then start again", errno);
+      return fail("pin", SystemError{errno, "end the sandboxes and run `sbpf unload`, then start again"},
+                  "cannot pin {} again", path);
   }
   return {};
 }
@@ -143,8 +147,8 @@ bool is_on_bpffs(const std::string& path) {
   return ::statfs(path.c_str(), &filesystem) == 0 && filesystem.f_type == BPF_FS_MAGIC;
 }
 
-// May the pin, or a directory on the way to it, not be opened? The kernel says EACCES of what is no pin, too, and only pins are regular
-// files there.
+// May the pin, or a directory on the way to it, not be opened? The kernel says EACCES of what is no pin, too, and only
+// pins are regular files there.
 bool is_forbidden(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0) return errno == EACCES;
@@ -162,20 +166,20 @@ Seen pin_seen(int error, const std::string& path) {
 }
 
 std::string Kernel::program_mismatch(const Hook& hook, std::uint32_t prog_id, bool& unclear) const {
-  const sbpf_meta& meta = meta_[hook.id];
-  if (prog_id != meta.prog_id) return "another program runs at this link (id " + std::to_string(prog_id) + ")";
+  const sbpf_meta& meta = objects_.recorded[hook.id];
+  if (prog_id != meta.prog_id) return fmt::format("another program runs at this link (id {})", prog_id);
   Fd program(bpf_prog_get_fd_by_id(prog_id));
   if (!program) {
     unclear = seen_by_error(errno) == Seen::unknown;
-    return std::string("program cannot be read back: ") + std::strerror(errno);
+    return fmt::format("program cannot be read back: {}", std::strerror(errno));
   }
   std::vector<std::uint32_t> map_ids(64);
   auto info = program_info(program.get(), &map_ids);
   if (!info) return info.error().message;
   if (std::memcmp(info->tag, meta.tag, sizeof meta.tag) != 0) return "program tag is not the one recorded at load";
   if (map_ids_.empty())
-    for (int fd : {sandboxes_.get(), policies_.get(), rings_.get(), told_.get(), names_.get(), cgroup_refs_.get(), bss_.get()})
-      if (auto map = map_info(fd)) map_ids_.insert(map->id);
+    for (const auto& [name, one] : kMaps)
+      if (auto map = map_info((objects_.*one).get())) map_ids_.insert(map->id);
   std::size_t known = 0;
   for (std::uint32_t id : map_ids) known += map_ids_.count(id);
   // All programs use the gate or the storage; none but that of the root cgroup uses fewer than two of these maps.
@@ -186,29 +190,34 @@ HookStatus Kernel::host_status(const Hook& hook, bool program) const {
   HookStatus status;
   status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
-  if (!links_[hook.id]) {
+  if (!objects_.links[hook.id]) {
     status.reason = "link pin is missing";
     return status;
   }
-  auto link = link_info(links_[hook.id].get());
+  auto link = link_info(objects_.links[hook.id].get());
   if (!link) {
     status.reason = link.error().message;
     status.unclear = true;
     return status;
   }
-  const sbpf_meta& meta = meta_[hook.id];
+  const sbpf_meta& meta = objects_.recorded[hook.id];
   status.link_id = link->id;
   status.prog_id = link->prog_id;
   status.prog_tag = tag_text(meta.tag);
   const bool lsm = hook.kind == HookKind::lsm;
-  if (link->type != (lsm ? BPF_LINK_TYPE_TRACING : hook.kind == HookKind::root ? BPF_LINK_TYPE_CGROUP : BPF_LINK_TYPE_RAW_TRACEPOINT))
+  if (link->type != (lsm                           ? BPF_LINK_TYPE_TRACING
+                     : hook.kind == HookKind::root ? BPF_LINK_TYPE_CGROUP
+                                                   : BPF_LINK_TYPE_RAW_TRACEPOINT))
     status.reason = "pin is a link of another kind";
   else if (lsm && link->tracing.attach_type != BPF_LSM_MAC)
     status.reason = "pin is not an LSM link";
-  else if (hook.kind == HookKind::root && link->cgroup.attach_type != static_cast<std::uint32_t>(cgroup_attach_type(hook)))
+  else if (hook.kind == HookKind::root &&
+           link->cgroup.attach_type != static_cast<std::uint32_t>(cgroup_attach_type(hook)))
     status.reason = "link is of another kind of hook";
   else if (target_of(*link) != meta.target)
-    status.reason = lsm ? "link is attached to another kernel function" : target_of(*link) == 0 ? "link was detached" : "link is attached to another cgroup";
+    status.reason = lsm                     ? "link is attached to another kernel function"
+                    : target_of(*link) == 0 ? "link was detached"
+                                            : "link is attached to another cgroup";
   else if (program)
     status.reason = program_mismatch(hook, link->prog_id, status.unclear);
   status.attached = status.reason.empty();

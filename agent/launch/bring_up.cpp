@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/bring_up.h"
 
-#include <sys/file.h>
-
 #include <utility>
 
 #include "agent/host/limits.h"
@@ -60,7 +58,7 @@ BringUp::~BringUp() {
 bool BringUp::nobody_came() const {
   if (!unlocked_) return true;
   bool whole = true;
-  return records(*kernel_, &whole).empty() && whole;
+  return read_registry(*kernel_, &whole).empty() && whole;
 }
 
 Result<void> BringUp::make_cgroup(const std::string& name, const policy::Limits& limits) {
@@ -100,7 +98,8 @@ Result<Status> BringUp::prove_unlocked(const Cgroup& cgroup) {
   kernel_->renew();
   const auto now = find_record(*kernel_, cgroup.id());
   if (!now || now->created_ns != record->created_ns)
-    return fail("sandbox_ended", std::string("sandbox ") + record->name + " was ended by another one while it came up", "start it anew");
+    return fail("sandbox_ended", fmt::format("sandbox {} was ended by another one while it came up", record->name),
+                "start it anew");
   was_swapped_ = was_swapped_ || policy_map_id(*kernel_, cgroup.id()) != policy;
   if (was_swapped_ && !upgraded) return read_back(cgroup, false);
   if (upgraded || !status) return prove_unlocked(cgroup);  // what was seen is neither of before nor of after
@@ -109,7 +108,8 @@ Result<Status> BringUp::prove_unlocked(const Cgroup& cgroup) {
 
 tl::unexpected<Error> BringUp::not_active(const Status& status) {
   return tl::unexpected<Error>(explain_failure(
-      {"isolation_not_active", "isolation could not be verified: " + why_not_active(status), "run `sbpf preflight`", 0, "", false}));
+      {"isolation_not_active", fmt::format("isolation could not be verified: {}", why_not_active(status)),
+       "run `sbpf preflight`", 0, "", false}));
 }
 
 void BringUp::keep_all() {
@@ -120,7 +120,7 @@ void BringUp::keep_all() {
 // Children that have not come to their exec have it, too: closing this descriptor would not be enough.
 void BringUp::release_lock() {
   unlocked_ = true;
-  (void)::flock(lock_.get(), LOCK_UN);
+  (void)unlock_host(lock_);
   lock_.reset();
 }
 

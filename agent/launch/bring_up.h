@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a sandbox comes up: the steps that run, adopt, attach and preflight share, and the way back from each of them.
+// Setting up a sandbox: the steps that run, adopt, attach and preflight share, and the undoing of each.
 #pragma once
 
 #include <chrono>
@@ -15,15 +15,16 @@
 
 namespace sbpf::agent {
 
-// Holds the host lock and the programs. Unless keep_all() was called, its destructor undoes what was done, in reverse; each part is
-// safe to undo when it was never done.
+// Holds the host lock and the programs. Unless keep_all() was called, its destructor undoes what was done, in reverse;
+// each part is safe to undo when it was never done.
 class BringUp {
  public:
-  // Takes the host lock, and loads the programs if they are not loaded. Where they are, or keep_programs() is called, they stay.
-  // Errors: those of lock_host_to_load() and ready_kernel(), with what the host lacks.
+  // Takes the host lock, and loads the programs if they are not loaded. Where they are, or keep_programs() is called,
+  // they stay. Errors: those of lock_host_to_load() and ready_kernel(), with what the host lacks.
   static Result<std::unique_ptr<BringUp>> begin();
-  // The same for who tries what this host can do: programs that are not pinned are loaded for it alone, and what it sets up is not
-  // pinned either. Errors: those of lock_host_to_load(), Kernel::ensure() and Kernel::load(), as they are.
+  // The same for a test of this host's abilities: if programs are not pinned, they are loaded for this object alone,
+  // and the sandbox is not pinned either. Errors: those of lock_host_to_load(), Kernel::ensure() and Kernel::load(), as
+  // they are.
   static Result<std::unique_ptr<BringUp>> begin_unpinned();
   BringUp(const BringUp&) = delete;
   BringUp& operator=(const BringUp&) = delete;
@@ -33,20 +34,20 @@ class BringUp {
   // The host lock.
   const Fd& lock() const { return lock_; }
 
-  // Makes the cgroup /sbpf/NAME with these limits. With it ends what runs in it, the sandbox and the cgroup itself. The name is free:
-  // check_new_name(). Errors: those of root_cgroup(), Cgroup::create() and apply_limits().
+  // Makes the cgroup /sbpf/NAME with these limits. Undoing this ends the processes in it, the sandbox and the cgroup
+  // itself. The name is free: check_new_name(). Errors: those of root_cgroup(), Cgroup::create() and apply_limits().
   Result<void> make_cgroup(const std::string& name, const policy::Limits& limits);
   // The one that was made.
   const Cgroup& cgroup() const { return *made_; }
 
-  // Has the hooks attached, the policy published, and all of it pinned (sandbox.h: set_up). Errors: those of set_up(), or what the
-  // host lacks.
+  // Attaches the hooks, publishes the policy, and pins everything (sandbox.h: set_up). Errors: those of set_up(), or
+  // what the host lacks.
   Result<void> set_up(const Cgroup& cgroup, const SandboxSpec& spec, const policy::Image& image);
-  // Reads back how the sandbox stands, by a canary too if `canary`: then others may have the host lock meanwhile, if the programs
-  // are pinned, as what runs inside can keep a canary from answering; the caller has no entry in the journal.
-  // Errors: "isolation_not_active" where `is_enough` does not take it; "sandbox_setup" where its record is gone; "sandbox_ended" where
-  // another one ended it meanwhile; "lock".
-  // Where another one swapped its policy meanwhile, the status is read back once more, without a canary: was_swapped().
+  // Reads back how the sandbox stands, by a canary too if `canary`: then others may have the host lock meanwhile, if
+  // the programs are pinned, as what runs inside can keep a canary from answering; the caller has no entry in the
+  // journal. Errors: "isolation_not_active" where `is_enough` does not take it; "sandbox_setup" where its record is
+  // gone; "sandbox_ended" where another one ended it meanwhile; "lock". Where another one swapped its policy meanwhile,
+  // the status is read back once more, without a canary: was_swapped().
   template <typename IsEnough>
   Result<Status> prove(const Cgroup& cgroup, bool canary, IsEnough is_enough) {
     auto status = canary && pinned_ ? prove_unlocked(cgroup) : read_back(cgroup, canary);
@@ -54,7 +55,7 @@ class BringUp {
     return status;
   }
 
-  // Did another one publish a policy while the canary ran? Then it is that one's to say what is in force.
+  // Did another process publish a policy while the canary ran? Then that process reports the policy in force.
   bool was_swapped() const { return was_swapped_; }
 
   // Takes the sandbox in the cgroup that was made down again.
@@ -64,19 +65,21 @@ class BringUp {
   void keep_programs() { keep_programs_ = true; }
   // All went well, and everything stays.
   void keep_all();
-  // Lets others have the host lock while the program runs: its cgroup is populated, so no one collects it. Who undoes takes it again.
+  // Lets others have the host lock while the program runs: its cgroup is populated, so no one collects it. Who undoes
+  // takes it again.
   void release_lock();
   // Errors: those of lock_host().
   Result<void> lock_again(std::chrono::milliseconds patience);
 
  private:
-  // Whoever may remove an empty cgroup may have removed sbpf's root: the programs know it again.
+  // A user who may remove an empty cgroup may have removed sbpf's root: makes the programs know it again.
   Result<void> take(Kernel kernel);
   BringUp(Fd lock, bool pinned) : lock_(std::move(lock)), pinned_(pinned), keep_programs_(Kernel::is_pinned()) {}
   Result<Status> read_back(const Cgroup& cgroup, bool canary);
   Result<Status> prove_unlocked(const Cgroup& cgroup);
   static tl::unexpected<Error> not_active(const Status& status);
-  // Is it proven that no sandbox but this one came up since the host lock was taken? Others could while it was not held.
+  // Is it proven that no sandbox but this one came up since the host lock was taken? Others could while it was not
+  // held.
   bool nobody_came() const;
 
   Fd lock_;
@@ -87,8 +90,8 @@ class BringUp {
   bool was_swapped_ = false;
   std::optional<Kernel> kernel_;
   std::optional<Cgroup> made_;
-  std::string name_;           // of the sandbox in the cgroup that was made
-  std::vector<Fd> links_;      // that no pin holds
+  std::string name_;       // of the sandbox in the cgroup that was made
+  std::vector<Fd> links_;  // that no pin holds
 };
 
 }  // namespace sbpf::agent

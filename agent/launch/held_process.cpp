@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -28,13 +29,21 @@ namespace {
 constexpr int kStopSteps = 2000;  // of 1 ms
 
 Error gone() {
-  return Error{"process_gone", "the process that was to be confined has ended", "keep it waiting until the answer is there", ESRCH, "", false};
+  return Error{"process_gone",
+               "the process that was to be confined has ended",
+               "keep it waiting until the answer is there",
+               ESRCH,
+               "",
+               false};
 }
 
-tl::unexpected<Error> unfit(std::string what, std::string hint) { return fail("process_unfit", "the process " + std::move(what), std::move(hint)); }
+tl::unexpected<Error> unfit(std::string what, std::string hint) {
+  return fail("process_unfit", fmt::format("the process {}", std::move(what)), std::move(hint));
+}
 
 tl::unexpected<Error> not_yours(const std::string& what) {
-  return fail("not_your_process", "the process " + what, "name a child of the process that asks, which runs as the same user");
+  return fail("not_your_process", fmt::format("the process {}", what),
+              "name a child of the process that asks, which runs as the same user");
 }
 
 // The lines of a file of "key: value", the values without the blanks around them.
@@ -43,7 +52,8 @@ std::map<std::string, std::string> fields_of(std::string_view text) {
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     const std::size_t colon = line.find(':'), begin = line.find_first_not_of(" \t", colon + 1);
-    if (colon != std::string::npos) fields[line.substr(0, colon)] = begin == std::string::npos ? "" : line.substr(begin);
+    if (colon != std::string::npos)
+      fields[line.substr(0, colon)] = begin == std::string::npos ? "" : line.substr(begin);
   }
   return fields;
 }
@@ -78,9 +88,12 @@ bool is_alive(int pidfd) {
 Result<void> check_process(std::string_view status, const Owner& owner) {
   const auto fields = fields_of(status);
   if (!all_are(fields, "Uid", owner.uid) || !all_are(fields, "Gid", owner.gid))
-    return not_yours("does not run as uid " + std::to_string(owner.uid) + " and gid " + std::to_string(owner.gid) + " alone");
-  if (!all_are(fields, "PPid", static_cast<std::uint64_t>(owner.parent))) return not_yours("is not a child of the one that asks");
-  if (!all_are(fields, "Threads", 1)) return unfit("has more than one thread", "a policy holds for all of a process: hand over one that has just been forked");
+    return not_yours(fmt::format("does not run as uid {} and gid {} alone", owner.uid, owner.gid));
+  if (!all_are(fields, "PPid", static_cast<std::uint64_t>(owner.parent)))
+    return not_yours("is not a child of the one that asks");
+  if (!all_are(fields, "Threads", 1))
+    return unfit("has more than one thread",
+                 "a policy holds for all of a process: hand over one that has just been forked");
   // Without it, it could become another user's between this look and the sandbox, by a set-user-id program.
   if (!all_are(fields, "NoNewPrivs", 1)) return unfit("may gain privileges", "set PR_SET_NO_NEW_PRIVS in it first");
   if (owner.uid != 0 && (!all_are(fields, "CapPrm", 0, 16) || !all_are(fields, "CapEff", 0, 16)))
@@ -89,13 +102,15 @@ Result<void> check_process(std::string_view status, const Owner& owner) {
 }
 
 Result<HeldProcess> HeldProcess::hold(int pidfd, const Owner& owner) {
-  const auto pid = static_cast<pid_t>(fdinfo_number(read_file("/proc/self/fdinfo/" + std::to_string(pidfd)), "Pid:").value_or(0));
+  const auto pid =
+      static_cast<pid_t>(fdinfo_number(read_file("/proc/self/fdinfo/" + std::to_string(pidfd)), "Pid:").value_or(0));
   if (pid <= 0) return tl::unexpected<Error>(gone());
   // A stranger that has the number by now is not the pidfd's, and is let go without having been stopped.
   if (::ptrace(PTRACE_SEIZE, pid, nullptr, nullptr) != 0) {
     const int number = errno;
     if (number == ESRCH || !is_alive(pidfd)) return tl::unexpected<Error>(gone());
-    return unfit("cannot be held: " + std::string(std::strerror(number)), "no debugger may trace it, and /proc/sys/kernel/yama/ptrace_scope be below 3");
+    return unfit(fmt::format("cannot be held: {}", std::strerror(number)),
+                 "no debugger may trace it, and /proc/sys/kernel/yama/ptrace_scope be below 3");
   }
   HeldProcess held(pidfd, pid);
   if (!held.alive()) return tl::unexpected<Error>(gone());
@@ -121,21 +136,24 @@ Result<void> HeldProcess::wait_until_stopped() const {
     if (answered == pid_) return {};
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return fail("process_busy", "the process does not stop", "it is in an uninterruptible call: hand over one that waits");
+  return fail("process_busy", "the process does not stop",
+              "it is in an uninterruptible call: hand over one that waits");
 }
 
 Result<void> HeldProcess::check(const Owner& owner) const {
   const std::string proc = "/proc/" + std::to_string(pid_);
-  if (auto fit = check_process(read_file(proc + "/status"), owner); !fit) return alive() ? fit : tl::unexpected<Error>(gone());
+  if (auto fit = check_process(read_file(proc + "/status"), owner); !fit)
+    return alive() ? fit : tl::unexpected<Error>(gone());
   for (const char* kind : {"user", "pid"})
     if (!same_namespace(proc, kind))
-      return unfit(std::string("is in another ") + kind + " namespace", "start it in the host's namespaces");
+      return unfit(fmt::format("is in another {} namespace", kind), "start it in the host's namespaces");
   std::error_code ec;
   for (fs::directory_iterator entry(proc + "/fd", ec), end; !ec && entry != end; entry.increment(ec)) {
     const std::string number = entry->path().filename();
     if (number.size() == 1 && number[0] <= '2') continue;
     if (const std::string what = fs::read_symlink(entry->path(), ec).string(); !what.starts_with("pipe:["))
-      return unfit("has descriptor " + number + " open: " + what, "close all but stdin, stdout, stderr and pipes first: what is open is out of a policy's reach");
+      return unfit(fmt::format("has descriptor {} open: {}", number, what),
+                   "close all but stdin, stdout, stderr and pipes first: what is open is out of a policy's reach");
   }
   if (ec || !alive()) return tl::unexpected<Error>(gone());
   return {};
@@ -148,13 +166,13 @@ Result<std::array<Fd, 3>> HeldProcess::stdio() const {
   for (int i = 0; i < 3; i++) {
     fds[static_cast<std::size_t>(i)] = Fd(static_cast<int>(::syscall(SYS_pidfd_getfd, pidfd_, i, 0)));
     if (!fds[static_cast<std::size_t>(i)] && errno != EBADF)
-      return fail("process_gone", "the streams of the process cannot be looked at: " + std::string(std::strerror(errno)), "", errno);
+      return fail("process_gone", SystemError{errno}, "the streams of the process cannot be looked at");
   }
   return fds;
 }
 
 Result<std::string> HeldProcess::cgroup() const {
-  const std::string cgroups = read_file("/proc/" + std::to_string(pid_) + "/cgroup");
+  const std::string cgroups = read_file(fmt::format("/proc/{}/cgroup", pid_));
   const std::string_view path = unified_cgroup(cgroups);
   if (path.empty()) return tl::unexpected<Error>(gone());
   return std::string(path);
@@ -162,7 +180,8 @@ Result<std::string> HeldProcess::cgroup() const {
 
 Result<void> HeldProcess::move_to(const Cgroup& to) const {
   if (!alive()) return tl::unexpected<Error>(gone());
-  if (auto moved = to.write("cgroup.procs", std::to_string(pid_)); !moved) return moved.error().sys_errno == ESRCH ? tl::unexpected<Error>(gone()) : moved;
+  if (auto moved = to.write("cgroup.procs", std::to_string(pid_)); !moved)
+    return moved.error().sys_errno == ESRCH ? tl::unexpected<Error>(gone()) : moved;
   auto mount = cgroup2_mount();
   auto now = cgroup();
   if (!mount || !now || *mount + *now != to.path() || !alive()) return tl::unexpected<Error>(gone());

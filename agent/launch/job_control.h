@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `sbpf run` shares with its program, and what it does not: the terminal and the process group of the caller's job.
+// The terminal and the process group of the caller's job, which `sbpf run` partly shares with its program.
 #pragma once
 
 #include <sys/types.h>
@@ -12,8 +12,9 @@
 
 namespace sbpf::agent {
 
-// Puts a terminal back as it was: its modes, its output going on, and its foreground process group, where that is nobody's any
-// more. Does nothing where the job did not have the terminal, and where a living group has it by now: the caller's shell.
+// Puts a terminal back as it was: its modes, its output going on, and its foreground process group, where that is
+// nobody's any more. Does nothing if the job did not have the terminal, or if a living group has it by now: the
+// caller's shell.
 class TerminalGuard {
  public:
   // `terminal`: a descriptor that outlives this.
@@ -33,10 +34,10 @@ class TerminalGuard {
   pid_t foreground_ = -1;  // -1: the terminal of no session, or of another one
 };
 
-// Where the session has a terminal, whoever shares a process group and that terminal can stop all of the group (SIGTTIN,
-// SIGTTOU, SIGTSTP). So there are two processes. The front is the one that the caller knows. It stays in the program's group, and
-// stops and goes on with it, as a shell wants it of a job; it watches nothing, and only hands signals on. The other one does
-// all the rest, and leaves the session when the program runs.
+// If the session has a terminal, every process of a process group that uses this terminal can stop the whole group
+// (SIGTTIN, SIGTTOU, SIGTSTP). So there are two processes. The front is the process that the caller knows. It stays in
+// the program's group, and stops and continues with it, as a shell expects of a job. It watches nothing, and only
+// forwards signals. The other process does everything else, and leaves the session when the program runs.
 class Front {
  public:
   Front() = default;
@@ -45,8 +46,8 @@ class Front {
   Front(const Front&) = delete;
   Front& operator=(const Front&) = delete;
 
-  // Makes them two. The front returns from here with the exit code, when the other one has ended; that one returns at once, with
-  // nothing. Without a terminal of the session there is no front. Errors: "spawn".
+  // Makes them two. The front returns from here with the exit code, when the other one has ended; that one returns at
+  // once, with nothing. Without a terminal of the session there is no front. Errors: "spawn".
   Result<std::optional<int>> split();
   // The program runs: from here on no signal of a terminal, or to the group, reaches this process.
   void leave() const;

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
@@ -42,25 +43,27 @@ struct NewCall {
   int number;
 };
 constexpr NewCall kNewCalls[] = {
-    {"cachestat", 451},         {"fchmodat2", 452},     {"map_shadow_stack", 453}, {"futex_wake", 454},
-    {"futex_wait", 455},        {"futex_requeue", 456}, {"statmount", 457},        {"listmount", 458},
+    {"cachestat", 451},         {"fchmodat2", 452},         {"map_shadow_stack", 453}, {"futex_wake", 454},
+    {"futex_wait", 455},        {"futex_requeue", 456},     {"statmount", 457},        {"listmount", 458},
     {"lsm_get_self_attr", 459}, {"lsm_set_self_attr", 460}, {"lsm_list_modules", 461}, {"mseal", 462},
-    {"setxattrat", 463},        {"getxattrat", 464},    {"listxattrat", 465},      {"removexattrat", 466},
-    {"open_tree_attr", 467},    {"file_getattr", 468},  {"file_setattr", 469}};
+    {"setxattrat", 463},        {"getxattrat", 464},        {"listxattrat", 465},      {"removexattrat", 466},
+    {"open_tree_attr", 467},    {"file_getattr", 468},      {"file_setattr", 469}};
 // In profiles of container engines, and on no architecture that this libseccomp knows.
 constexpr std::string_view kForeignCalls[] = {"uretprobe", "riscv_flush_icache", "riscv_hwprobe"};
 
 // The machine as profiles name it.
 struct Machine {
   std::uint32_t token;
-  const char* oci;     // of architectures and archMap
-  const char* engine;  // of includes.arches
+  const char* oci;                                                 // of architectures and archMap
+  const char* engine;                                              // of includes.arches
   std::vector<std::pair<std::string_view, std::uint32_t>> others;  // that its kernels may run, too
 };
 
 const Machine& machine() {
 #if defined(__x86_64__)
-  static const Machine kMachine{SCMP_ARCH_X86_64, "SCMP_ARCH_X86_64", "amd64",
+  static const Machine kMachine{SCMP_ARCH_X86_64,
+                                "SCMP_ARCH_X86_64",
+                                "amd64",
                                 {{"SCMP_ARCH_X86", SCMP_ARCH_X86}, {"SCMP_ARCH_X32", SCMP_ARCH_X32}}};
 #elif defined(__aarch64__)
   static const Machine kMachine{SCMP_ARCH_AARCH64, "SCMP_ARCH_AARCH64", "arm64", {{"SCMP_ARCH_ARM", SCMP_ARCH_ARM}}};
@@ -127,13 +130,14 @@ scmp_arg_cmp comparison(const SeccompArg& arg) {
 }
 
 tl::unexpected<Error> wrong(const policy::Location& where, std::string key, std::string message, std::string hint) {
-  std::string text = policy::format({Diagnostic{where, "seccomp", std::move(key), std::move(message), std::move(hint)}});
+  std::string text =
+      policy::format({Diagnostic{where, "seccomp", std::move(key), std::move(message), std::move(hint)}});
   while (text.ends_with('\n')) text.pop_back();
-  return fail("invalid_policy", "the seccomp profile is not valid\n" + text);
+  return fail("invalid_policy", fmt::format("the seccomp profile is not valid\n{}", text));
 }
 
 tl::unexpected<Error> of_library(const char* what, int code) {
-  return fail("seccomp", std::string("libseccomp cannot ") + what + ": " + std::strerror(-code), "", -code);
+  return fail("seccomp", SystemError{-code}, "libseccomp cannot {}", what);
 }
 
 // One filter, and for which architectures.
@@ -144,7 +148,8 @@ class Builder {
     context_.reset(::seccomp_init(default_action));
     if (!context_) return fail("seccomp", "libseccomp cannot start a filter", "", ENOMEM);
     // The filter is flat but for a search tree; no_new_privs is a step of its own.
-    if (int r = ::seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2); r != 0) return of_library("optimise", r);
+    if (int r = ::seccomp_attr_set(context_.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2); r != 0)
+      return of_library("optimise", r);
     if (int r = ::seccomp_attr_set(context_.get(), SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)); r != 0)
       return of_library("refuse other architectures", r);
     for (const std::uint32_t arch : others)
@@ -159,7 +164,8 @@ class Builder {
     for (const NewCall& call : kNewCalls)
       if (number == __NR_SCMP_ERROR && call.name == name) number = call.number;
     if (number == __NR_SCMP_ERROR)
-      return std::find(std::begin(kForeignCalls), std::end(kForeignCalls), name) == std::end(kForeignCalls) ? -ESRCH : 0;
+      return std::find(std::begin(kForeignCalls), std::end(kForeignCalls), name) == std::end(kForeignCalls) ? -ESRCH
+                                                                                                            : 0;
     return ::seccomp_rule_add_array(context_.get(), action, number, static_cast<unsigned>(args.size()), args.data());
   }
 
@@ -171,8 +177,10 @@ class Builder {
     if (::fstat(memory.get(), &info) != 0) return fail("seccomp", "cannot read the filter", "", errno);
     std::vector<sock_filter> program(static_cast<std::size_t>(info.st_size) / sizeof(sock_filter));
     if (program.empty() || program.size() > BPF_MAXINSNS)
-      return fail("seccomp", "the seccomp filter has " + std::to_string(program.size()) + " instructions; the kernel takes 1 to " + std::to_string(BPF_MAXINSNS),
-                  "shorten the profile: conditions on arguments take most");
+      return fail(
+          "seccomp",
+          fmt::format("the seccomp filter has {} instructions; the kernel takes 1 to {}", program.size(), BPF_MAXINSNS),
+          "shorten the profile: conditions on arguments take most");
     if (::pread(memory.get(), program.data(), static_cast<std::size_t>(info.st_size), 0) != info.st_size)
       return fail("seccomp", "cannot read the filter", "", errno);
     return program;
@@ -193,7 +201,8 @@ Result<std::vector<std::uint32_t>> other_architectures(const SeccompProfile& pro
   }
   const bool own = std::find(named.begin(), named.end(), machine().oci) != named.end();
   if (!own && !(profile.architectures.empty() && profile.arch_map.empty()))
-    return fail("invalid_policy", std::string("the seccomp profile is not for this machine: it does not name ") + machine().oci,
+    return fail("invalid_policy",
+                fmt::format("the seccomp profile is not for this machine: it does not name {}", machine().oci),
                 "add it to architectures");
   std::vector<std::uint32_t> tokens;
   for (const auto& [name, token] : machine().others)
@@ -229,12 +238,15 @@ Result<std::vector<sock_filter>> compile_profile(const SeccompProfile& profile, 
     for (const std::string& name : rule.names) {
       const std::string key = "syscalls[" + std::to_string(i) + "]";
       if (conflicts.clash(name, action, !args.empty()))
-        return wrong(rule.where, key, name + " has another action in an entry before", "remove it from one of them");
+        return wrong(rule.where, key, fmt::format("{} has another action in an entry before", name),
+                     "remove it from one of them");
       const int added = builder.add(name, action, args);
       if (added == -ESRCH)
-        return wrong(rule.where, key, "no system call is named " + name, "remove it: what is not listed gets defaultAction");
+        return wrong(rule.where, key, fmt::format("no system call is named {}", name),
+                     "remove it: what is not listed gets defaultAction");
       if (added != 0 && added != -EEXIST)
-        return wrong(rule.where, key, "libseccomp refuses the rule for " + name + ": " + std::strerror(-added),
+        return wrong(rule.where, key,
+                     fmt::format("libseccomp refuses the rule for {}: {}", name, std::strerror(-added)),
                      "simplify its conditions");
     }
   }
@@ -248,7 +260,8 @@ Result<std::vector<sock_filter>> compile_terminal_guard(const std::vector<std::u
   constexpr std::uint64_t kTiocLinux = 0x541c, kLowerHalf = 0xffffffff;
   for (const std::uint64_t request : {std::uint64_t{TIOCSTI}, kTiocLinux}) {
     const scmp_arg_cmp is_it{1, SCMP_CMP_MASKED_EQ, kLowerHalf, request};
-    if (int r = builder.add("ioctl", SCMP_ACT_ERRNO(EPERM), {is_it}); r != 0) return of_library("guard the terminal", r);
+    if (int r = builder.add("ioctl", SCMP_ACT_ERRNO(EPERM), {is_it}); r != 0)
+      return of_library("guard the terminal", r);
   }
   return builder.finish();
 }
@@ -258,9 +271,11 @@ Result<std::vector<sock_filter>> compile_terminal_guard(const std::vector<std::u
 Result<SeccompFilters> compile_seccomp(const policy::Seccomp& seccomp, const policy::Capabilities& keep) {
   if (seccomp.kind == policy::SeccompKind::dangerously_unconfined) return SeccompFilters{};
   const bool of_file = seccomp.kind == policy::SeccompKind::file;
-  const std::string text = of_file ? seccomp.text : policy::built_in_seccomp(policy::to_string(seccomp.kind)).value_or("");
+  const std::string text =
+      of_file ? seccomp.text : policy::built_in_seccomp(policy::to_string(seccomp.kind)).value_or("");
   auto profile = policy::parse_seccomp(text, of_file ? seccomp.path : std::string(policy::to_string(seccomp.kind)));
-  if (!profile) return fail("invalid_policy", "the seccomp profile is not valid\n" + policy::format(profile.error()));
+  if (!profile)
+    return fail("invalid_policy", fmt::format("the seccomp profile is not valid\n{}", policy::format(profile.error())));
   auto others = other_architectures(*profile);
   if (!others) return tl::unexpected<Error>(others.error());
   auto filter = compile_profile(*profile, keep);

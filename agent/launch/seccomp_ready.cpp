@@ -15,8 +15,10 @@ SeccompFilters filters_of(const sock_filter (&guard)[a], const sock_filter (&pro
 
 Result<SeccompFilters> seccomp_filters(const policy::Seccomp& seccomp, const policy::Capabilities& keep) {
   const bool keeps_none = !keep.dangerously_all && keep.keep.empty();
-  if (keeps_none && seccomp.kind == policy::SeccompKind::builtin_default) return filters_of(kDefaultGuard, kDefaultProfile);
-  if (keeps_none && seccomp.kind == policy::SeccompKind::builtin_strict) return filters_of(kStrictGuard, kStrictProfile);
+  if (keeps_none && seccomp.kind == policy::SeccompKind::builtin_default)
+    return filters_of(kDefaultGuard, kDefaultProfile);
+  if (keeps_none && seccomp.kind == policy::SeccompKind::builtin_strict)
+    return filters_of(kStrictGuard, kStrictProfile);
   return compile_seccomp(seccomp, keep);
 }
 

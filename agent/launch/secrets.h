@@ -47,7 +47,7 @@ class NotDumpable {
 };
 
 // A secret, held.
-struct HeldSecret {
+struct LoadedSecret {
   std::string name;
   policy::Secret::Form form;
   LockedMemory memory;
@@ -60,14 +60,14 @@ struct HandedSecrets {
   std::vector<Fd> fds;           // read ends of pipes, which the program inherits by these numbers
 };
 
-// Reads all sources. A source that is a file must belong to root or to this user and be nobody else's to read or write.
-// Takes stdin, where it is a source, to its end, and leaves /dev/null in its place.
-// Errors: "secret_source" (naming the secret and what to do), "secret_memory".
-Result<std::vector<HeldSecret>> read_secrets(const std::vector<policy::Secret>& secrets);
+// Reads all sources. A source that is a file must belong to root or to this user, and nobody else may read or write it.
+// Takes stdin, where it is a source, to its end, and leaves /dev/null in its place. Errors: "secret_source" (naming the
+// secret and what to do), "secret_memory".
+Result<std::vector<LoadedSecret>> read_secrets(const std::vector<policy::Secret>& secrets);
 
-// Places what is held where the program, with this owner, finds it, and wipes it here. This thread is in the sandbox's
-// mount namespace. Errors: "secret_place".
-Result<HandedSecrets> place_secrets(std::vector<HeldSecret> held, uid_t uid, gid_t gid);
+// Places the held secrets where the program, with this owner, finds them, and wipes them here. This thread is in the
+// sandbox's mount namespace. Errors: "secret_place".
+Result<HandedSecrets> place_secrets(std::vector<LoadedSecret> held, uid_t uid, gid_t gid);
 
 // The error of a command that starts no program, and so hands no secrets over, where the policy has some.
 Result<void> refuse_secrets(const policy::Policy& policy, const std::string& command);

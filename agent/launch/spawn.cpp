@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
@@ -23,7 +24,8 @@
 namespace sbpf::agent {
 namespace {
 
-// What the child does before exec, each with 0 or an errno. The filters come last: the steps need calls that they refuse.
+// What the child does before exec, each with 0 or an errno. The filters come last: the steps need calls that they
+// refuse.
 struct Step {
   const char* what;
   int (*take)(const Launch& launch);
@@ -66,7 +68,7 @@ std::vector<std::string> exec_candidates(const std::string& name, const std::vec
   for (std::size_t begin = 0; begin <= path.size();) {
     const std::size_t end = std::min(path.find(':', begin), path.size());
     const std::string dir = path.substr(begin, end - begin);
-    candidates.push_back((dir.empty() ? "." : dir) + "/" + name);
+    candidates.push_back(fmt::format("{}/{}", dir.empty() ? "." : dir, name));
     begin = end + 1;
   }
   return candidates;
@@ -99,16 +101,18 @@ class Program {
 
 Error exec_failure(const std::string& name, int error) {
   const bool missing = error == ENOENT || error == ENOTDIR;
-  return fail(missing ? ErrorCode("command_not_found") : ErrorCode("command_not_executable"), name + ": " + std::strerror(error),
-              missing ? "the PATH of the program's own environment is searched; give an absolute path" : "", error)
+  return fail(missing ? ErrorCode("command_not_found") : ErrorCode("command_not_executable"),
+              SystemError{
+                  error, missing ? "the PATH of the program's own environment is searched; give an absolute path" : ""},
+              "{}", name)
       .value();
 }
 
 // `kept`: the report, and what the program inherits.
 [[noreturn]] void child_main(const Launch& launch, const Program& program, std::vector<int>&& kept, int report) {
   restore_signals();
-  // Everything but stdio is gone at exec, the report pipe included; no gap through which a new one could appear. The rest goes now:
-  // exec may wait for long, and holds no lock of ours meanwhile.
+  // Everything but stdio is gone at exec, the report pipe included; no gap through which a new one could appear. The
+  // rest goes now: exec may wait for long, and holds no lock of ours meanwhile.
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
   for (const int fd : kept)
     if (fd != report) ::fcntl(fd, F_SETFD, 0);
@@ -120,7 +124,8 @@ Error exec_failure(const std::string& name, int error) {
 
 [[noreturn]] void wait_to_become(const Launch& launch, const Program& program, pid_t parent, int go, int report) {
   char word = 0;
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) ::_exit(127);
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    ::_exit(127);
   (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a kernel without keyrings has none to share
   (void)close_all_but({go, report});
   if (::write(report, &word, 1) != 1 || ::read(go, &word, 1) != 1) ::_exit(127);
@@ -136,8 +141,8 @@ std::optional<Error> Spawned::why_not_started(const std::string& name) const {
   while (n < 0 && errno == EINTR);
   if (n != sizeof failure) return std::nullopt;
   if (failure.step == kExec) return exec_failure(name, failure.error);
-  return fail("launch_failed", std::string("cannot set ") + kSteps[failure.step].what + ": " + std::strerror(failure.error),
-              kSteps[failure.step].hint, failure.error)
+  return fail("launch_failed", SystemError{failure.error, kSteps[failure.step].hint}, "cannot set {}",
+              kSteps[failure.step].what)
       .value();
 }
 

@@ -16,7 +16,8 @@
 
 namespace sbpf::agent {
 
-// What the child sets before exec; made before anything starts, so that a mistake in the policy starts nothing.
+// The settings that the child makes before exec. They are prepared before anything starts, so that after a mistake in
+// the policy nothing starts.
 struct Launch {
   Privileges privileges;
   SeccompFilters filters;
@@ -28,18 +29,19 @@ struct Spawned {
   Fd pidfd;
   Fd report;  // readable once it has exec'd, has ended, or has said why it could not exec
 
-  // Why it does not become the program, and ends; nothing: it has exec'd, or has ended. Waits until `report` is readable: the program
-  // may lie on a file system that gives no answer. Asked once. "launch_failed" (a step before exec); "command_not_found",
-  // "command_not_executable".
+  // Why it does not become the program, and ends; nothing: it has exec'd, or has ended. Waits until `report` is
+  // readable: the program may lie on a file system that gives no answer. Asked once. "launch_failed" (a step before
+  // exec); "command_not_found", "command_not_executable".
   std::optional<Error> why_not_started(const std::string& name) const;
 };
 
 // Clones a child straight into the cgroup, and does not wait for its exec. Errors: "spawn".
 Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options);
 
-// A child that waits, outside of any sandbox, until it is told to become the program: for a caller who is not root, whose
-// child the service moves into one meanwhile (agent/launch/held_process.h). It cannot gain privileges, has a session keyring of its own, no
-// descriptors but stdio and pipes, and ends with its parent. Destroyed before it was told, it is killed.
+// A child that waits, outside of any sandbox, until it is told to become the program. It is for callers other than
+// root: the service moves their child into a sandbox in that time (agent/launch/held_process.h). It cannot gain
+// privileges, has a session keyring of its own, no descriptors but stdio and pipes, and ends with its parent. Destroyed
+// before it was told, it is killed.
 class WaitingChild {
  public:
   // Errors: "spawn".
@@ -59,8 +61,8 @@ class WaitingChild {
   Fd go_;
 };
 
-// Becomes the program: argv[0] is looked up in the PATH of `env`, as above. Returns why that failed: "command_not_found",
-// "command_not_executable".
+// Becomes the program: argv[0] is looked up in the PATH of `env`, as above. Returns why that failed:
+// "command_not_found", "command_not_executable".
 Error exec_program(const std::vector<std::string>& argv, const std::vector<std::string>& env);
 
 }  // namespace sbpf::agent

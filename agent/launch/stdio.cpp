@@ -13,9 +13,10 @@
 namespace sbpf::agent {
 namespace {
 
-// A connected AF_UNIX stream as stdio is the operator's own channel (a node parent, journald) and is named in the record;
-// a datagram socket could be turned to other peers and is not. An inet socket is a way around the policy, as the cgroup
-// hooks do not see it; the LSM layer judges what is sent by it, so one whose peer the policy allows anyway may stay.
+// A connected AF_UNIX stream as stdio is the operator's own channel (a node parent, journald) and is named in the
+// record; a datagram socket could be turned to other peers and is not. An inet socket is a way around the policy, as
+// the cgroup hooks do not see it; the LSM layer judges what is sent by it, so one whose peer the policy allows anyway
+// may stay.
 bool peer_is_allowed(int fd, int type, const policy::Image& image) {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
@@ -42,10 +43,10 @@ Result<std::array<std::uint64_t, 3>> inspect_stdio(const policy::Image& image, c
     socklen_t size = sizeof family;
     if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) != 0 ||
         ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) != 0)
-      return fail("inherited_socket", "descriptor " + std::to_string(i) + " is a socket of unknown kind", "", errno);
+      return fail("inherited_socket", fmt::format("descriptor {} is a socket of unknown kind", i), "", errno);
     if (family != AF_UNIX && !peer_is_allowed(fd, type, image))
       return fail("inherited_socket",
-                  "descriptor " + std::to_string(i) + " is a network socket whose peer the policy does not allow",
+                  fmt::format("descriptor {} is a network socket whose peer the policy does not allow", i),
                   "redirect it: a socket made outside the sandbox is not under its policy");
     if (family == AF_UNIX && type != SOCK_DGRAM) inodes[i] = info.st_ino;
   }

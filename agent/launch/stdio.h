@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program gets as its stdin, stdout and stderr.
+// The program's stdin, stdout and stderr.
 #pragma once
 
 #include <array>
@@ -10,8 +10,9 @@
 
 namespace sbpf::agent {
 
-// `fds`: those three, as this process has them; -1 is none. Gives the inodes of those that are connected AF_UNIX streams, which
-// the sandbox may use; 0 elsewhere. Errors: "inherited_socket" (a network socket whose peer the policy does not allow).
+// `fds`: those three, as this process has them; -1 is none. Gives the inodes of those that are connected AF_UNIX
+// streams, which the sandbox may use; 0 elsewhere. Errors: "inherited_socket" (a network socket whose peer the policy
+// does not allow).
 Result<std::array<std::uint64_t, 3>> inspect_stdio(const policy::Image& image, const std::array<int, 3>& fds);
 
 }  // namespace sbpf::agent

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// While the sandboxed program runs: signals, timeout, and the watch over the hooks. Nothing here waits for what others may hold.
+// While the sandboxed program runs: signals, timeout, and the watch over the hooks. Nothing here waits for what others
+// may hold.
 #pragma once
 
 #include <signal.h>
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 
 #include "agent/dns/resolver_process.h"
+#include "agent/host/helper_process.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/spawn.h"
+#include "agent/sandbox/event_advice.h"
 #include "agent/sandbox/event_log.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/verify/overruling_programs.h"
@@ -26,8 +30,8 @@ int exit_code_of(int wait_status);
 // Has a child of ours stopped since this was asked last, and not gone on?
 bool has_stopped(pid_t pid);
 
-// Blocks the signals that are meant for the program, from construction to destruction, so that none is lost between spawn and
-// wait; and SIGCHLD, which says that it stopped.
+// Blocks the signals that are meant for the program, from construction to destruction, so that none is lost between
+// spawn and wait; and SIGCHLD, which says that it stopped.
 class ForwardedSignals {
  public:
   ForwardedSignals();
@@ -51,22 +55,26 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Calls `changed` whenever the mounts change, and again at the next pass where it returns false; `mountinfo` is an open
-  // /proc/…/mountinfo, and what changed since it was opened counts.
+  // Calls `changed` whenever the mounts change, and again at the next pass where it returns false; `mountinfo` is an
+  // open /proc/…/mountinfo, and what changed since it was opened counts.
   void on_mounts(Fd mountinfo, std::function<bool()> changed);
 
-  // Puts what the resolver tells into the ring, as it comes; and says so when it ends, once. It outlives wait().
-  void serve_names(const ResolverProcess& resolver) { resolver_ = &resolver; }
+  // Puts the resolver's messages into the ring, as they come, and reports its end once. The resolver outlives wait().
+  void serve_resolver(const ResolverProcess& resolver) { resolver_ = &resolver; }
 
-  // Waits for the program; on its end or on a timeout the whole cgroup is killed. Errors: those of Spawned::why_not_started().
-  Result<RunResult> wait(const Spawned& program);
+  // Reports the relay's end once. The relay outlives wait().
+  void watch_relay(const HelperProcess& relay) { relay_ = &relay; }
+
+  // Waits for the program; on its end or on a timeout the whole cgroup is killed.
+  RunResult wait(const Spawned& program);
 
  private:
-  // What there is to do, after a wait or a pass: all but the end.
+  // The work after a wait or a pass, except the end.
   void serve(const Spawned& program, bool signals, bool pass);
-  void end_of_resolver();
+  void end_of_helper(const char* what);
   void watch(const Fd& program);
-  // The program ended, nothing else is in the cgroup, and another command takes the sandbox down, or has: that is no loss.
+  // The program ended, nothing else is in the cgroup, and another command takes the sandbox down, or has: that is no
+  // loss.
   bool is_collected(const Fd& program) const;
   // Why it cannot be told how the sandbox stands; "": it can. Says so when it lasts.
   void note_unclear(const std::string& why);
@@ -74,10 +82,13 @@ class Supervisor {
   void answer_loss(const HostProbe& host, const std::vector<Lost>& lost);
   // Keeps what a whole policy says of that: one that is missing, or was put in by others, says nothing.
   void learn(const Status& status, const std::vector<Lost>& lost);
-  // What is lost now, and what cannot be told.
+  // The present losses, and the parts that cannot be told.
   std::vector<Lost> find_lost(const HostProbe& host);
-  // Moves what the kernel told to the sandbox's log, and hands it on. False: another process is at it.
+  Event explained(const sbpf_fs_event& raw);
+  // Moves the kernel's events to the sandbox's log, and hands them on. False: another process is doing so.
   bool take_events();
+  // The program has ended, or its time has: whatever else runs goes, and all is told in `result`.
+  void finish(const Spawned& program, RunResult& result);
   // What nobody was handed, and what is left.
   void take_last_events(RunResult& result);
 
@@ -89,14 +100,18 @@ class Supervisor {
   Sentinel sentinel_;
   Fd watch_timer_, deadline_;
   EventLog log_;
+  EventAdvice advice_;
   bool log_complained_ = false;
   Fd mountinfo_;
+  std::optional<Mount> workspace_;  // own_workspace()
   std::function<bool()> mounts_changed_;
   bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;
+  const HelperProcess* relay_ = nullptr;
   LaterSeen later_;
   Sound sound_;
   std::vector<Lost> lost_;  // that was answered
+  bool killed_for_loss_ = false;
   int unclear_passes_ = 0;
   std::uint64_t moved_out_ = 0;
   std::uint32_t learned_from_ = 0;  // the number of the policy's map that said these

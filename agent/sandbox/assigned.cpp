@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
@@ -23,7 +24,9 @@ constexpr std::size_t kMostBytes = policy::kMaxTextBytes + 8192;
 std::string file_of(const std::string& name) { return std::string(kAssignedDirectory) + "/" + name; }
 
 // Names of sandboxes come from command lines. A leading dot is for what is being written.
-bool is_file_name(const std::string& name) { return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos; }
+bool is_file_name(const std::string& name) {
+  return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
+}
 
 std::optional<std::string> read_of_ours(const std::string& name) {
   const Fd file = open_regular(file_of(name), O_RDONLY);
@@ -31,8 +34,10 @@ std::optional<std::string> read_of_ours(const std::string& name) {
 }
 
 tl::unexpected<Error> state_error(const std::string& what, int error) {
-  return fail("state", what + ": " + std::strerror(error),
-              "the assignment is kept in " + std::string(kAssignedDirectory) + ", which must be writable", error);
+  return fail(
+      "state",
+      SystemError{error, fmt::format("the assignment is kept in {}, which must be writable", kAssignedDirectory)}, "{}",
+      what);
 }
 
 void flush_directory() {
@@ -42,31 +47,38 @@ void flush_directory() {
 
 }  // namespace
 
-std::string assignment_text(const std::string& cgroup, const policy::Policy& policy) { return cgroup + "\n" + policy::canonical(policy); }
+std::string assignment_text(const std::string& cgroup, const policy::Policy& policy) {
+  return cgroup + "\n" + policy::canonical(policy);
+}
 
 Result<Assignment> parse_assignment(const std::string& name, const std::string& text) {
   const std::string file = file_of(name);
   const std::size_t end = text.find('\n');
   if (end == std::string::npos || text[0] != '/')
-    return fail("state", file + " does not begin with the path of a cgroup", "attach the cgroup again, or remove the file");
+    return fail("state", fmt::format("{} does not begin with the path of a cgroup", file),
+                "attach the cgroup again, or remove the file");
   auto parsed = policy::parse(text.substr(end + 1), file, [](std::string_view) { return std::nullopt; });
   if (!parsed)
-    return fail("state", file + " holds no valid policy\n" + policy::format(parsed.error()), "attach the cgroup again, or remove the file");
+    return fail("state", fmt::format("{} holds no valid policy\n{}", file, policy::format(parsed.error())),
+                "attach the cgroup again, or remove the file");
   return Assignment{name, text.substr(0, end), std::move(*parsed)};
 }
 
 Result<void> assign(const std::string& name, const std::string& cgroup, const policy::Policy& policy) {
   if (cgroup.empty() || cgroup[0] != '/' || cgroup.find('\n') != std::string::npos)
     return fail("not_a_cgroup", "the path of the cgroup cannot be written down", "name it without a line break");
-  if (!is_file_name(name)) return fail("bad_name", name + " cannot be the name of an assignment", "choose another --name");
+  if (!is_file_name(name))
+    return fail("bad_name", fmt::format("{} cannot be the name of an assignment", name), "choose another --name");
   std::error_code ec;
   fs::create_directories(fs::path(kAssignedDirectory), ec);
-  if (ec) return state_error("cannot make " + std::string(kAssignedDirectory), ec.value());
+  if (ec) return state_error(fmt::format("cannot make {}", kAssignedDirectory), ec.value());
   const std::string fresh = std::string(kAssignedDirectory) + "/.new";
   const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!file) return state_error("cannot make " + fresh, errno);
-  if (!write_all(file.get(), assignment_text(cgroup, policy)) || ::fsync(file.get()) != 0) return state_error("cannot write the assignment", errno);
-  if (std::rename(fresh.c_str(), file_of(name).c_str()) != 0) return state_error("cannot make " + file_of(name), errno);
+  if (!file) return state_error(fmt::format("cannot make {}", fresh), errno);
+  if (!write_all(file.get(), assignment_text(cgroup, policy)) || ::fsync(file.get()) != 0)
+    return state_error("cannot write the assignment", errno);
+  if (std::rename(fresh.c_str(), file_of(name).c_str()) != 0)
+    return state_error(fmt::format("cannot make {}", file_of(name)), errno);
   flush_directory();
   return {};
 }
@@ -78,7 +90,7 @@ Result<bool> end_assignment(const std::string& name) {
     return true;
   }
   if (errno == ENOENT) return false;
-  return state_error("cannot remove " + file_of(name), errno);
+  return state_error(fmt::format("cannot remove {}", file_of(name)), errno);
 }
 
 std::vector<std::string> assigned_names() {
@@ -92,7 +104,7 @@ std::vector<std::string> assigned_names() {
 
 Result<Assignment> read_assignment(const std::string& name) {
   const auto text = read_of_ours(name);
-  if (!text) return state_error("cannot read " + file_of(name), errno);
+  if (!text) return state_error(fmt::format("cannot read {}", file_of(name)), errno);
   return parse_assignment(name, *text);
 }
 

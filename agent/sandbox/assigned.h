@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assignments: which policy the cgroup at a path is to have, whichever cgroup that is. They outlive the cgroup, the programs and the
-// host's restart. `attach` with `keep` makes one, `detach` and `kill` end it; `sbpf watch` sees that each holds.
+// Assignments: the policy for the cgroup at a path, whichever cgroup that is. They outlive the cgroup, the programs and
+// the host's restart. `attach` with `keep` makes one, `detach` and `kill` end it; `sbpf watch` sees that each holds.
 #pragma once
 
 #include <string>
@@ -20,7 +20,7 @@ struct Assignment {
   policy::Policy policy;
 };
 
-// What a file of an assignment holds: the path on the first line, below it the policy in its canonical form. Pure.
+// The contents of an assignment's file: the path on the first line, below it the policy in its canonical form. Pure.
 std::string assignment_text(const std::string& cgroup, const policy::Policy& policy);
 // Errors: "state" (not of our making).
 Result<Assignment> parse_assignment(const std::string& name, const std::string& text);

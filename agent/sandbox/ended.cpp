@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -23,7 +24,7 @@ std::string directory() { return std::string(kPinRoot) + "/ended"; }
 
 // A cgroup may be taken in again: its number is not enough.
 std::string mark_of(const sbpf_sandbox& record) {
-  return directory() + "/" + std::to_string(record.cgroup_id) + "-" + std::to_string(record.created_ns);
+  return fmt::format("{}/{}-{}", directory(), record.cgroup_id, record.created_ns);
 }
 
 void drop_old() {
@@ -44,7 +45,7 @@ Result<void> mark_ended(const sbpf_sandbox& record) {
   (void)::mkdir(directory().c_str(), 0700);
   drop_old();
   if (::mkdir(mark_of(record).c_str(), 0700) == 0 || errno == EEXIST) return {};
-  return fail("pin", "cannot note that sandbox " + std::string(record.name) + " ends: " + std::strerror(errno), hint_for(errno), errno);
+  return fail("pin", SystemError{errno, hint_for(errno)}, "cannot note that sandbox {} ends", record.name);
 }
 
 bool is_marked_ended(const sbpf_sandbox& record) { return ::access(mark_of(record).c_str(), F_OK) == 0; }

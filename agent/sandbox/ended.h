@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Marks of attached sandboxes that sbpf itself took down while their cgroup lives on. `sbpf watch` takes a record that is gone
-// without one for a loss.
+// Marks of attached sandboxes that sbpf itself took down while their cgroup lives on. If a record is gone without such
+// a mark, `sbpf watch` reports a loss.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace sbpf::agent {
 
-// Before the record goes: a directory beside the pins, which nobody but the agent removes. Marks of cgroups that are gone are
-// dropped now and then. A sandbox of `run` needs none: what runs in it is killed first. Errors: "pin" with errno.
+// Before the record goes: a directory beside the pins, which nobody but the agent removes. Marks of cgroups that are
+// gone are dropped now and then. A sandbox of `run` needs no mark: its processes are killed first. Errors: "pin" with
+// errno.
 Result<void> mark_ended(const sbpf_sandbox& record);
 bool is_marked_ended(const sbpf_sandbox& record);
 

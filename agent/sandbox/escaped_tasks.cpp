@@ -20,13 +20,15 @@ constexpr int kRounds = 20;
 }  // namespace
 
 Result<std::vector<pid_t>> find_escaped_tasks(const Kernel& kernel, std::uint64_t cgroup_id) {
-  auto records = read_records<sbpf_escaped_task>(kernel.query(Query::escaped_tasks), nullptr, "escaped_tasks", "processes that were moved out");
+  auto records = read_records<sbpf_escaped_task>(kernel.query(Query::escaped_tasks), nullptr, "escaped_tasks",
+                                                 "processes that were moved out");
   if (!records) return tl::unexpected<Error>(records.error());
   std::vector<pid_t> found;
   for (const sbpf_escaped_task& task : *records) {
     if (task.cgroup_id == cgroup_id && task.tgid == 0)
       return fail("escaped_tasks", "this kernel cannot mark the sandbox's processes",
-                  "kernels since 6.18 need a processor with cmpxchg16b (cx16 in /proc/cpuinfo), or slab_debug=F", ENOMEM);
+                  "kernels since 6.18 need a processor with cmpxchg16b (cx16 in /proc/cpuinfo), or slab_debug=F",
+                  ENOMEM);
     const auto pid = static_cast<pid_t>(task.tgid);
     if (task.cgroup_id == cgroup_id && std::ranges::find(found, pid) == found.end()) found.push_back(pid);
   }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events of files and programs, in words.
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
 
+#include "agent/host/mount_places.h"
 #include "agent/kernel/hooks.h"
 #include "agent/sandbox/event_parts.h"
 #include "base/mounts.h"
@@ -21,12 +23,13 @@ std::string mount_point(std::uint32_t dev) {
   const std::string wanted = device_text(dev);
   std::string best;
   for (const Mount& mount : own_mounts())
-    if (mount.device == wanted && mount.root == "/" && (best.empty() || mount.point.size() < best.size())) best = mount.point;
+    if (mount.device == wanted && mount.root == "/" && (best.empty() || mount.point.size() < best.size()))
+      best = mount.point;
   return best;
 }
 
 // `whole`: no name is cut, and nothing above is unknown.
-std::string path_of(const sbpf_fs_event& raw, bool& whole) {
+std::string path_of(const sbpf_fs_event& raw, const Mount* workspace, bool& whole) {
   std::string path;
   whole = raw.at_root != 0;
   for (std::uint32_t i = std::min<std::uint32_t>(raw.n_names, SBPF_PATH_NAMES); i-- > 0;) {
@@ -37,6 +40,8 @@ std::string path_of(const sbpf_fs_event& raw, bool& whole) {
     path += "/" + std::string(name, length) + (cut ? "…" : "");
   }
   if (raw.at_root == 0) return "…" + path;
+  if (workspace != nullptr && workspace->device == device_text(raw.dev))
+    if (const auto rest = path_below(path, workspace->root)) return workspace->point + *rest;
   const std::string mount = mount_point(raw.dev);
   if (mount == "/") return path.empty() ? "/" : path;
   if (mount.empty()) whole = false;
@@ -44,8 +49,8 @@ std::string path_of(const sbpf_fs_event& raw, bool& whole) {
 }
 
 std::string fs_text(const Event& event) {
-  if (event.path.empty()) return std::string(all_hooks()[event.raw.hook].name) + " on a file";
-  return event.wanted + " " + event.path;
+  if (event.path.empty()) return fmt::format("{} on a file", all_hooks()[event.raw.hook].name);
+  return fmt::format("{} {}", event.wanted, event.path);
 }
 
 }  // namespace
@@ -54,8 +59,8 @@ std::string allow_path(const Event& event, policy::PathUse use) {
   return event.path_is_whole ? policy::suggestion(use, event.path) : "";
 }
 
-void read_path(const sbpf_fs_event& raw, Event& event) {
-  event.path = path_of(raw, event.path_is_whole);
+void read_path(const sbpf_fs_event& raw, const Mount* workspace, Event& event) {
+  event.path = path_of(raw, workspace, event.path_is_whole);
   event.wanted = wanted_text(raw.wanted);
 }
 
@@ -63,45 +68,48 @@ bool explain_files(Event& event) {
   const sbpf_event& e = event.raw;
   switch (static_cast<sbpf_reason>(e.reason)) {
     case SBPF_REASON_MACHINE_DEVICE:
-      event.text = "device of the whole machine " + device_text(e.task.detail);
-      event.allow = "filesystem: {dangerously_allow_all: true}";
+      event.text = fmt::format("device of the whole machine {}", device_text(e.task.detail));
+      event.relaxation = "filesystem: {dangerously_allow_all: true}";
       return true;
     case SBPF_REASON_FS_RULE:
     case SBPF_REASON_FS_DEFAULT:
       event.text = fs_text(event);
-      event.allow = allow_path(event, event.wanted == "read" ? policy::PathUse::read : policy::PathUse::write);
+      event.allow = allow_path(
+          event, event.wanted.find("write") == std::string::npos ? policy::PathUse::read : policy::PathUse::write);
       return true;
     case SBPF_REASON_EXEC_RULE:
-      event.text = fs_text(event) + ", which a rule denies";
+      event.text = fmt::format("{}, which a rule denies", fs_text(event));
       return true;
     case SBPF_REASON_EXEC_DEFAULT:
       event.text = fs_text(event);
       event.allow = allow_path(event, policy::PathUse::exec);
       return true;
     case SBPF_REASON_EXEC_WRITABLE:
-      event.text = fs_text(event) + ", which the sandbox may write";
-      event.allow = allow_path(event, policy::PathUse::read);
+      event.text = fmt::format("{}, which the sandbox may write", fs_text(event));
+      event.allow = "process: {exec: {deny_writable: false}}";
       return true;
     case SBPF_REASON_EXEC_PINNED:
-      event.text = fs_text(event) + ", which is not the file that the policy pins";
+      event.text = fmt::format("{}, which is not the file that the policy pins", fs_text(event));
       return true;
     case SBPF_REASON_EXEC_PLACELESS:
       event.text = event.path == "…" ? "exec of a file in memory" : fs_text(event) + ", which was deleted";
       return true;
     case SBPF_REASON_FS_UNCOVERED:
-      event.text = fs_text(event) + ", on a filesystem that was mounted, or in directories that were made anew, after the policy was published";
+      event.text =
+          fs_text(event) +
+          ", on a filesystem that was mounted, or in directories that were made anew, after the policy was published";
       return true;
     case SBPF_REASON_FS_HOLDS:
-      event.text = "rename of " + event.path + ": a path that a rule needs lies inside";
+      event.text = fmt::format("rename of {}: a path that a rule needs lies inside", event.path);
       return true;
     case SBPF_REASON_FS_MOUNT:
-      event.text = std::string(all_hooks()[e.hook].name) + ": mounts and namespaces could move what rules name";
-      event.allow = "filesystem: {dangerously_allow_all: true}";
+      event.text = fmt::format("{}: mounts and namespaces could move what rules name", all_hooks()[e.hook].name);
+      event.relaxation = "filesystem: {dangerously_allow_all: true}";
       return true;
     case SBPF_REASON_FS_DEVICE:
       event.text = e.hook == SBPF_HOOK_path_mknod ? "creation of a device node"
-                                                      : "ioctl that drives a device, or makes or removes a btrfs subvolume";
-      event.allow = "filesystem: {dangerously_allow_all: true}";
+                                                  : "ioctl that drives a device, or makes or removes a btrfs subvolume";
+      event.relaxation = "filesystem: {dangerously_allow_all: true}";
       return true;
     default:
       return false;

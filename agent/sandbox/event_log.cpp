@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -26,7 +27,14 @@ using Length = std::uint32_t;
 constexpr off_t kMostRead = 8 * kLogBytes;  // of a file at once: it is longer only where somebody else made it so
 constexpr const char *kFirst = "/first", *kLatest = "/latest", *kOlder = "/older";
 
-std::string directory_of(std::uint64_t cgroup_id) { return std::string(kEventLogs) + "/" + std::to_string(cgroup_id); }
+std::string directory_of(const std::string& logs, std::uint64_t cgroup_id) {
+  return logs + "/" + std::to_string(cgroup_id);
+}
+
+void remove_directory(const std::string& path) {
+  std::error_code ec;
+  std::filesystem::remove_all(path, ec);
+}
 
 off_t size_of(const Fd& file) {
   struct stat status {};
@@ -52,7 +60,8 @@ Result<void> append(const std::string& path, const std::string& text) {
   if (n == static_cast<ssize_t>(text.size())) return {};
   const int error = n < 0 ? errno : ENOSPC;
   if (n > 0) (void)!::ftruncate(file.get(), before);  // half an event would hide all that come later
-  return fail("event_log", "events are lost: " + path + " cannot be written: " + std::strerror(error), "see whether /run is full or read-only", error);
+  return fail("event_log", SystemError{error, "see whether /run is full or read-only"},
+              "events are lost: {} cannot be written", path);
 }
 
 }  // namespace
@@ -60,20 +69,25 @@ Result<void> append(const std::string& path, const std::string& text) {
 Result<void> EventLog::begin(const Kernel& kernel, std::uint64_t cgroup_id) {
   remove(cgroup_id);  // of a cgroup that had this number before
   sbpf_told told{};
-  if (::getrandom(&told.seed, sizeof told.seed, 0) != sizeof told.seed || bpf_map_update_elem(kernel.told(), &cgroup_id, &told, BPF_ANY) != 0)
-    return fail("sandbox_setup", std::string("cannot make the account of what was told: ") + std::strerror(errno), "", errno);
+  if (::getrandom(&told.seed, sizeof told.seed, 0) != sizeof told.seed ||
+      bpf_map_update_elem(kernel.told(), &cgroup_id, &told, BPF_ANY) != 0)
+    return fail("sandbox_setup", SystemError{errno}, "cannot make the account of what was told");
   LIBBPF_OPTS(bpf_map_create_opts, options);
   // Whole pages, whatever their size here.
   const auto bytes = static_cast<std::uint32_t>(std::max<long>(SBPF_RING_BYTES, ::sysconf(_SC_PAGESIZE)));
   Fd ring(bpf_map_create(BPF_MAP_TYPE_RINGBUF, "sbpf_ring", 0, 0, bytes, &options));
   const int fd = ring.get();
   if (!ring || bpf_map_update_elem(kernel.rings(), &cgroup_id, &fd, BPF_ANY) != 0)
-    return fail("sandbox_setup", std::string("cannot make the ring of events: ") + std::strerror(errno), "", errno);
+    return fail("sandbox_setup", SystemError{errno}, "cannot make the ring of events");
   return {};
 }
 
-EventLog::EventLog(const Kernel& kernel, std::uint64_t cgroup_id)
-    : kernel_(kernel), id_(cgroup_id), directory_(directory_of(cgroup_id)), ring_(open_ring(kernel, cgroup_id)) {
+EventLog::EventLog(const Kernel& kernel, std::uint64_t cgroup_id, std::string logs)
+    : kernel_(kernel),
+      id_(cgroup_id),
+      logs_(std::move(logs)),
+      directory_(directory_of(logs_, cgroup_id)),
+      ring_(open_ring(kernel, cgroup_id)) {
   const auto on_event = [](void* context, void* data, std::size_t size) {
     sbpf_fs_event event{};
     if (size < sizeof event.event) return 0;
@@ -89,23 +103,24 @@ EventLog::~EventLog() { ring_buffer__free(static_cast<ring_buffer*>(ring_buffer_
 Result<bool> EventLog::collect() {
   pollfd ready{ring_.get(), POLLIN, 0};
   if (ring_buffer_ == nullptr || ::poll(&ready, 1, 0) <= 0 || is_over()) return true;
-  for (const std::string& made : {std::string(kEventLogs), directory_}) (void)::mkdir(made.c_str(), 0700);
+  for (const std::string& made : {logs_, directory_}) (void)::mkdir(made.c_str(), 0700);
   // The ring has one reader at a time: its position is shared by all who map it. The lock ends with the descriptor.
   const Fd turn(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
   if (turn && ::flock(turn.get(), LOCK_EX | LOCK_NB) != 0) return false;
   std::string first, others;
   collecting_ = [&](const sbpf_fs_event& event) {
     // Most events are no longer than what they begin with; a file's path, a host's name and a flow are.
-    const bool whole = event.event.domain == SBPF_DOMAIN_FILESYSTEM || event.n_names + event.at_root > 0 || event.event.hook == SBPF_NO_HOOK ||
-                       event.event.verdict == SBPF_ALLOW;
+    const bool whole = event.event.domain == SBPF_DOMAIN_FILESYSTEM || event.n_names + event.at_root > 0 ||
+                       event.event.hook == SBPF_NO_HOOK || event.event.verdict == SBPF_ALLOW;
     const Length length = whole ? sizeof event : sizeof event.event;
     std::string& to = event.event.first != 0 ? first : others;
-    to.append(reinterpret_cast<const char*>(&length), sizeof length).append(reinterpret_cast<const char*>(&event), length);
+    to.append(reinterpret_cast<const char*>(&length), sizeof length)
+        .append(reinterpret_cast<const char*>(&event), length);
   };
   ring_buffer__consume(static_cast<ring_buffer*>(ring_buffer_));
   if (first.empty() && others.empty()) return true;
   auto written = write(first, others);
-  if (is_over()) remove(id_);  // nobody else will
+  if (is_over()) remove_directory(directory_);  // nobody else will
   if (!written) return tl::unexpected<Error>(written.error());
   return true;
 }
@@ -141,7 +156,7 @@ bool EventLog::open_part(Part& part, const char* name) const {
   return static_cast<bool>(part.file);
 }
 
-void EventLog::read_part(Part& part, std::vector<sbpf_fs_event>& to) const {
+void EventLog::read_part(Part& part, std::vector<sbpf_fs_event>& to) {
   const off_t size = std::min(size_of(part.file), part.at + kMostRead);
   if (size <= part.at) return;
   std::string text(static_cast<std::size_t>(size - part.at), '\0');
@@ -151,7 +166,9 @@ void EventLog::read_part(Part& part, std::vector<sbpf_fs_event>& to) const {
     if (at + sizeof length > static_cast<std::size_t>(n)) break;
     std::memcpy(&length, text.data() + at, sizeof length);
     sbpf_fs_event event{};
-    if (length < sizeof event.event || length > sizeof event || at + sizeof length + length > static_cast<std::size_t>(n)) break;
+    if (length < sizeof event.event || length > sizeof event ||
+        at + sizeof length + length > static_cast<std::size_t>(n))
+      break;
     std::memcpy(&event, text.data() + at + sizeof length, length);
     to.push_back(event);
   }
@@ -192,7 +209,8 @@ void EventLog::add_untold(std::vector<sbpf_fs_event>& to) const {
   if (bpf_map_lookup_elem(kernel_.told(), &id_, &told) != 0) return;
   for (const sbpf_told_one& one : std::span(&told.one[0][0], SBPF_TOLD)) {
     if (one.untold == 0) continue;
-    const auto now = std::find_if(to.rbegin(), to.rend(), [&](const sbpf_fs_event& event) { return event.event.key == one.key; });
+    const auto now =
+        std::find_if(to.rbegin(), to.rend(), [&](const sbpf_fs_event& event) { return event.event.key == one.key; });
     if (now != to.rend()) {
       now->event.times += one.untold;
     } else if (const auto before = last_.find(one.key); before != last_.end()) {
@@ -202,14 +220,8 @@ void EventLog::add_untold(std::vector<sbpf_fs_event>& to) const {
   }
 }
 
-void EventLog::remove(std::uint64_t cgroup_id) {
-  std::error_code ec;
-  std::filesystem::remove_all(directory_of(cgroup_id), ec);
-}
+void EventLog::remove(std::uint64_t cgroup_id) { remove_directory(directory_of(kEventLogs, cgroup_id)); }
 
-void EventLog::remove_all() {
-  std::error_code ec;
-  std::filesystem::remove_all(kEventLogs, ec);
-}
+void EventLog::remove_all() { remove_directory(kEventLogs); }
 
 }  // namespace sbpf::agent

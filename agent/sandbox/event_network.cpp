@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
 
@@ -16,7 +17,7 @@ std::string protocol_name(const sbpf_event_net& net) {
   if (net.family == AF_UNIX) return "unix";
   if (net.protocol == IPPROTO_TCP || (net.protocol == 0 && net.type == SOCK_STREAM)) return "tcp";
   if (net.protocol == IPPROTO_UDP || (net.protocol == 0 && net.type == SOCK_DGRAM)) return "udp";
-  return "protocol " + std::to_string(net.protocol);
+  return fmt::format("protocol {}", net.protocol);
 }
 
 std::string endpoint_text(const sbpf_event_net& net) {
@@ -46,15 +47,13 @@ std::string operation(const sbpf_event& e) {
 }
 
 std::string class_suggestion(const sbpf_event_net& net) {
-  const auto socket_class =
-      static_cast<sbpf_socket_class>(policy::classify_socket(net.family, net.type, net.protocol));
+  const auto socket_class = static_cast<sbpf_socket_class>(policy::classify_socket(net.family, net.type, net.protocol));
   if (socket_class == SBPF_SOCKET_NORMAL || socket_class == SBPF_SOCKET_OTHER) return "";
   return "network: {dangerously_allow_sockets: [" + std::string(policy::to_string(socket_class)) + "]}";
 }
 
 std::string socket_text(const sbpf_event_net& net) {
-  return "socket(family " + std::to_string(net.family) + ", type " + std::to_string(net.type) + ", protocol " +
-         std::to_string(net.protocol) + ")";
+  return fmt::format("socket(family {}, type {}, protocol {})", net.family, net.type, net.protocol);
 }
 
 std::string interface_of(const sbpf_event& event) {
@@ -67,7 +66,7 @@ std::string name_text(const Event& event) {
   constexpr std::uint32_t kA = 1, kAaaa = 28;
   const std::uint32_t type = event.raw.net.level;
   const std::string kind = type == kA ? "A" : type == kAaaa ? "AAAA" : "type " + std::to_string(type);
-  return event.name + " (" + kind + ")";
+  return fmt::format("{} ({})", event.name, kind);
 }
 
 std::string addresses_text(const sbpf_event_net& net) {
@@ -81,53 +80,64 @@ std::string name_of_flow(const Event& event) { return event.name.empty() ? "" : 
 
 }  // namespace
 
+policy::NetQuery query_of(const Event& event) {
+  const sbpf_event& e = event.raw;
+  policy::NetQuery query;
+  query.kind = is_bind(e) ? SBPF_RULE_BIND : SBPF_RULE_CONNECT;
+  query.proto = e.net.type == SOCK_STREAM ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
+  std::copy(std::begin(e.net.addr), std::end(e.net.addr), query.address.begin());
+  query.port = e.net.port;
+  query.in_own_netns = e.net.option != 0;
+  return query;
+}
+
 bool explain_network(Event& event) {
   const sbpf_event& e = event.raw;
   switch (static_cast<sbpf_reason>(e.reason)) {
     case SBPF_REASON_NO_RULE: {
-      event.text = operation(e) + " " + protocol_name(e.net) + " " + endpoint_text(e.net);
-      policy::NetQuery query;
-      query.kind = is_bind(e) ? SBPF_RULE_BIND : SBPF_RULE_CONNECT;
-      query.proto = e.net.type == SOCK_STREAM ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
-      std::copy(std::begin(e.net.addr), std::end(e.net.addr), query.address.begin());
-      query.port = e.net.port;
-      event.allow = policy::suggestion(query);
+      event.text = fmt::format("{} {} {}", operation(e), protocol_name(e.net), endpoint_text(e.net));
+      const policy::NetQuery query = query_of(event);
+      (policy::is_metadata(query) ? event.relaxation : event.allow) = policy::suggestion(query);
       return true;
     }
     case SBPF_REASON_SOCKET_CLASS:
       event.text = socket_text(e.net);
-      event.allow = class_suggestion(e.net);
+      event.relaxation = class_suggestion(e.net);
       return true;
     case SBPF_REASON_SOCKET_OPTION:
-      event.text = "socket option " + std::to_string(e.net.level) + "/" + std::to_string(e.net.option) +
-                   (policy::names_interface(static_cast<int>(e.net.level), static_cast<int>(e.net.option))
-                        ? ", which names a network interface"
-                        : " that is not known to leave packets where the address sends them");
-      event.allow = "network: {dangerously_allow_all: true}";
+      event.text =
+          fmt::format("socket option {}/{}{}", e.net.level, e.net.option,
+                      policy::is_interface_option(static_cast<int>(e.net.level), static_cast<int>(e.net.option))
+                          ? ", which names a network interface"
+                          : " that is not known to leave packets where the address sends them");
+      event.relaxation = "network: {dangerously_allow_all: true}";
       return true;
     case SBPF_REASON_INTERFACE:
       event.interface = interface_of(e);
-      event.text = operation(e) + " " + protocol_name(e.net) + (e.net.level != 0 ? " to an address of lo" : "") + " by interface " + event.interface;
+      event.text = fmt::format("{} {}{} by interface {}", operation(e), protocol_name(e.net),
+                               e.net.level != 0 ? " to an address of lo" : "", event.interface);
       if (e.net.level == 0) event.allow = policy::interface_suggestion(event.interface);
       return true;
     case SBPF_REASON_SEVERAL_MESSAGES:
-      event.text = "sendmmsg of several messages with addresses, of which the kernel shows only the first; sendmsg, or a connected socket, may";
+      event.text =
+          "sendmmsg of several messages with addresses, of which the kernel shows only the first; sendmsg, or a connected socket, may";
       return true;
     case SBPF_REASON_NETWORK_DEVICE:
-      event.text = "network device " + device_text(e.task.detail);
-      event.allow = "network: {dangerously_allow_sockets: [" + std::string(policy::to_string(SBPF_SOCKET_TUN)) + "]}";
+      event.text = fmt::format("network device {}", device_text(e.task.detail));
+      event.relaxation =
+          fmt::format("network: {{dangerously_allow_sockets: [{}]}}", policy::to_string(SBPF_SOCKET_TUN));
       return true;
     case SBPF_REASON_FOREIGN_SOCKET:
-      event.text = "use of a " + socket_text(e.net) + " made outside the sandbox";
+      event.text = fmt::format("use of a {} made outside the sandbox", socket_text(e.net));
       return true;
     case SBPF_REASON_UNIX_PEER:
       event.text = e.hook == SBPF_HOOK_path_rename ? "move of, or to, what network.unix opens or names a place in"
-                                                   : "unix socket " + event.path + (event.path.empty() ? "" : " ") +
-                                                         "of a process outside the sandbox";
+                                                   : fmt::format("unix socket {}{}of a process outside the sandbox",
+                                                                 event.path, event.path.empty() ? "" : " ");
       event.allow = allow_path(event, policy::PathUse::unix_peer);
       return true;
     case SBPF_REASON_BAD_ADDRESS:
-      event.text = operation(e) + " with an unreadable address";
+      event.text = fmt::format("{} with an unreadable address", operation(e));
       return true;
     default:
       return false;
@@ -138,31 +148,32 @@ bool explain_flow(Event& event) {
   const sbpf_event& e = event.raw;
   switch (static_cast<sbpf_reason>(e.reason)) {
     case SBPF_REASON_FLOW:
-      event.text = operation(e) + " " + protocol_name(e.net) + " " + endpoint_text(e.net) + name_of_flow(event);
+      event.text =
+          fmt::format("{} {} {}{}", operation(e), protocol_name(e.net), endpoint_text(e.net), name_of_flow(event));
       return true;
     case SBPF_REASON_FLOW_ACCEPTED:
-      event.text = "accepted tcp " + endpoint_text(e.net) + " at port " + std::to_string(event.local_port);
+      event.text = fmt::format("accepted tcp {} at port {}", endpoint_text(e.net), event.local_port);
       return true;
     case SBPF_REASON_FLOW_ENDED:
-      event.text = "ended tcp " + endpoint_text(e.net) + name_of_flow(event) + ": " + std::to_string(event.sent) +
-                   " bytes sent, " + std::to_string(event.received) + " received";
+      event.text = fmt::format("ended tcp {}{}: {} bytes sent, {} received", endpoint_text(e.net), name_of_flow(event),
+                               event.sent, event.received);
       return true;
     case SBPF_REASON_NAME_ANSWERED:
-      event.text = "resolved " + name_text(event) + ": " + addresses_text(e.net);
+      event.text = fmt::format("resolved {}: {}", name_text(event), addresses_text(e.net));
       return true;
     case SBPF_REASON_NAME:
-      event.text = "resolve " + name_text(event);
+      event.text = fmt::format("resolve {}", name_text(event));
       event.allow = policy::host_suggestion(event.name);
       return true;
     case SBPF_REASON_NAME_WITHHELD:
-      event.text = "resolve " + name_text(event) + ", which leads to " + addresses_text(e.net) + ": not public";
+      event.text = fmt::format("resolve {}, which leads to {}: not public", name_text(event), addresses_text(e.net));
       return true;
     case SBPF_REASON_NAME_RATE:
       event.text = event.name.empty() ? "queries for names came too fast: they were dropped unread"
                                       : "resolve " + name_text(event) + ": too many names below one pattern";
       return true;
     case SBPF_REASON_NAME_FAILED:
-      event.text = "resolved nothing for " + name_text(event) + ": no server gave an answer";
+      event.text = fmt::format("resolved nothing for {}: no server gave an answer", name_text(event));
       return true;
     default:
       return false;

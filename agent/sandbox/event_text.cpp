@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <array>
 #include <cstring>
 #include <fstream>
@@ -24,41 +25,41 @@ std::string guard_text(const sbpf_event& e) {
       return "clone into another cgroup";
     case SBPF_HOOK_file_open:
     case SBPF_HOOK_file_receive:
-      if (e.task.target_pid != 0) return "use of a file of process " + std::to_string(e.task.target_pid) + " outside the sandbox";
+      if (e.task.target_pid != 0)
+        return fmt::format("use of a file of process {} outside the sandbox", e.task.target_pid);
       if (e.task.detail == SBPF_DETAIL_OWN_LOCK) return "open of a lock of sbpf's own";
       return e.reason == SBPF_REASON_LEAVE_CGROUP ? "write to a cgroup file" : "write to a file that drives the kernel";
     case SBPF_HOOK_file_fcntl:
     case SBPF_HOOK_file_ioctl:
     case SBPF_HOOK_file_ioctl_compat:
       // By the type of an ioctl: 'v' and ext4's 'f' set generations.
-      if (const auto type = e.task.detail >> 8 & 0xff; type == 'v' || type == 'f') return "ioctl that sets a file's generation";
+      if (const auto type = e.task.detail >> 8 & 0xff; type == 'v' || type == 'f')
+        return "ioctl that sets a file's generation";
       return "signals of a descriptor to another process";
     case SBPF_HOOK_task_setnice:
     case SBPF_HOOK_task_setioprio:
     case SBPF_HOOK_task_setscheduler:
     case SBPF_HOOK_task_setrlimit:
-      return std::string(all_hooks()[e.hook].name) + " of process " + std::to_string(e.task.target_pid) +
-             " outside the sandbox";
+      return fmt::format("{} of process {} outside the sandbox", all_hooks()[e.hook].name, e.task.target_pid);
     case SBPF_HOOK_bpf:
-      return "bpf(2) command " + std::to_string(e.task.detail);
+      return fmt::format("bpf(2) command {}", e.task.detail);
     case SBPF_HOOK_task_kill:
-      return "signal " + std::to_string(e.task.detail) + " to process " + std::to_string(e.task.target_pid) +
-             " outside the sandbox";
+      return fmt::format("signal {} to process {} outside the sandbox", e.task.detail, e.task.target_pid);
     case SBPF_HOOK_ptrace_access_check:
     case SBPF_HOOK_ptrace_traceme:
-      return "tracing between the sandbox and process " + std::to_string(e.task.target_pid) + " outside";
+      return fmt::format("tracing between the sandbox and process {} outside", e.task.target_pid);
     default:
-      return std::string(all_hooks()[e.hook].name) + " on sbpf's or the system's own mounts";
+      return fmt::format("{} on sbpf's or the system's own mounts", all_hooks()[e.hook].name);
   }
 }
 
 std::string task_text(const sbpf_event& event) {
-  return " (" + std::string(event.comm, ::strnlen(event.comm, sizeof event.comm)) + ", pid " + std::to_string(event.tgid) + ")";
+  return fmt::format(" ({}, pid {})", std::string(event.comm, ::strnlen(event.comm, sizeof event.comm)), event.tgid);
 }
 
 // When the process began, ns of CLOCK_BOOTTIME: the 22nd field of its stat, the 20th behind its name.
 std::optional<std::uint64_t> start_of(std::uint32_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
   std::string line;
   std::getline(file, line);
   const auto name_end = line.rfind(')');
@@ -72,14 +73,15 @@ std::optional<std::uint64_t> start_of(std::uint32_t pid) {
 }
 
 bool is_flow(const sbpf_event& event) {
-  return event.reason == SBPF_REASON_FLOW || event.reason == SBPF_REASON_FLOW_ACCEPTED || event.reason == SBPF_REASON_FLOW_ENDED;
+  return event.reason == SBPF_REASON_FLOW || event.reason == SBPF_REASON_FLOW_ACCEPTED ||
+         event.reason == SBPF_REASON_FLOW_ENDED;
 }
 
 // The program of a process, if it is the one of then.
 std::string program_of(const sbpf_event& event) {
   if (event.tgid == 0) return "";
   std::array<char, 4096> path{};
-  const ssize_t n = ::readlink(("/proc/" + std::to_string(event.tgid) + "/exe").c_str(), path.data(), path.size());
+  const ssize_t n = ::readlink(fmt::format("/proc/{}/exe", event.tgid).c_str(), path.data(), path.size());
   const auto started_ns = start_of(event.tgid);
   return n > 0 && started_ns && *started_ns <= event.ts_ns ? std::string(path.data(), static_cast<std::size_t>(n)) : "";
 }
@@ -101,40 +103,40 @@ bool explain_process(Event& event) {
   const sbpf_event& e = event.raw;
   switch (static_cast<sbpf_reason>(e.reason)) {
     case SBPF_REASON_TERMINAL:
-      event.text = "pseudo-terminal of a session outside, " + device_text(e.task.detail);
+      event.text = fmt::format("pseudo-terminal of a session outside, {}", device_text(e.task.detail));
       return true;
     case SBPF_REASON_LEAVE_CGROUP:
     case SBPF_REASON_GUARD:
       event.text = guard_text(e);
       return true;
     case SBPF_REASON_CAPABILITY:
-      event.text = "capability " + policy::capability_name(e.task.detail);
+      event.text = fmt::format("capability {}", policy::capability_name(e.task.detail));
       if (e.task.detail < SBPF_CAP_COUNT && e.task.detail != SBPF_CAP_BPF && e.task.detail != SBPF_CAP_PERFMON)
-        event.allow = "process: {kernel: {dangerously_allow_capabilities: [" +
-                      policy::capability_name(e.task.detail) + "]}}";
+        event.relaxation =
+            "process: {kernel: {dangerously_allow_capabilities: [" + policy::capability_name(e.task.detail) + "]}}";
       return true;
     case SBPF_REASON_KERNEL: {
       const auto interface = static_cast<sbpf_kernel_interface>(e.task.detail);
-      event.text = "kernel interface " + std::string(policy::to_string(interface));
+      event.text = fmt::format("kernel interface {}", policy::to_string(interface));
       if (policy::closed_by_default(interface))
-        event.allow = "process: {kernel: {allow: [" + std::string(policy::to_string(interface)) + "]}}";
+        event.allow = fmt::format("process: {{kernel: {{allow: [{}]}}}}", policy::to_string(interface));
       return true;
     }
     case SBPF_REASON_NO_POLICY:
       event.text = "any operation: the sandbox has no policy";
       return true;
     case SBPF_REASON_MOVED_OUT:
-      event.text = "process " + std::to_string(e.task.target_pid) + " was moved out of the sandbox by root outside";
+      event.text = fmt::format("process {} was moved out of the sandbox by root outside", e.task.target_pid);
       return true;
     case SBPF_REASON_BREAK_GLASS:
-      event.text = "the glass was broken: for " + std::to_string(e.task.detail) +
-                   " s the host's root may take sbpf's things down";
+      event.text =
+          fmt::format("the glass was broken: for {} s the host's root may take sbpf's things down", e.task.detail);
       return true;
     case SBPF_REASON_ISOLATION_LOST:
-      event.text = "isolation was lost: " + std::to_string(e.task.detail) + " parts of it were missing";
+      event.text = fmt::format("isolation was lost: {} parts of it were missing", e.task.detail);
       return true;
     case SBPF_REASON_ISOLATION_RESTORED:
-      event.text = "isolation is restored, after " + std::to_string(e.task.detail) + " s at most";
+      event.text = fmt::format("isolation is restored, after {} s at most", e.task.detail);
       return true;
     default:
       return false;
@@ -144,7 +146,7 @@ bool explain_process(Event& event) {
 // Words and suggestion of one event; the reason decides which of its fields mean something.
 void explain_into(Event& event) {
   if (explain_network(event) || explain_flow(event) || explain_files(event) || explain_process(event)) return;
-  event.text = "unknown reason " + std::to_string(event.raw.reason);
+  event.text = fmt::format("unknown reason {}", event.raw.reason);
 }
 
 }  // namespace
@@ -153,7 +155,7 @@ std::string device_text(std::uint32_t number) {
   return std::to_string(number >> SBPF_MINOR_BITS) + ":" + std::to_string(number & ((1u << SBPF_MINOR_BITS) - 1));
 }
 
-Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox) {
+Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox, const Mount* workspace) {
   Event event;
   event.raw = raw.event;
   event.sandbox = sandbox;
@@ -171,7 +173,7 @@ Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox) {
     if (raw.event.tgid != 0) event.text += task_text(raw.event);
     return event;
   }
-  if (raw.n_names + raw.at_root > 0) read_path(raw, event);
+  if (raw.n_names + raw.at_root > 0) read_path(raw, workspace, event);
   explain_into(event);
   event.text += task_text(raw.event);
   return event;

@@ -5,28 +5,33 @@
 #include <cstdint>
 #include <string>
 
+#include "base/mounts.h"
 #include "bpf/abi.h"
 
 namespace sbpf::agent {
 
-// One typed event with its explanation; `text` is one line for a terminal, `allow` the policy line that would allow it
-// (empty where no policy can).
+// One typed event with its explanation; `text` is one line for a terminal, `allow` the lines of a policy that would
+// allow it, and `relaxation` those that would where nothing does but a key that begins with dangerously_. One of the
+// two is empty, or both, where no policy can.
 struct Event {
   sbpf_event raw{};
   std::string name;  // of the resolver's events: the host name that was asked for; of flows, which led there
-  std::string path;  // of filesystem events, as far as it is known: "…" stands for what is above, or for the rest of a name
+  // Of filesystem events, as far as it is known: "…" stands for what is above, or for the rest of a name.
+  std::string path;
   bool path_is_whole = false;
-  std::string exe;   // of records of flows: the program, if it still runs
+  std::string exe;                                 // of records of flows: the program, if it still runs
   std::uint64_t flow = 0, sent = 0, received = 0;  // of records of flows: which one; bytes, at its end
   std::uint16_t local_port = 0;                    // likewise; 0: not known
   std::string interface;  // of SBPF_REASON_INTERFACE: which one was named, or "number N" where there is none of it
-  std::string wanted;  // of filesystem events: "read", "write", "read, write"
+  std::string wanted;     // of filesystem events: "read", "write", "read, write"
   std::string sandbox;
   std::string text;
   std::string allow;
+  std::string relaxation;
 };
 
-// The event in words, with the policy line that would allow it.
-Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox);
+// The event in words, with what would allow it. `workspace`: own_workspace(), whose files have the names that they
+// have in the sandbox; nullptr: there is none.
+Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox, const Mount* workspace = nullptr);
 
 }  // namespace sbpf::agent

@@ -10,8 +10,8 @@
 
 namespace sbpf::agent {
 
-// Frozen from freeze() to thaw() or destruction, if it was not frozen by its owner. Should sbpf be killed meanwhile, who mends thaws
-// it. The caller holds the host lock; the arguments outlive this.
+// Frozen from freeze() to thaw() or destruction, if it was not frozen by its owner. If sbpf is killed in that time, the
+// process that mends its change thaws the cgroup. The caller holds the host lock; the arguments outlive this.
 class Freeze {
  public:
   Freeze(const Kernel& kernel, const Cgroup& cgroup, const std::string& name);

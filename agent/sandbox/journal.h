@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sbpf is changing, kept in the memory of its programs while it is: should it be killed in the middle, the next one to
-// hold the host lock finds it there and mends it, so that the sandbox is as it was or as it should become (docs/DESIGN.md).
-// `sbpf watch` takes what is half done for no loss.
+// The change that sbpf is making, noted in the memory of its programs while it lasts. If sbpf is killed in the middle,
+// the next holder of the host lock finds the entry and mends the change, so that the sandbox is as it was or as it
+// should become (docs/DESIGN.md). For `sbpf watch` a half-done change is no loss.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace sbpf::agent {
 
-// From construction to destruction the change is under way; the caller holds the host lock. Changes of one sandbox nest.
+// From construction to destruction the change is under way; the caller holds the host lock. Changes of one sandbox
+// nest.
 class JournalEntry {
  public:
   enum What : std::uint32_t {
@@ -28,32 +29,32 @@ class JournalEntry {
   JournalEntry& operator=(const JournalEntry&) = delete;
 
  private:
-  sbpf_change& slot_;
+  sbpf_journal& slot_;
   std::uint32_t before_;
 };
 
-// Is this sandbox being changed, or did a killed one leave it so? Needs no lock.
+// Is this sandbox being changed, or did a killed sbpf leave a change half done? Needs no lock.
 bool is_changing(const Kernel& kernel, std::uint64_t cgroup_id);
 
-// Are the programs of all being replaced, or did a killed one leave it so? Needs no lock.
+// Are the programs of all being replaced, or did a killed sbpf leave that half done? Needs no lock.
 bool is_upgrading(const Kernel& kernel);
 
 // Is anything? Needs no lock.
 bool is_changing(const Kernel& kernel);
 
-// Mends what a killed one left: what is above, and pins of sandboxes that were not finished. The caller holds the host lock,
-// and has begun no change. `kernel` knows the programs in force afterwards.
+// Mends the change of a killed sbpf: as above, and pins of unfinished sandboxes. The caller holds the host lock, and
+// has begun no change. `kernel` knows the programs in force afterwards.
 void mend(Kernel& kernel);
 
-// The host lock, and the programs that are in force, mended. Errors: those of lock_host(); "no_such_sandbox": nothing is loaded, which is
-// the same as no name of this kind to who asks for a sandbox; those of Kernel::open().
+// The host lock, and the programs in force, mended. Errors: those of lock_host(); "no_such_sandbox": nothing is loaded,
+// so there is no sandbox of any name; those of Kernel::open().
 struct LockedHost {
   Fd lock;
   Kernel kernel;
 };
 Result<LockedHost> open_locked();
 
-// Mends what a killed one left, if nobody holds the host lock; for who is asked again and again.
+// Mends the change of a killed sbpf, if nobody holds the host lock; for callers that are called again and again.
 void mend_killed(Kernel& kernel);
 
 }  // namespace sbpf::agent

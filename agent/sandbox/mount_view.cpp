@@ -23,15 +23,17 @@ namespace {
 // The number of a mount namespace; 0: it cannot be told.
 std::uint64_t mounts_of(const std::string& task) {
   struct stat info {};
-  return ::stat(("/proc/" + task + "/ns/mnt").c_str(), &info) == 0 ? info.st_ino : 0;
+  return ::stat(fmt::format("/proc/{}/ns/mnt", task).c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
 // Is it the host's own, and not one that somebody made with a user namespace?
 bool is_of_the_host(pid_t task) {
-  struct stat owner_info {}, own {};
-  const Fd mounts(::open(("/proc/" + std::to_string(task) + "/ns/mnt").c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat owner_info {
+  }, own{};
+  const Fd mounts(::open(fmt::format("/proc/{}/ns/mnt", task).c_str(), O_RDONLY | O_CLOEXEC));
   const Fd owner(mounts ? ::ioctl(mounts.get(), NS_GET_USERNS) : -1);
-  return owner && ::fstat(owner.get(), &owner_info) == 0 && ::stat("/proc/self/ns/user", &own) == 0 && owner_info.st_ino == own.st_ino;
+  return owner && ::fstat(owner.get(), &owner_info) == 0 && ::stat("/proc/self/ns/user", &own) == 0 &&
+         owner_info.st_ino == own.st_ino;
 }
 
 struct Member {
@@ -42,12 +44,14 @@ struct Member {
 // A process whose leader ended is asked by its other threads.
 Member member_of(pid_t pid) {
   if (const std::uint64_t mounts = mounts_of(std::to_string(pid)); mounts != 0) return {mounts, pid};
-  for (const std::string& thread : names_in("/proc/" + std::to_string(pid) + "/task"))
-    if (const std::uint64_t mounts = mounts_of(thread); mounts != 0) return {mounts, static_cast<pid_t>(std::strtol(thread.c_str(), nullptr, 10))};
+  for (const std::string& thread : names_in(fmt::format("/proc/{}/task", pid)))
+    if (const std::uint64_t mounts = mounts_of(thread); mounts != 0)
+      return {mounts, static_cast<pid_t>(std::strtol(thread.c_str(), nullptr, 10))};
   return {};
 }
 
-// The first for which `fits`, which is asked once of each mount namespace. Of processes without end only so many are looked at.
+// The first for which `fits`, which is asked once of each mount namespace. Of processes without end only so many are
+// looked at.
 Member find_member(const std::vector<pid_t>& pids, const std::function<bool(const Member&)>& fits) {
   constexpr std::size_t kMost = 512;
   std::vector<std::uint64_t> asked;
@@ -60,14 +64,16 @@ Member find_member(const std::vector<pid_t>& pids, const std::function<bool(cons
   return {};
 }
 
-// Where the first process of a cgroup comes from: the service manager's own mount namespace. Ours may be another one, in which
-// a unit's settings hide or replace directories.
+// Where the first process of a cgroup comes from: the service manager's own mount namespace. Ours may be another one,
+// in which a unit's settings hide or replace directories.
 Result<MountView> mount_view_of_manager() {
   const std::uint64_t own = mounts_of("thread-self");
   return own != 0 && mounts_of("1") == own ? own_mount_view() : mount_view_of_process(1);
 }
 
-tl::unexpected<Error> no_namespace(const std::string& what) { return fail("no_namespace", what, "try again while its processes run"); }
+tl::unexpected<Error> no_namespace(const std::string& what) {
+  return fail("no_namespace", what, "try again while its processes run");
+}
 
 }  // namespace
 
@@ -83,13 +89,18 @@ Result<MountView> mount_view_of(const Kernel& kernel, const Cgroup& cgroup, std:
     const auto pids = cgroup.processes();
     if (!pids) return tl::unexpected<Error>(pids.error());
     if (pids->empty() && !mounts) return made_by_run ? own_mount_view() : mount_view_of_manager();
-    at = find_member(*pids, [&](const Member& one) { return mounts ? one.mounts == *mounts : is_of_the_host(one.task); });
-    if (at.mounts == 0 && mounts) return no_namespace("no process is in the mount namespace in which the policy was looked up");
+    at = find_member(*pids,
+                     [&](const Member& one) { return mounts ? one.mounts == *mounts : is_of_the_host(one.task); });
+    if (at.mounts == 0 && mounts)
+      return no_namespace("no process is in the mount namespace in which the policy was looked up");
     if (at.mounts == 0) at = find_member(*pids, [](const Member&) { return true; });
   }
-  if (at.mounts == 0) return no_namespace("it cannot be told in which mount namespace the processes of " + cgroup.path() + " are");
+  if (at.mounts == 0)
+    return no_namespace(
+        fmt::format("it cannot be told in which mount namespace the processes of {} are", cgroup.path()));
   auto mount_view = at.mounts == mounts_of("thread-self") ? own_mount_view() : mount_view_of_namespace(at.task);
-  if (mount_view && mount_view->mounts != at.mounts) return no_namespace("the process in the sandbox's mount namespace ended");  // another has its number
+  if (mount_view && mount_view->mounts != at.mounts)
+    return no_namespace("the process in the sandbox's mount namespace ended");  // another has its number
   if (const auto user = made_by_run ? user_of_run(record->name) : std::nullopt; mount_view && user) {
     mount_view->asker = *user;
     mount_view->owner_asks = false;
@@ -103,9 +114,14 @@ std::optional<pid_t> task_in(const Cgroup& cgroup, std::uint64_t mounts) {
   return member.mounts != 0 ? std::optional(member.task) : std::nullopt;
 }
 
-Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy, std::uint32_t generation,
-                                  const CompileOptions& options) {
-  return compile_from(kernel, policy, generation, [&] { return mount_view_of(kernel, cgroup, options.again ? std::optional(options.again->mounts) : std::nullopt); }, options);
+Result<policy::Image> compile_for(const Kernel& kernel, const Cgroup& cgroup, const policy::Policy& policy,
+                                  std::uint32_t generation, const CompileOptions& options) {
+  return compile_from(
+      kernel, policy, generation,
+      [&] {
+        return mount_view_of(kernel, cgroup, options.again ? std::optional(options.again->mounts) : std::nullopt);
+      },
+      options);
 }
 
 }  // namespace sbpf::agent

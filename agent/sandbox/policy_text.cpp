@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -54,12 +55,13 @@ std::string lines_of(std::string_view what, const Paths& paths) {
 
 std::vector<std::string> take_lines(std::string_view what, std::string_view& text) {
   std::vector<std::string> paths;
-  for (; text.starts_with(what); text.remove_prefix(text.find('\n') + 1)) paths.emplace_back(text.substr(what.size(), text.find('\n') - what.size()));
+  for (; text.starts_with(what); text.remove_prefix(text.find('\n') + 1))
+    paths.emplace_back(text.substr(what.size(), text.find('\n') - what.size()));
   return paths;
 }
 
-std::string text_of(const policy::Policy& policy, const Looked& looked) {
-  return lines_of(kLink, looked.links) + lines_of(kWalked, looked.walked) + policy::canonical(policy);
+std::string text_of(const policy::Policy& policy, const WalkedPaths& walked_paths) {
+  return lines_of(kLink, walked_paths.links) + lines_of(kWalked, walked_paths.walked) + policy::canonical(policy);
 }
 
 // Under a name that nobody has, and then by its own: what lies there may be anything.
@@ -75,10 +77,10 @@ bool write_text(const std::string& file, const std::string& text) {
   return false;
 }
 
-bool write_mark(std::uint64_t cgroup_id, const Looked& looked, const std::string& text) {
+bool write_mark(std::uint64_t cgroup_id, const WalkedPaths& walked_paths, const std::string& text) {
   if (::mkdir(marks().c_str(), 0700) != 0 && errno != EEXIST) return false;
   (void)::unlink(mark_of(cgroup_id).c_str());
-  return ::symlink((std::to_string(looked.mounts) + " " + hash_of(text)).c_str(), mark_of(cgroup_id).c_str()) == 0;
+  return ::symlink(fmt::format("{} {}", walked_paths.mounts, hash_of(text)).c_str(), mark_of(cgroup_id).c_str()) == 0;
 }
 
 std::string read_mark(std::uint64_t cgroup_id) {
@@ -95,11 +97,13 @@ std::uint64_t mounts_in(const std::string& mark) {
 
 }  // namespace
 
-void keep_policy_text(std::uint64_t cgroup_id, const policy::Policy& policy, const Looked& looked) {
+void keep_policy_text(std::uint64_t cgroup_id, const policy::Policy& policy, const WalkedPaths& walked_paths) {
   if (!policy::has_paths(policy)) return drop_policy_text(cgroup_id);
-  const std::string text = text_of(policy, looked);
-  if (write_text(file_of(cgroup_id), text) && write_mark(cgroup_id, looked, text)) return;
-  audit("the text of the policy of cgroup " + std::to_string(cgroup_id) + " cannot be kept, so it will not reach what is mounted later: " + std::strerror(errno));
+  const std::string text = text_of(policy, walked_paths);
+  if (write_text(file_of(cgroup_id), text) && write_mark(cgroup_id, walked_paths, text)) return;
+  audit(
+      fmt::format("the text of the policy of cgroup {} cannot be kept, so it will not reach what is mounted later: {}",
+                  cgroup_id, std::strerror(errno)));
 }
 
 std::uint64_t kept_mounts(std::uint64_t cgroup_id) { return mounts_in(read_mark(cgroup_id)); }
@@ -108,14 +112,14 @@ Result<KeptPolicy> read_policy_text(std::uint64_t cgroup_id) {
   const std::string file = file_of(cgroup_id), mark = read_mark(cgroup_id);
   const Fd opened = open_regular(file, O_RDONLY);
   const auto text = opened ? read_up_to(opened, kMostBytes) : std::nullopt;
-  if (!text || mark != std::to_string(mounts_in(mark)) + " " + hash_of(*text))
-    return fail("no_policy", file + " is not what sbpf wrote there of the policy in force");
+  if (!text || mark != fmt::format("{} {}", mounts_in(mark), hash_of(*text)))
+    return fail("no_policy", fmt::format("{} is not what sbpf wrote there of the policy in force", file));
   std::string_view rest = *text;
-  Looked looked{mounts_in(mark), take_lines(kLink, rest), {}};
-  for (std::string& path : take_lines(kWalked, rest)) looked.walked.insert(std::move(path));
+  WalkedPaths walked_paths{mounts_in(mark), take_lines(kLink, rest), {}};
+  for (std::string& path : take_lines(kWalked, rest)) walked_paths.walked.insert(std::move(path));
   auto policy = policy::parse(std::string(rest), file, [](std::string_view) { return std::nullopt; });
   if (!policy) return fail("no_policy", policy::format(policy.error()));
-  return KeptPolicy{std::move(*policy), std::move(looked)};
+  return KeptPolicy{std::move(*policy), std::move(walked_paths)};
 }
 
 void drop_policy_text(std::uint64_t cgroup_id) {

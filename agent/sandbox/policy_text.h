@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the policy in force for a sandbox, and where its paths were looked up, kept in /run beside its image in the kernel: a policy
-// whose paths are looked up again, as something was mounted, is compiled anew from it. Its hash is kept beside the pins, where nobody but
-// the agent changes anything: whoever writes another text changes no policy by it.
+// The text of the policy in force for a sandbox, and where its paths were looked up, kept in /run beside its image in
+// the kernel. When a mount makes a new look-up of the paths necessary, the policy is compiled again from this text. The
+// text's hash is kept beside the pins, where only the agent can make changes: so a text written by somebody else
+// changes no policy.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +13,14 @@
 
 namespace sbpf::agent {
 
-// Keeps them; of a policy without paths nothing is kept. Should that fail, what is mounted later stays denied, and the host's log says
-// so. The caller holds the host lock.
-void keep_policy_text(std::uint64_t cgroup_id, const policy::Policy& policy, const Looked& looked);
+// Keeps both; for a policy without paths nothing is kept. If that fails, later mounts stay denied, and the host's log
+// says so. The caller holds the host lock.
+void keep_policy_text(std::uint64_t cgroup_id, const policy::Policy& policy, const WalkedPaths& walked_paths);
 
 // The mount namespace in which the paths of this sandbox's policy were looked up; 0: nothing is kept of it.
 std::uint64_t kept_mounts(std::uint64_t cgroup_id);
 
-// Errors: "no_policy": nothing is kept, or something else lies there.
+// Errors: "no_policy": nothing is kept, or another text is in its place.
 Result<KeptPolicy> read_policy_text(std::uint64_t cgroup_id);
 
 void drop_policy_text(std::uint64_t cgroup_id);

@@ -53,7 +53,7 @@ void collect_orphans(const Kernel& kernel, const std::vector<sbpf_sandbox>& all,
   // The number of a directory is the cgroup's id: those with a record need no further look.
   while (const dirent* entry = directory ? ::readdir(directory.get()) : nullptr) {
     const std::string name = entry->d_name;
-    if (entry->d_type != DT_DIR || name.starts_with('.') || known.count(entry->d_ino) != 0) continue;
+    if (entry->d_type != DT_DIR || name.starts_with('.') || known.contains(entry->d_ino)) continue;
     auto cgroup = Cgroup::open(root + "/" + name);
     if (!cgroup || cgroup->populated() || record_seen(kernel, cgroup->id()) != Seen::absent) continue;
     forget_cgroup(kernel, cgroup->id());
@@ -67,7 +67,7 @@ Hook first_of_each() { return *std::ranges::find_if(all_hooks(), &Hook::per_sand
 
 }  // namespace
 
-std::vector<sbpf_sandbox> records(const Kernel& kernel, bool* whole) {
+std::vector<sbpf_sandbox> read_registry(const Kernel& kernel, bool* whole) {
   std::vector<sbpf_sandbox> all, some(kBatch);
   std::vector<std::uint64_t> keys(kBatch);
   all.reserve(SBPF_MAX_SANDBOXES);  // what is not filled takes no memory, and what is filled is not copied
@@ -111,15 +111,16 @@ std::optional<sbpf_sandbox> find_record(const Kernel& kernel, std::uint64_t cgro
 Result<sbpf_sandbox> find_record(const Kernel& kernel, const std::string& name) {
   // Its pins know its cgroup, and its record its name: one look instead of one at every sandbox of the host.
   const Fd pin(bpf_obj_get(link_pin(name, first_of_each()).c_str()));
-  if (auto link = pin ? link_info(pin.get()) : Result<bpf_link_info>(fail("bpf_info", "")); link && link->type == BPF_LINK_TYPE_CGROUP)
+  if (auto link = pin ? link_info(pin.get()) : Result<bpf_link_info>(fail("bpf_info", ""));
+      link && link->type == BPF_LINK_TYPE_CGROUP)
     if (auto record = find_record(kernel, link->cgroup.cgroup_id); record && name == record->name) return *record;
   bool whole = true;
-  for (const sbpf_sandbox& record : records(kernel, &whole))
+  for (const sbpf_sandbox& record : read_registry(kernel, &whole))
     if (name == record.name) return record;
   if (!whole)
-    return fail("cannot_tell", "the sandboxes of this host cannot all be read: " + std::string(std::strerror(errno)),
-                "memory or descriptors are short: try again", errno);
-  return fail("no_such_sandbox", "no sandbox is named " + name, "`sbpf list` shows them");
+    return fail("cannot_tell", SystemError{errno, "memory or descriptors are short: try again"},
+                "the sandboxes of this host cannot all be read");
+  return fail("no_such_sandbox", fmt::format("no sandbox is named {}", name), "`sbpf list` shows them");
 }
 
 std::optional<uid_t> user_of_run(std::string_view name) {
@@ -131,19 +132,28 @@ std::optional<uid_t> user_of_run(std::string_view name) {
 }
 
 Result<void> check_new_name(const std::vector<sbpf_sandbox>& others, const std::string& name) {
-  if (name.starts_with('-')) return fail("bad_name", name + " reads like an option", "choose a --name that does not begin with -");
+  if (name.size() >= SBPF_NAME_LEN)
+    return fail("bad_name", fmt::format("{} is too long for the name of a sandbox", name),
+                fmt::format("choose a --name of at most {} bytes", SBPF_NAME_LEN - 1));
+  // It becomes a directory of cgroup2 and of bpffs, which reserves dots.
+  if (name.empty() || name.find_first_of("./") != std::string::npos)
+    return fail("bad_name", fmt::format("'{}' cannot be the name of a sandbox", name),
+                "choose a --name without a dot and a slash");
+  if (name.starts_with('-'))
+    return fail("bad_name", fmt::format("{} reads like an option", name), "choose a --name that does not begin with -");
   if (user_of_run(name))
-    return fail("bad_name", name + " is a name for a user's run",
+    return fail("bad_name", fmt::format("{} is a name for a user's run", name),
                 "names of the form uUID-NAME are what sbpfd gives; choose another --name");
   if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return name == other.name; }))
-    return fail("sandbox_exists", "a sandbox named " + name + " exists", "choose another --name, or `sbpf kill " + name + "`");
+    return fail("sandbox_exists", fmt::format("a sandbox named {} exists", name),
+                fmt::format("choose another --name, or `sbpf kill {}`", name));
   return {};
 }
 
 Standing standing(const Kernel& kernel) {
   Standing found;
   bool whole = true;
-  const auto all = records(kernel, &whole);
+  const auto all = read_registry(kernel, &whole);
   if (!whole) found.unclear = std::string("the records cannot all be read: ") + std::strerror(errno);
   const auto mount = cgroup2_mount();
   for (const sbpf_sandbox& record : all) {
@@ -162,15 +172,15 @@ void collect_garbage(Kernel& kernel) {
   mend(kernel);
   const auto mount = cgroup2_mount();
   if (!mount) return;
-  auto all = records(kernel);
+  auto all = read_registry(kernel);
   std::erase_if(all, [&](const sbpf_sandbox& record) { return collect(kernel, record, *mount); });
   collect_orphans(kernel, all, *mount);
-  collect_names_cgroups();
+  collect_resolver_cgroups();
 }
 
 std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name) {
   mend(kernel);
-  auto all = records(kernel);
+  auto all = read_registry(kernel);
   const auto mount = cgroup2_mount();
   if (!mount) return all;
   const std::size_t n = all.size(), start = n == 0 ? 0 : boottime_ns() % n;
@@ -181,7 +191,7 @@ std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string
     return (its_turn || name == record.name) && collect(kernel, record, *mount);
   });
   collect_orphans(kernel, all, *mount);
-  collect_names_cgroups();
+  collect_resolver_cgroups();
   return all;
 }
 

@@ -15,46 +15,47 @@
 namespace sbpf::agent {
 namespace {
 
-// What the child is told. All zero: the parent is well.
-struct Undo {
+// What the child is told: the sandbox that it takes down if the parent is killed. All zero: the parent has finished.
+struct Attached {
   std::uint64_t created_ns = 0;
   std::uint64_t policy_map = 0;
 };
 
-// Until the parent is well, or has ended: then what it had the child undo, if anything. Nothing: it is well.
-std::optional<Undo> wait_for_parent(int pipe) {
-  Undo undo, word;
+// Waits until the parent has finished, which returns nothing, or was killed, which returns what it said last.
+std::optional<Attached> wait_for_parent(int pipe) {
+  Attached attached, word;
   while (true) {
     const ssize_t n = ::read(pipe, &word, sizeof word);
     if (n < 0 && errno == EINTR) continue;
-    if (n != sizeof word) return undo;
+    if (n != sizeof word) return attached;
     if (word.created_ns == 0) return std::nullopt;
-    undo = word;
+    attached = word;
   }
 }
 
-bool is_the_same(const Kernel& kernel, std::uint64_t cgroup_id, const Undo& undo) {
+bool is_still(const Kernel& kernel, std::uint64_t cgroup_id, const Attached& attached) {
   const auto record = find_record(kernel, cgroup_id);
-  return record && record->created_ns == undo.created_ns && policy_map_id(kernel, cgroup_id) == undo.policy_map;
+  return record && record->created_ns == attached.created_ns && policy_map_id(kernel, cgroup_id) == attached.policy_map;
 }
 
-[[noreturn]] void wait_and_mend(Kernel& kernel, int pipe, const Fd& lock, std::uint64_t cgroup_id, const std::string& name) {
+[[noreturn]] void wait_and_mend(Kernel& kernel, int pipe, const Fd& lock, std::uint64_t cgroup_id,
+                                const std::string& name) {
   ::setsid();
   for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT}) ::signal(number, SIG_IGN);
   // Whoever reads what the command prints does not wait for this process.
   const Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (int i = 0; i < 3; i++) (void)::dup2(nowhere.get(), i);
   // The lock is its parent's, which may have given it away for a while.
-  if (const auto undo = wait_for_parent(pipe); undo && relock_host(lock)) {
+  if (const auto attached = wait_for_parent(pipe); attached && relock_host(lock)) {
     mend(kernel);
-    if (is_the_same(kernel, cgroup_id, *undo)) take_down(kernel, cgroup_id, name);
+    if (is_still(kernel, cgroup_id, *attached)) take_down(kernel, cgroup_id, name);
   }
   ::_exit(0);
 }
 
 }  // namespace
 
-Guardian::Guardian(Kernel& kernel, const Fd& lock, std::uint64_t cgroup_id, const std::string& name) {
+RollbackProcess::RollbackProcess(Kernel& kernel, const Fd& lock, std::uint64_t cgroup_id, const std::string& name) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return;
   const Fd reader(ends[0]);
@@ -65,16 +66,17 @@ Guardian::Guardian(Kernel& kernel, const Fd& lock, std::uint64_t cgroup_id, cons
   wait_and_mend(kernel, reader.get(), lock, cgroup_id, name);
 }
 
-Guardian::~Guardian() {
+RollbackProcess::~RollbackProcess() {
   if (pid_ <= 0) return;
-  const Undo well;
-  if (::write(pipe_.get(), &well, sizeof well) != sizeof well) ::kill(pid_, SIGKILL);  // ours, and not waited for
+  const Attached finished;
+  if (::write(pipe_.get(), &finished, sizeof finished) != sizeof finished)
+    ::kill(pid_, SIGKILL);  // ours, and not waited for
   ::waitpid(pid_, nullptr, 0);
 }
 
-void Guardian::undoes(std::uint64_t created_ns, std::uint32_t policy_map) const {
-  const Undo undo{created_ns, policy_map};
-  if (pid_ > 0) (void)!::write(pipe_.get(), &undo, sizeof undo);
+void RollbackProcess::take_down_if_killed(std::uint64_t created_ns, std::uint32_t policy_map) const {
+  const Attached attached{created_ns, policy_map};
+  if (pid_ > 0) (void)!::write(pipe_.get(), &attached, sizeof attached);
 }
 
 }  // namespace sbpf::agent

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -28,9 +29,10 @@ constexpr int kTries = 100;
 // What can be refused by looking at it. Whether symbolic links lead out is the kernel's to say.
 Result<void> check_source(const std::string& source) {
   constexpr std::string_view kHint = "SRC is a path relative to the root, of something beneath it";
-  if (source.empty()) return fail("path_escape", "SRC is empty", std::string(kHint) + "; \".\" is all of it");
+  if (source.empty()) return fail("path_escape", "SRC is empty", fmt::format("{}; \".\" is all of it", kHint));
   if (source.find('\0') != std::string::npos) return fail("path_escape", "SRC has a NUL in it", std::string(kHint));
-  if (source.starts_with('/')) return fail("path_escape", "SRC is absolute: " + source, std::string(kHint));
+  if (source.starts_with('/'))
+    return fail("path_escape", fmt::format("SRC is absolute: {}", source), std::string(kHint));
   std::size_t depth = 0;
   for (std::size_t at = 0; at < source.size();) {
     const auto end = std::min(source.find('/', at), source.size());
@@ -40,7 +42,7 @@ Result<void> check_source(const std::string& source) {
     if (part != "..")
       depth++;
     else if (depth-- == 0)
-      return fail("path_escape", source + " leads out of the root", std::string(kHint));
+      return fail("path_escape", fmt::format("{} leads out of the root", source), std::string(kHint));
   }
   return {};
 }
@@ -56,8 +58,8 @@ Result<Source> open_source(const StageOptions& options) {
   const Fd root(::open(options.root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!root) {
     const int error = errno;
-    return fail("no_such_root", "cannot open the root " + options.root + ": " + std::strerror(error),
-                "--root names an existing directory", error);
+    return fail("no_such_root", SystemError{error, "--root names an existing directory"}, "cannot open the root {}",
+                options.root);
   }
   // Without RESOLVE_NO_XDEV first: both of its refusals are the same errno.
   auto opened = open_beneath(root.get(), options.source, O_PATH, 0, options.source);
@@ -67,9 +69,9 @@ Result<Source> open_source(const StageOptions& options) {
   Source source;
   source.fd = std::move(*opened);
   if (::fstat(source.fd.get(), &source.info) != 0)
-    return fail("source_unreadable", "cannot read " + options.source + ": " + std::strerror(errno), "", errno);
+    return fail("source_unreadable", SystemError{errno}, "cannot read {}", options.source);
   if (!S_ISREG(source.info.st_mode) && !S_ISDIR(source.info.st_mode))
-    return fail("not_regular", options.source + " is neither a file nor a directory",
+    return fail("not_regular", fmt::format("{} is neither a file nor a directory", options.source),
                 "pipes, sockets and devices are never staged");
   return source;
 }
@@ -97,12 +99,12 @@ class Target {
   Result<void> take_name(int copy);
   Result<void> sync_parent();
   tl::unexpected<Error> exists() const {
-    return fail("destination_exists", options_.destination + " exists",
+    return fail("destination_exists", fmt::format("{} exists", options_.destination),
                 "choose another name, or --replace it in one step", EEXIST);
   }
   tl::unexpected<Error> cannot(const std::string& what) const {
     const int error = errno;
-    return fail("write_failed", "cannot " + what + " " + options_.destination + ": " + std::strerror(error), "", error);
+    return fail("write_failed", SystemError{error}, "cannot {} {}", what, options_.destination);
   }
   static std::string random_name();
   bool is_directory(const std::string& name) const {
@@ -133,13 +135,14 @@ Result<void> Target::open() {
   name_ = slash == std::string::npos ? path : path.substr(slash + 1);
   std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   if (name_.empty() || name_ == "." || name_ == ".." || path.find('\0') != std::string::npos)
-    return fail("usage", "DST has no name of its own: '" + options_.destination + "'",
+    return fail("usage", fmt::format("DST has no name of its own: '{}'", options_.destination),
                 "it is the path of the copy itself, not of the directory to copy into");
   parent_ = Fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!parent_) {
     const int error = errno;
-    return fail("no_such_directory", "cannot open " + directory + ", where the copy goes: " + std::strerror(error),
-                error == ENOENT ? "make it first: mkdir -p " + directory : "", error);
+    return fail("no_such_directory",
+                SystemError{error, error == ENOENT ? fmt::format("make it first: mkdir -p {}", directory) : ""},
+                "cannot open {}, where the copy goes", directory);
   }
   struct stat info {};
   if (!options_.replace && ::fstatat(parent_.get(), name_.c_str(), &info, AT_SYMLINK_NOFOLLOW) == 0) return exists();
@@ -186,7 +189,7 @@ Result<void> Target::rename_in() {
     if (errno != EEXIST) return cannot("give the copy the name");
     if (!options_.replace) return exists();
     if (is_directory(name_) && !is_directory(temporary_))
-      return fail("destination_exists", options_.destination + " is a directory, and the copy is a file",
+      return fail("destination_exists", fmt::format("{} is a directory, and the copy is a file", options_.destination),
                   "remove it first, or choose another name: a whole tree is not removed for one file", EISDIR);
     if (::renameat2(dir, temporary_.c_str(), dir, name_.c_str(), RENAME_EXCHANGE) == 0) {
       exchanged_ = true;  // the temporary name is the old one's now
@@ -251,10 +254,10 @@ Result<Staged> stage(const StageOptions& options) {
                           : copier->copy_file(source->fd.get(), copy->get(), source->info);
   if (!copied) return tl::unexpected<Error>(copied.error());
   if (directory && ::fchmod(copy->get(), source->info.st_mode & kModeKept) != 0)
-    return fail("write_failed", "cannot set the mode of the copy: " + std::string(std::strerror(errno)), "", errno);
+    return fail("write_failed", SystemError{errno}, "cannot set the mode of the copy");
   // A tree is synced by its file system at once: to sync each small file takes a hundred times as long.
   if ((directory ? ::syncfs(copy->get()) : ::fsync(copy->get())) != 0)
-    return fail("write_failed", "cannot sync the copy: " + std::string(std::strerror(errno)), "", errno);
+    return fail("write_failed", SystemError{errno}, "cannot sync the copy");
   auto left_over = target.publish(copy->get());
   if (!left_over) return tl::unexpected<Error>(left_over.error());
   Staged staged = copier->counts();

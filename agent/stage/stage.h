@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies what an untrusted tree holds to a place on the host, and nothing that lies outside the tree. Needs neither BPF
-// nor root.
+// Copies files of an untrusted tree to a place on the host, and nothing from outside the tree. Needs neither BPF nor
+// root.
 #pragma once
 
 #include <cstdint>

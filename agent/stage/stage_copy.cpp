@@ -6,6 +6,7 @@
 #include <linux/openat2.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -36,16 +37,17 @@ const char* kind_of(mode_t mode) {
 
 tl::unexpected<Error> cannot_write(const std::string& shown) {
   const int error = errno;
-  return fail("write_failed", "cannot write the copy of " + shown + ": " + std::strerror(error), "", error);
+  return fail("write_failed", SystemError{error}, "cannot write the copy of {}", shown);
 }
 
 tl::unexpected<Error> cannot_read(const std::string& shown) {
   const int error = errno;
-  return fail("source_unreadable", "cannot read " + shown + ": " + std::strerror(error), "", error);
+  return fail("source_unreadable", SystemError{error}, "cannot read {}", shown);
 }
 
 tl::unexpected<Error> changed(const std::string& what) {
-  auto failure = fail("source_changed", what + " while it was copied", "try again when nobody writes there");
+  auto failure =
+      fail("source_changed", fmt::format("{} while it was copied", what), "try again when nobody writes there");
   failure.value().retryable = true;
   return failure;
 }
@@ -80,7 +82,7 @@ Result<void> Copier::go_on() const {
 Result<void> Copier::count_entry() {
   if (counts_.files + counts_.directories + counts_.links >= options_.max_entries)
     return fail("too_large",
-                options_.source + " holds more than " + std::to_string(options_.max_entries) + " files and directories",
+                fmt::format("{} holds more than {} files and directories", options_.source, options_.max_entries),
                 "--max-files raises the limit");
   return go_on();
 }
@@ -90,7 +92,7 @@ Result<void> Copier::copy_file(int from, int to, const struct stat& info) {
   counts_.files++;
   const auto size = static_cast<std::uint64_t>(info.st_size);
   if (size > options_.max_bytes - counts_.bytes)
-    return fail("too_large", options_.source + " holds more than " + std::to_string(options_.max_bytes) + " bytes",
+    return fail("too_large", fmt::format("{} holds more than {} bytes", options_.source, options_.max_bytes),
                 "--max-bytes raises the limit");
   auto source = reopen_for_reading(from, shown());
   if (!source) return tl::unexpected<Error>(source.error());
@@ -116,7 +118,7 @@ Result<void> Copier::copy_range(int from, int to, off_t begin, off_t end) {
     if (auto told = go_on(); !told) return told;
     auto copied = copy_some(from, to, at, std::min(end, at + kStep));
     if (!copied) return tl::unexpected<Error>(copied.error());
-    if (*copied == 0) return changed(shown() + " became shorter");
+    if (*copied == 0) return changed(fmt::format("{} became shorter", shown()));
     at += *copied;
   }
   return {};
@@ -156,7 +158,7 @@ Result<void> Copier::copy_tree(int from, int to) {
 
 Result<void> Copier::copy_directory(int from, int to, std::size_t depth) {
   if (depth >= kStageMaxDepth)
-    return fail("too_large", shown() + " is more than " + std::to_string(kStageMaxDepth) + " directories deep");
+    return fail("too_large", fmt::format("{} is more than {} directories deep", shown(), kStageMaxDepth));
   auto listed = open_beneath(from, ".", O_RDONLY | O_DIRECTORY, 0, shown());
   if (!listed) return tl::unexpected<Error>(listed.error());
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(listed->get()), ::closedir);
@@ -180,7 +182,7 @@ Result<void> Copier::copy_entry(int from_dir, int to_dir, const std::string& nam
   // A descriptor of the thing itself, a symbolic link included: what it is, is asked of the descriptor.
   auto from =
       open_beneath(from_dir, name, O_PATH | O_NOFOLLOW, options_.one_file_system ? RESOLVE_NO_XDEV : 0, shown());
-  if (!from && from.error().code == "no_such_source") return changed(shown() + " went away");
+  if (!from && from.error().code == "no_such_source") return changed(fmt::format("{} went away", shown()));
   if (!from) return tl::unexpected<Error>(from.error());
   struct stat info {};
   if (::fstat(from->get(), &info) != 0) return cannot_read(shown());
@@ -192,7 +194,7 @@ Result<void> Copier::copy_entry(int from_dir, int to_dir, const std::string& nam
     case S_IFLNK:
       return copy_link(from->get(), to_dir, name, depth);
     default:
-      return fail("not_regular", shown() + " is " + kind_of(info.st_mode),
+      return fail("not_regular", fmt::format("{} is {}", shown(), kind_of(info.st_mode)),
                   "only files, directories and symbolic links are staged");
   }
 }
@@ -206,7 +208,8 @@ Result<void> Copier::copy_child_file(int from, int to_dir, const std::string& na
 Result<void> Copier::copy_child_directory(int from, int to_dir, const std::string& name, const struct stat& info,
                                           std::size_t depth) {
   if (info.st_dev == top_.st_dev && info.st_ino == top_.st_ino)
-    return fail("destination_in_source", "the destination lies in " + options_.source + ", which is to be copied",
+    return fail("destination_in_source",
+                fmt::format("the destination lies in {}, which is to be copied", options_.source),
                 "stage to a directory outside of it");
   if (auto counted = count_entry(); !counted) return counted;
   counts_.directories++;
@@ -227,7 +230,7 @@ Result<void> Copier::copy_link(int from, int to_dir, const std::string& name, st
   if (length < 0) return cannot_read(shown());
   const LinkForm form = link_form({target.data(), static_cast<std::size_t>(length)}, depth);
   if (form == LinkForm::leaves)
-    return fail("path_escape", shown() + " is a symbolic link that leads out of " + options_.source,
+    return fail("path_escape", fmt::format("{} is a symbolic link that leads out of {}", shown(), options_.source),
                 "a link inside a staged directory must lead to something in that directory, by a relative path");
   if (form == LinkForm::winding) winding_.push_back(inside_);
   if (::symlinkat(target.data(), to_dir, name.c_str()) != 0) return cannot_write(shown());
@@ -239,7 +242,8 @@ Result<void> Copier::check_winding_links(int top) {
   for (const std::string& link : winding_) {
     const std::string path = options_.source + "/" + link;
     if (open_beneath(top, link, O_PATH, 0, path)) continue;
-    return fail("path_escape", path + " is a symbolic link that leads out of " + options_.source + ", or nowhere",
+    return fail("path_escape",
+                fmt::format("{} is a symbolic link that leads out of {}, or nowhere", path, options_.source),
                 "a link with \"..\" after a name must lead to something in the staged directory");
   }
   return {};

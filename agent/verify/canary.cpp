@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -37,7 +38,9 @@ struct RawReport {
 };
 
 // That a flow is not recorded lets nothing through: such a hook is read back, and not tried.
-std::vector<Hook> proven_of(std::uint32_t flags) { return hooks_of(flags & ~static_cast<std::uint32_t>(SBPF_SANDBOX_FLOWS)); }
+std::vector<Hook> proven_of(std::uint32_t flags) {
+  return hooks_of(flags & ~static_cast<std::uint32_t>(SBPF_SANDBOX_FLOWS));
+}
 
 [[noreturn]] void canary_main(KernelGlobals& globals, int pipe, const Scene& scene, std::uint32_t flags) {
   RawReport report{};
@@ -83,16 +86,18 @@ class OutOfReach {
   sbpf_canary& canary_;
 };
 
-// One canary at a time, of whichever sandbox: a lock of its own, so that nobody who waits for one holds the host's. It is the
-// process's alone, and not the canary's, which has the descriptor, too, and may outlive who runs it. Errors: "canary".
+// One canary at a time, of whichever sandbox: a lock of its own, so that nobody who waits for one holds the host's. It
+// is the process's alone, and not the canary's, which has the descriptor, too, and may outlive who runs it. Errors:
+// "canary".
 Result<Fd> take_turn(sbpf_canary& canary) {
   Fd turn(::open(kTurnFile, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!turn) return fail("canary", std::string("cannot open ") + kTurnFile + ": " + std::strerror(errno), "", errno);
+  if (!turn) return fail("canary", SystemError{errno}, "cannot open {}", kTurnFile);
   const std::uint64_t begin = boottime_ns();
   struct flock whole {};
   whole.l_type = F_WRLCK;
   while (::fcntl(turn.get(), F_SETLK, &whole) != 0) {
-    if (errno != EAGAIN && errno != EACCES && errno != EINTR) return fail("canary", std::string("cannot lock ") + kTurnFile + ": " + std::strerror(errno), "", errno);
+    if (errno != EAGAIN && errno != EACCES && errno != EINTR)
+      return fail("canary", SystemError{errno}, "cannot lock {}", kTurnFile);
     if (boottime_ns() - begin > 2 * kPatience) return fail("canary", "other canaries took all the time", "", EAGAIN);
     __atomic_store_n(&canary.wanted, 1u, __ATOMIC_RELAXED);
     ::poll(nullptr, 0, 10);
@@ -108,11 +113,13 @@ bool in_host_pid_namespace() {
 
 // Does this policy let the canary's probe pass?
 bool lets_probe_pass(const policy::Image& image) {
-  const policy::NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_UDP, *policy::parse_address("192.0.2.1"), canary::kPolicyProbePort};
+  const policy::NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_UDP, *policy::parse_address("192.0.2.1"),
+                               canary::kPolicyProbePort};
   return (image.header().flags & SBPF_POLICY_AUDIT) != 0 || policy::allows(image, query);
 }
 
-// The probe passes only if the policies of all sandboxes above this one let it, too. One whose policy cannot be read denies.
+// The probe passes only if the policies of all sandboxes above this one let it, too. One whose policy cannot be read
+// denies.
 bool passes_above(const Kernel& kernel, const Cgroup& cgroup) {
   std::filesystem::path path = cgroup.path();
   for (std::uint32_t level = cgroup.level(); level > 1; level--) {
@@ -125,28 +132,32 @@ bool passes_above(const Kernel& kernel, const Cgroup& cgroup) {
   return true;
 }
 
-// Not what the hook is asked about: memory, descriptors, processes, ports or room that the host, or the sandbox's own use of it, left
-// none of; ENOENT: its scratch files are gone.
+// Not what the hook is asked about: memory, descriptors, processes, ports or room that the host, or the sandbox's own
+// use of it, left none of; ENOENT: its scratch files are gone.
 bool is_shortage(int error) {
-  constexpr std::array kShortages = {EAGAIN, ENOMEM, ENFILE, EMFILE, ETOOMANYREFS, ENOSPC, EDQUOT, ENOBUFS, ENOENT, EIO, EINTR};
+  constexpr std::array kShortages = {EAGAIN, ENOMEM,  ENFILE, EMFILE, ETOOMANYREFS, ENOSPC,
+                                     EDQUOT, ENOBUFS, ENOENT, EIO,    EINTR};
   return std::ranges::find(kShortages, error) != kShortages.end();
 }
 
 // "unlink (allowed)", after what is in the list already.
 void list(std::string& all, const Hook& hook, int error) {
-  all += (all.empty() ? "" : ", ") + std::string(hook.name) + " (" + (error == 0 ? "allowed" : std::strerror(error)) + ")";
+  all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", hook.name, error == 0 ? "allowed" : std::strerror(error));
 }
 
 // Where all that is wrong is that something could not be tried: what that was. Nothing: the report says how it stands.
 std::string not_tried(const RawReport& raw, std::uint32_t flags) {
-  if (is_shortage(raw.allowed_errno)) return std::string("what every policy allows (") + std::strerror(raw.allowed_errno) + ")";
+  if (is_shortage(raw.allowed_errno))
+    return fmt::format("what every policy allows ({})", std::strerror(raw.allowed_errno));
   std::string all;
   for (const Hook& hook : proven_of(flags)) {
     const CanaryVerdict verdict = raw.hooks[hook.id];
     if (verdict == CanaryVerdict::not_denied) return "";
     if (verdict == CanaryVerdict::not_run) list(all, hook, raw.error[hook.id]);
   }
-  return all.empty() && is_shortage(raw.policy_errno) ? std::string("an endpoint (") + std::strerror(raw.policy_errno) + ")" : all;
+  return all.empty() && is_shortage(raw.policy_errno)
+             ? std::string("an endpoint (") + std::strerror(raw.policy_errno) + ")"
+             : all;
 }
 
 CanaryReport judge(const RawReport& raw, bool passes, std::uint32_t flags) {
@@ -164,17 +175,19 @@ CanaryReport judge(const RawReport& raw, bool passes, std::uint32_t flags) {
   if (!report.allowed_ok)
     report.detail = std::string("the canary was denied what every policy allows: ") + std::strerror(raw.allowed_errno);
   else if (!report.policy_ok && report.detail.empty())
-    report.detail = std::string("an endpoint did not get the published policy's verdict: ") +
-                    std::strerror(raw.policy_errno);
+    report.detail =
+        std::string("an endpoint did not get the published policy's verdict: ") + std::strerror(raw.policy_errno);
   return report;
 }
 
 Error no_answer(const std::string& end, int number) {
-  return fail("canary", "the canary gave no answer" + end, "the sandbox's cgroup may be frozen or at a limit", number).value();
+  return fail("canary", fmt::format("the canary gave no answer{}", end),
+              "the sandbox's cgroup may be frozen or at a limit", number)
+      .value();
 }
 
-// Waits for what the canary reports. Errors: ETIME: it neither computes nor waits for a processor, and says nothing; EAGAIN: it
-// waited for a processor, or gave way to others; EIO: it ended without.
+// Waits for what the canary reports. Errors: ETIME: it neither computes nor waits for a processor, and says nothing;
+// EAGAIN: it waited for a processor, or gave way to others; EIO: it ended without.
 Result<RawReport> wait_for_report(const KernelGlobals& globals, int pipe, pid_t pid) {
   const std::uint64_t begin = boottime_ns();
   RawReport raw{};
@@ -186,21 +199,26 @@ Result<RawReport> wait_for_report(const KernelGlobals& globals, int pipe, pid_t 
     const char state = state_of(pid);
     // D: it waits for a disk, as what the sandbox runs may have to.
     const bool hangs = gives_way ? state == 'T' || state == 't' : state != 'R' && state != 'D';
-    return tl::unexpected<Error>(no_answer((took <= kPatience ? " so far, and others wait for their turn (state " : " within 10 s (state ") + std::string(1, state) + ")",
-                                           hangs ? ETIME : EAGAIN));
+    return tl::unexpected<Error>(
+        no_answer(fmt::format(" {} (state {})",
+                              took <= kPatience ? "so far, and others wait for their turn" : "within 10 s", state),
+                  hangs ? ETIME : EAGAIN));
   }
   if (::read(pipe, &raw, sizeof raw) != sizeof raw || !raw.complete) return tl::unexpected<Error>(no_answer("", EIO));
   return raw;
 }
 
 // Errors, beside others: EBUSY where nobody may be started, ECANCELED where it was killed; those of wait_for_report().
-Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image, std::uint32_t flags) {
+Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
+                            std::uint32_t flags) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return fail("canary", "cannot make a pipe", "", errno);
   Fd reader(ends[0]), writer(ends[1]);
   Scene scene;
   scene.setting = Fd(::open(kSetting, O_RDONLY | O_CLOEXEC));
-  if (!scene.setting) return fail("canary", std::string("cannot open ") + kSetting + ": " + std::strerror(errno), "run sbpf where the host's /proc/sys can be read", errno);
+  if (!scene.setting)
+    return fail("canary", SystemError{errno, "run sbpf where the host's /proc/sys can be read"}, "cannot open {}",
+                kSetting);
   scene.threads = Fd(::open((cgroup.path() + "/cgroup.threads").c_str(), O_WRONLY | O_CLOEXEC));
   if (scene.path.empty() || !scene.file) return fail("canary", "cannot make a scratch directory in /run", "", errno);
   KernelGlobals& globals = kernel.globals();
@@ -225,13 +243,15 @@ Result<CanaryReport> run_in(const Kernel& kernel, const Cgroup& cgroup, const po
   ::waitpid(*pid, &status, 0);
   if (raw)
     if (const std::string untried = not_tried(*raw, flags); !untried.empty())
-      return fail("canary", "the canary could not try " + untried,
-                  "the host, or the sandbox, is short of memory, descriptors, processes, ports or room in /run", EAGAIN);
+      return fail("canary", fmt::format("the canary could not try {}", untried),
+                  "the host, or the sandbox, is short of memory, descriptors, processes, ports or room in /run",
+                  EAGAIN);
   if (raw) return judge(*raw, lets_probe_pass(image) && passes_above(kernel, cgroup), flags);
   if (raw.error().sys_errno == ETIME && (cgroup.is_freezing() || cgroup.at_limit())) raw.error().sys_errno = EAGAIN;
   if (raw.error().sys_errno != EIO) return tl::unexpected<Error>(raw.error());
-  if (!WIFSIGNALED(status)) return tl::unexpected<Error>(no_answer(": it ended with exit code " + std::to_string(WEXITSTATUS(status)), EIO));
-  return tl::unexpected<Error>(no_answer(": it was ended by signal " + std::to_string(WTERMSIG(status)), ECANCELED));
+  if (!WIFSIGNALED(status))
+    return tl::unexpected<Error>(no_answer(fmt::format(": it ended with exit code {}", WEXITSTATUS(status)), EIO));
+  return tl::unexpected<Error>(no_answer(fmt::format(": it was ended by signal {}", WTERMSIG(status)), ECANCELED));
 }
 
 }  // namespace
@@ -240,7 +260,7 @@ CanaryVerdict canary_verdict(const Hook& hook, int error, std::uint32_t hit) {
   if (error == kUnreachable) return CanaryVerdict::unreachable;
   // A tracepoint refuses nothing: that it saw the canary is its proof. The hooks that correct addresses refuse nothing
   // either: the corrected address is theirs.
-  const bool refuses = hook.kind != HookKind::trace && hook.kind != HookKind::names;
+  const bool refuses = hook.kind != HookKind::trace && hook.kind != HookKind::dns;
   if (refuses && hit == 0 && is_shortage(error)) return CanaryVerdict::not_run;
   const bool answered = refuses ? error == EPERM || error == EACCES : error == 0;
   return answered && hit == hook.id + 1u ? CanaryVerdict::denied : CanaryVerdict::not_denied;
@@ -271,12 +291,13 @@ Result<CanaryReport> run_canary(const Kernel& kernel, const Cgroup& cgroup, cons
   if (!in_host_pid_namespace())
     return fail("pid_namespace", "sbpf runs in a pid namespace of its own, so its canary cannot be told apart",
                 "run sbpf in the host's pid namespace (containers: --pid=host)");
-  if (cgroup.is_freezing()) return fail("canary", "the sandbox is frozen: a canary in it could not run", "thaw it first");
+  if (cgroup.is_freezing())
+    return fail("canary", "the sandbox is frozen: a canary in it could not run", "thaw it first");
   const auto turn = take_turn(kernel.globals().canary);
   if (!turn) return tl::unexpected<Error>(turn.error());
   auto report = run_in(kernel, cgroup, image, flags);
-  // A cgroup that hands controllers down takes no processes itself. And in one that was ever killed by its cgroup.kill, some
-  // kernels (6.12) kill whatever clone3 starts in it. A child of it is judged the same.
+  // A cgroup that hands controllers down takes no processes itself. And in one that was ever killed by its cgroup.kill,
+  // some kernels (6.12) kill whatever clone3 starts in it. A child of it is judged the same.
   if (report || (report.error().sys_errno != EBUSY && report.error().sys_errno != ECANCELED)) return report;
   const std::string path = cgroup.path() + "/sbpf-canary";
   (void)remove_cgroup(path);  // of one that was killed

@@ -51,13 +51,14 @@ int try_address(int family, AddressOp op) {
 }
 
 // What the kernel names as the other side must be the endpoint that was asked for, though the socket talks to itself by
-// then (bpf/names.h).
+// then (bpf/dns.h).
 int try_origin(int family, bool receives) {
   Fd fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   if (!fd) return errno == EAFNOSUPPORT ? kUnreachable : errno;
   const sockaddr_in v4 = canary_v4();
   const sockaddr_in6 v6 = canary_v6();
-  const auto* asked = family == AF_INET ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
+  const auto* asked =
+      family == AF_INET ? reinterpret_cast<const sockaddr*>(&v4) : reinterpret_cast<const sockaddr*>(&v6);
   const socklen_t size = family == AF_INET ? sizeof v4 : sizeof v6;
   const long sent = receives ? ::sendto(fd.get(), "", 1, MSG_DONTWAIT, asked, size) : ::connect(fd.get(), asked, size);
   if (sent < 0) return family == AF_INET6 && (errno == EADDRNOTAVAIL || errno == ENETUNREACH) ? kUnreachable : errno;
@@ -67,11 +68,12 @@ int try_origin(int family, bool receives) {
   char byte = 0;
   const timeval patience{2, 0};
   (void)::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  if ((receives ? ::recvfrom(fd.get(), &byte, 1, 0, other, &length) : ::getpeername(fd.get(), other, &length)) < 0) return errno;
+  if ((receives ? ::recvfrom(fd.get(), &byte, 1, 0, other, &length) : ::getpeername(fd.get(), other, &length)) < 0)
+    return errno;
   const auto* told4 = reinterpret_cast<const sockaddr_in*>(&told);
-  const bool same = family == AF_INET
-                        ? told4->sin_addr.s_addr == v4.sin_addr.s_addr && told4->sin_port == v4.sin_port
-                        : std::memcmp(&told.sin6_addr, &v6.sin6_addr, sizeof v6.sin6_addr) == 0 && told.sin6_port == v6.sin6_port;
+  const bool same = family == AF_INET ? told4->sin_addr.s_addr == v4.sin_addr.s_addr && told4->sin_port == v4.sin_port
+                                      : std::memcmp(&told.sin6_addr, &v6.sin6_addr, sizeof v6.sin6_addr) == 0 &&
+                                            told.sin6_port == v6.sin6_port;
   return same ? 0 : EADDRNOTAVAIL;
 }
 
@@ -100,8 +102,7 @@ int try_socket_op(sbpf_hook hook) {
   if (hook == SBPF_HOOK_socket_connect) return result(::connect(fd.get(), sa, sizeof address));
   if (hook == SBPF_HOOK_socket_bind) return result(::bind(fd.get(), sa, sizeof address));
   if (hook == SBPF_HOOK_socket_listen) return result(::listen(fd.get(), 1));
-  if (hook == SBPF_HOOK_socket_setsockopt)
-    return result(::setsockopt(fd.get(), SOL_SOCKET, kNoOption, &on, sizeof on));
+  if (hook == SBPF_HOOK_socket_setsockopt) return result(::setsockopt(fd.get(), SOL_SOCKET, kNoOption, &on, sizeof on));
   return result(::sendto(fd.get(), "", 1, MSG_DONTWAIT, sa, sizeof address));
 }
 

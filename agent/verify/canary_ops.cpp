@@ -142,8 +142,8 @@ int try_uring_personality() {
   if (personality < 0) return errno;
   const std::size_t size = std::max<std::size_t>(params.sq_off.array + params.sq_entries * sizeof(std::uint32_t),
                                                  params.cq_off.cqes + params.cq_entries * sizeof(io_uring_cqe));
-  auto* rings = static_cast<char*>(
-      ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring.get(), IORING_OFF_SQ_RING));
+  auto* rings =
+      static_cast<char*>(::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, ring.get(), IORING_OFF_SQ_RING));
   auto* entry = static_cast<io_uring_sqe*>(
       ::mmap(nullptr, sizeof(io_uring_sqe), PROT_READ | PROT_WRITE, MAP_SHARED, ring.get(), IORING_OFF_SQES));
   if (rings == MAP_FAILED || entry == MAP_FAILED) return errno;
@@ -163,7 +163,8 @@ int try_perf() {
   attributes.size = sizeof attributes;
   attributes.config = PERF_COUNT_SW_TASK_CLOCK;
   attributes.exclude_kernel = 1;
-  return result(Fd(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC))).get());
+  return result(
+      Fd(static_cast<int>(::syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC))).get());
 }
 
 int try_userfaultfd() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the canary tries: for each hook an operation that calls it, and that changes nothing should it not be denied.
+// The canary's operations: for each hook one that calls it, and that changes nothing if it is not denied.
 #pragma once
 
 #include <arpa/inet.h>
@@ -21,17 +21,17 @@ constexpr std::uint16_t kPolicyProbePort = 9;
 constexpr int kNoOption = 0x7fff;  // of no socket: one of those that are harmless is judged by no program
 
 // Files for the path hooks, and the canary's parent; made outside the sandbox, before: the policy may forbid opening.
-// `path` is empty if it could not be made. Removed with it.
+// `path` is empty if it could not be made. Removed with the object.
 struct Scene {
   std::string path;
   Fd held;  // the directory, locked: whoever can lock one that is older than a moment removes it
   Fd file;
-  int key = -1;            // a key that the canary may see; -1: this kernel has none
+  int key = -1;                   // a key that the canary may see; -1: this kernel has none
   bool asks_for_modules = false;  // this kernel has a program that loads them
   bool nobody_traces = false;     // by Yama, for everybody
   bool user_namespaces = true;    // the host may have any
-  Fd setting;  // a file below /proc/sys, for reading
-  Fd threads;  // cgroup.threads of the canary's own cgroup, for writing
+  Fd setting;                     // a file below /proc/sys, for reading
+  Fd threads;                     // cgroup.threads of the canary's own cgroup, for writing
   pid_t parent = ::getpid();
   Scene();
   ~Scene();

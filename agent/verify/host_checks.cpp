@@ -13,11 +13,16 @@
 #include <filesystem>
 #include <optional>
 
+#include "agent/host/cgroup.h"
 #include "agent/kernel/kernel.h"
 #include "base/file.h"
 
 namespace sbpf::agent {
 namespace {
+
+constexpr const char* kLsmList = "/sys/kernel/security/lsm";
+
+bool has_bpf(const std::string& list) { return (fmt::format(",{},", list)).find(",bpf,") != std::string::npos; }
 
 Check check_cgroup2() {
   Check c = check("cgroup2", "all", "find the cgroup2 mount of the host's hierarchy");
@@ -36,19 +41,22 @@ Check check_bpffs() {
 Check check_btf() {
   Check c = check("btf", "all", "read /sys/kernel/btf/vmlinux");
   if (::access("/sys/kernel/btf/vmlinux", R_OK) != 0)
-    broken(c, std::string("/sys/kernel/btf/vmlinux cannot be read: ") + std::strerror(errno),
+    broken(c, fmt::format("/sys/kernel/btf/vmlinux cannot be read: {}", std::strerror(errno)),
            "boot a kernel built with CONFIG_DEBUG_INFO_BTF=y (Debian 12's are), and do not hide /sys/kernel/btf");
   return c;
 }
 
 Check check_lsm() {
-  Check c = check("lsm", "all", "look for bpf in /sys/kernel/security/lsm");
-  const std::string list = read_file("/sys/kernel/security/lsm");
-  if (bpf_lsm_active()) return c;
-  if (list.empty())
-    return broken(c, "/sys/kernel/security/lsm cannot be read", "mount -t securityfs securityfs /sys/kernel/security");
-  return broken(c, "the kernel's active LSM list is " + list + ": without bpf, LSM programs attach and never run",
-                "add to the kernel command line: lsm=" + list + ",bpf");
+  Check c =
+      check("lsm", "all", "look for bpf in /sys/kernel/security/lsm; where there is no such file, the canary tells");
+  const std::string list = lsm_list();
+  if (has_bpf(list)) return c;
+  // Where securityfs is not mounted the canary tells: no LSM program would deny it anything.
+  if (list.empty() && !has_lsm_list()) return c;
+  if (list.empty()) return broken(c, fmt::format("{} cannot be read", kLsmList), "run sbpf as root of the host");
+  return broken(c,
+                fmt::format("the kernel's active LSM list is {}: without bpf, LSM programs attach and never run", list),
+                fmt::format("add to the kernel command line: lsm={},bpf (`sbpf preflight --fix` does so)", list));
 }
 
 Check check_lockdown() {
@@ -75,13 +83,14 @@ Check check_capabilities() {
   need(CAP_SYS_ADMIN, "CAP_SYS_ADMIN");
   need(CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH");
   need(CAP_SYS_CHROOT, "CAP_SYS_CHROOT");  // to come back from a sandbox's mount namespace
-  if (!missing.empty()) broken(c, "missing " + missing, "run sbpf as root with " + missing);
+  if (!missing.empty()) broken(c, fmt::format("missing {}", missing), fmt::format("run sbpf as root with {}", missing));
   return c;
 }
 
 Check check_namespaces() {
   Check c = check("namespaces", "all", "stat /proc/self/ns/pid and /proc/self/ns/user");
-  struct stat pid {}, user {};
+  struct stat pid {
+  }, user{};
   // Inode numbers of the first namespaces are fixed by the kernel (proc_ns.h).
   if (::stat("/proc/self/ns/pid", &pid) != 0 || pid.st_ino != 0xEFFFFFFC)
     broken(c, "not in the host's pid namespace", "run with the host's pid namespace (containers: --pid=host)");
@@ -113,14 +122,14 @@ std::optional<Error> first_missing() {
   return std::nullopt;
 }
 
-bool has_bpf(const std::string& list) { return ("," + list + ",").find(",bpf,") != std::string::npos; }
-
 }  // namespace
 
-bool bpf_lsm_active() { return has_bpf(read_file("/sys/kernel/security/lsm")); }
+bool has_lsm_list() { return ::access(kLsmList, F_OK) == 0 || errno != ENOENT; }
+
+std::string lsm_list() { return read_file(kLsmList); }
 
 Seen bpf_lsm_seen() {
-  const std::string list = read_file("/sys/kernel/security/lsm");
+  const std::string list = lsm_list();
   if (has_bpf(list)) return Seen::there;
   return list.empty() ? Seen::unknown : Seen::absent;
 }
@@ -142,7 +151,7 @@ Check& broken(Check& c, std::string reason, std::string fix) {
 }
 
 std::vector<Check> check_host() {
-  return {check_cgroup2(), check_bpffs(),      check_btf(),        check_lsm(),
+  return {check_cgroup2(),  check_bpffs(),        check_btf(),        check_lsm(),
           check_lockdown(), check_capabilities(), check_namespaces(), check_seccomp()};
 }
 

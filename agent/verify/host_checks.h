@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host lacks, found by trying.
+// Features that the host lacks, found by trying.
 #pragma once
 
 #include <string>
@@ -29,13 +29,19 @@ std::vector<Check> check_host();
 // The first thing that check_host() finds missing, as an error of `run`; `fallback` if it finds nothing.
 Error explain_failure(Error fallback);
 
-// The programs, loaded now if they are not. On a host that lacks something nothing is loaded, which would take a while and
-// be for nothing. Errors: the first thing that is missing, else those of Kernel::ensure(). The caller holds lock_host().
+// The programs, loaded now if they are not. On a host that lacks something nothing is loaded, because loading takes a
+// while and would be useless. Errors: the first thing that is missing, else those of Kernel::ensure(). The caller holds
+// lock_host().
 Result<Kernel> ready_kernel();
 
-// Is `bpf` in the kernel's active LSM list? Without it LSM programs attach and never run.
-bool bpf_lsm_active();
-// The same, where a list that cannot be read says nothing.
+// Is there a list of the kernel's LSMs? There is none where securityfs is not mounted; then only the canary and the
+// sentinel tell whether LSM programs run.
+bool has_lsm_list();
+
+// The kernel's active LSMs, as in "lockdown,capability,yama,bpf"; "" where they cannot be read.
+std::string lsm_list();
+
+// Is `bpf` in that list? Without it LSM programs attach and never run. A list that cannot be read says nothing.
 Seen bpf_lsm_seen();
 
 }  // namespace sbpf::agent

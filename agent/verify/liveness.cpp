@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -34,7 +35,8 @@ constexpr int kSentinelTries = 3;
 
 sentinel::Counts counts(const Kernel& kernel) {
   sentinel::Counts now{};
-  for (std::size_t i = 0; i < now.size(); i++) now[i] = __atomic_load_n(&kernel.globals().alive.ran[i], __ATOMIC_SEQ_CST);
+  for (std::size_t i = 0; i < now.size(); i++)
+    now[i] = __atomic_load_n(&kernel.globals().alive.ran[i], __ATOMIC_SEQ_CST);
   return now;
 }
 
@@ -43,7 +45,7 @@ Result<Cgroup> sentinel_cgroup(const Kernel& kernel) {
   auto path = sentinel_path();
   if (!path) return tl::unexpected<Error>(path.error());
   if (::mkdir(path->c_str(), 0755) != 0 && errno != EEXIST)
-    return fail("liveness", "cannot make cgroup " + *path + ": " + std::strerror(errno), "", errno);
+    return fail("liveness", SystemError{errno}, "cannot make cgroup {}", *path);
   auto cgroup = Cgroup::open(*path);
   if (cgroup) __atomic_store_n(&kernel.globals().gate.alive_id, cgroup->id(), __ATOMIC_SEQ_CST);
   return cgroup;
@@ -52,17 +54,20 @@ Result<Cgroup> sentinel_cgroup(const Kernel& kernel) {
 std::string names_of(const std::vector<sbpf_hook>& hooks) {
   constexpr std::size_t kSome = 4;
   std::string text;
-  for (std::size_t i = 0; i < hooks.size() && i < kSome; i++) text += (i == 0 ? "" : ", ") + std::string(all_hooks()[hooks[i]].name);
-  return hooks.size() > kSome ? text + " and " + std::to_string(hooks.size() - kSome) + " more" : text;
+  for (std::size_t i = 0; i < hooks.size() && i < kSome; i++)
+    text += (i == 0 ? "" : ", ") + std::string(all_hooks()[hooks[i]].name);
+  return hooks.size() > kSome ? fmt::format("{} and {} more", text, hooks.size() - kSome) : text;
 }
 
-Liveness cannot_tell(std::string reason, bool disturbed = false) { return {Proof::unknown, std::move(reason), {}, {}, disturbed}; }
+Liveness cannot_tell(std::string reason, bool disturbed = false) {
+  return {Proof::unknown, std::move(reason), {}, {}, disturbed};
+}
 
 // Stopped by a signal or a tracer; or a child of it is, for which it waits.
 bool is_stopped(pid_t pid) {
   const auto stopped = [](pid_t one) { return std::string_view("Tt").find(state_of(one)) != std::string_view::npos; };
   const std::string number = std::to_string(pid);
-  const std::string child = read_file("/proc/" + number + "/task/" + number + "/children");
+  const std::string child = read_file(fmt::format("/proc/{}/task/{}/children", number, number));
   return stopped(pid) || (!child.empty() && stopped(std::atoi(child.c_str())));
 }
 
@@ -132,16 +137,16 @@ void answer_requests(int requests, int answers, bool stays, pid_t caller) {
   }
 }
 
-// In a procfs that is mounted nowhere, so that nobody can mount over it; else in the one that everybody sees. To let go of that mount
-// waits for all processors, seconds on a busy host.
+// In a procfs that is mounted nowhere, so that nobody can mount over it; else in the one that everybody sees. To let go
+// of that mount waits for all processors, seconds on a busy host.
 Fd open_switch() {
-  constexpr const char* path = "sys/kernel/ftrace_enabled";
+  constexpr const char* kPath = "sys/kernel/ftrace_enabled";
   const Fd filesystem(::fsopen("proc", FSOPEN_CLOEXEC));
   if (filesystem && ::fsconfig(filesystem.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) == 0) {
     const Fd mount(::fsmount(filesystem.get(), FSMOUNT_CLOEXEC, 0));
-    if (Fd file(::openat(mount.get(), path, O_RDONLY | O_CLOEXEC)); file) return file;
+    if (Fd file(::openat(mount.get(), kPath, O_RDONLY | O_CLOEXEC)); file) return file;
   }
-  return Fd(::open((std::string("/proc/") + path).c_str(), O_RDONLY | O_CLOEXEC));
+  return Fd(::open((std::string("/proc/") + kPath).c_str(), O_RDONLY | O_CLOEXEC));
 }
 
 // Why the kernel would run no LSM program: what /proc/sys says. Empty if it does not say.
@@ -181,9 +186,9 @@ Liveness judge(const Report& report, const Counts& before, const Counts& after) 
 }
 
 bool all_counted(const Counts& before, const Counts& now, const std::vector<sbpf_hook>& but) {
-  for (const Hook& hook : hooks())
-    if (calls(hook.id) && before[hook.id] == now[hook.id] && std::ranges::find(but, hook.id) == but.end()) return false;
-  return true;
+  return std::ranges::all_of(hooks(), [&](const Hook& hook) {
+    return !calls(hook.id) || before[hook.id] != now[hook.id] || std::ranges::find(but, hook.id) != but.end();
+  });
 }
 
 }  // namespace sentinel
@@ -204,11 +209,11 @@ void Sentinel::reset() {
 
 Result<void> Sentinel::start(const Kernel& kernel) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("liveness", std::string("cannot make a pipe: ") + std::strerror(errno), "", errno);
+  if (::pipe2(ends, O_CLOEXEC) != 0) return fail("liveness", SystemError{errno}, "cannot make a pipe");
   answers_ = Fd(ends[0]);
   const Fd writer(ends[1]);
   requests_ = Fd(::eventfd(0, EFD_CLOEXEC));
-  if (!requests_) return fail("liveness", std::string("cannot make an eventfd: ") + std::strerror(errno), "", errno);
+  if (!requests_) return fail("liveness", SystemError{errno}, "cannot make an eventfd");
   const pid_t caller = ::getpid();
   int error = 0;
   // One that was opened may be removed before it is used: it is empty, and no sandbox.
@@ -231,7 +236,7 @@ Result<void> Sentinel::start(const Kernel& kernel) {
   return fail("liveness", std::string(kNotStarted) + std::strerror(error), "", error);
 }
 
-Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds patience) {
+Liveness Sentinel::prove_once(const Kernel& kernel, std::chrono::milliseconds patience) {
   if (pid_ <= 0)
     if (auto started = start(kernel); !started) {
       end();
@@ -250,8 +255,10 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
     release_sentinels();
     const bool stopped = is_stopped(pid_);
     if (stopped || boottime_ns() - asked_ns_ > kSentinelPatienceNs) end();
-    return cannot_tell(stopped ? "somebody stopped the sentinel"
-                               : "the sentinel did not answer in time: the host is busy, or its cgroup is frozen or at a limit", stopped);
+    return cannot_tell(
+        stopped ? "somebody stopped the sentinel"
+                : "the sentinel did not answer in time: the host is busy, or its cgroup is frozen or at a limit",
+        stopped);
   }
   sentinel::Report report{};
   const bool whole = ::read(answers_.get(), &report, sizeof report) == sizeof report;
@@ -276,19 +283,22 @@ Liveness Sentinel::look_once(const Kernel& kernel, std::chrono::milliseconds pat
 }
 
 Liveness Sentinel::ask(const Kernel& kernel, std::chrono::milliseconds patience) {
-  Liveness found = look_once(kernel, patience);
+  Liveness found = prove_once(kernel, patience);
   seen_ = counts(kernel);
-  // Its cgroup may have been made anew by another one meanwhile, so that it was taken for a stranger; and a loss is seen twice.
-  if (!asked_ && (found.proof == Proof::stopped || (found.proof == Proof::unknown && (found.disturbed || !found.untold.empty()))))
-    found = look_once(kernel, patience);
+  // Its cgroup may have been made anew by another one meanwhile, so that it was taken for a stranger; and a loss is
+  // seen twice.
+  if (!asked_ &&
+      (found.proof == Proof::stopped || (found.proof == Proof::unknown && (found.disturbed || !found.untold.empty()))))
+    found = prove_once(kernel, patience);
   // Who keeps the sentinel from its answer hides nothing by that.
   if (found.proof == Proof::runs) return found;
   if (!switch_) switch_ = open_switch();
-  if (const std::string why = why_not_run(switch_); !why.empty()) return {Proof::stopped, why + " (" + found.reason + ")", found.stopped, found.untold};
+  if (const std::string why = why_not_run(switch_); !why.empty())
+    return {Proof::stopped, fmt::format("{} ({})", why, found.reason), found.stopped, found.untold};
   return found;
 }
 
-Liveness Sentinel::look(const Kernel& kernel, std::chrono::milliseconds patience) {
+Liveness Sentinel::prove(const Kernel& kernel, std::chrono::milliseconds patience) {
   const sentinel::Counts now = counts(kernel);
   if (!asked_ && last_.proof == Proof::runs && sentinel::all_counted(seen_, now, last_.untold)) {
     seen_ = now;
@@ -303,7 +313,7 @@ Liveness Sentinel::look(const Kernel& kernel, std::chrono::milliseconds patience
   return found;
 }
 
-Liveness Sentinel::look_anew(const Kernel& kernel, std::chrono::milliseconds patience) {
+Liveness Sentinel::prove_anew(const Kernel& kernel, std::chrono::milliseconds patience) {
   if (asked_) end();
   return ask(kernel, patience);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Do the LSM programs run? That they are attached does not say so: kernel.ftrace_enabled=0 switches off every one of them, and
-// links, programs and maps read back as before. A sentinel proves it: a process of ours in a cgroup of its own, which is no
-// sandbox, calls the hooks, and the programs count it there (bpf/abi.h, struct sbpf_alive).
+// Do the LSM programs run? That they are attached does not say so: kernel.ftrace_enabled=0 switches off every one of
+// them, and links, programs and maps read back as before. A sentinel proves it: a process of ours in a cgroup of its
+// own, which is no sandbox, calls the hooks, and the programs count it there (bpf/abi.h, struct sbpf_alive).
 #pragma once
 
 #include <sys/types.h>
@@ -42,12 +42,12 @@ struct Report {
 
 // The hooks that a sentinel calls: those that it can call cheaply and without a trace.
 bool calls(sbpf_hook hook);
-// Is this errno what the kernel says when it got past the hook?
+// Does this errno show that the kernel got past the hook?
 bool passed(sbpf_hook hook, int error);
-// Calls all of them, and notes what each said. It runs in the sentinel, and allocates nothing. `caller`: of the agent's, with memory
-// of its own; `prog_id`: of a program of ours.
+// Calls all of them, and notes what each said. It runs in the sentinel, and allocates nothing. `caller`: of the
+// agent's, with memory of its own; `prog_id`: of a program of ours.
 void call_all(Report& report, pid_t caller, std::uint32_t prog_id);
-// What report and counts say of the hooks of this kernel.
+// The result of report and counts for the hooks of this kernel.
 Liveness judge(const Report& report, const Counts& before, const Counts& after);
 // Was each hook that a sentinel can call counted since `before`? `but`: those that could not be called the last time.
 bool all_counted(const Counts& before, const Counts& now, const std::vector<sbpf_hook>& but);
@@ -57,27 +57,28 @@ bool all_counted(const Counts& before, const Counts& now, const std::vector<sbpf
 // One sentinel at a time: for a status, or for the passes of a supervisor or watch, one after another.
 class Sentinel {
  public:
-  // `stays`: for the watch. What it forks starts a sentinel for each look, without a copy of its memory, and ends when a look did not
-  // find that the programs run: on a busy host fork may wait for locks that processes of lower priority hold, and who waits is late.
+  // `stays`: for the watch. What it forks starts a sentinel for each look, without a copy of its memory, and ends when
+  // a look did not find that the programs run: on a busy host fork may wait for locks that processes of lower priority
+  // hold, and who waits is late.
   explicit Sentinel(bool stays = false);
   ~Sentinel() { end(); }
   Sentinel(const Sentinel&) = delete;
   Sentinel& operator=(const Sentinel&) = delete;
 
-  // Asks one, and waits for its answer for so long. One that did not answer by then is waited for again at the next call; it is
-  // ended after 10 s. None is started if that of another supervisor or of the watch has called the hooks since the last look:
-  // on a host with many sandboxes one sentinel serves them all. Where it cannot be told, the answer of the last 5 s stands;
-  // without one it is `unknown` with the reason.
-  Liveness look(const Kernel& kernel, std::chrono::milliseconds patience);
-  // The same by a sentinel of its own that is asked now, and no answer of before stands.
-  Liveness look_anew(const Kernel& kernel, std::chrono::milliseconds patience);
+  // Asks one, and waits for its answer for so long. One that did not answer by then is waited for again at the next
+  // call; it is ended after 10 s. None is started if that of another supervisor or of the watch has called the hooks
+  // since the last look: on a host with many sandboxes one sentinel serves them all. Where it cannot be told, the
+  // answer of the last 5 s stands; without one it is `unknown` with the reason.
+  Liveness prove(const Kernel& kernel, std::chrono::milliseconds patience);
+  // The same by a separate sentinel that is asked now; no earlier answer stays valid.
+  Liveness prove_anew(const Kernel& kernel, std::chrono::milliseconds patience);
   // Ends the one that stays, or that has not answered yet, and forgets what was proven: for other programs, or none.
   void reset();
 
  private:
   void end();
   Liveness ask(const Kernel& kernel, std::chrono::milliseconds patience);
-  Liveness look_once(const Kernel& kernel, std::chrono::milliseconds patience);
+  Liveness prove_once(const Kernel& kernel, std::chrono::milliseconds patience);
   Result<void> start(const Kernel& kernel);
 
   const bool stays_;

@@ -21,8 +21,10 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <iterator>
 
 #include "agent/verify/canary_ops.h"
 #include "agent/verify/liveness.h"
@@ -33,7 +35,8 @@ namespace {
 using canary::result;
 
 struct Hands {
-  int memory, lonely, pair[2];  // a file in memory; AF_UNIX datagram sockets: one of its own, and two that are connected
+  int memory, lonely,
+      pair[2];  // a file in memory; AF_UNIX datagram sockets: one of its own, and two that are connected
   pid_t caller;
   std::uint32_t prog_id;
 };
@@ -48,7 +51,8 @@ constexpr const char* kFile = "/proc/version";
 constexpr const char* kNothing = "/sys/sbpf-alive";  // no entry is made in sysfs
 
 int connect_stream(const Hands&) {
-  const Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)), client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const Fd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)),
+      client(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   auto* any = reinterpret_cast<sockaddr*>(&address);
@@ -77,7 +81,9 @@ int read_caller(const Hands& hands) {
   return result(::process_vm_readv(hands.caller, &here, 1, &there, 1, 0));
 }
 
-int bpf_call(int command, bpf_attr& attr) { return result(Fd(static_cast<int>(::syscall(SYS_bpf, command, &attr, sizeof attr))).get()); }
+int bpf_call(int command, bpf_attr& attr) {
+  return result(Fd(static_cast<int>(::syscall(SYS_bpf, command, &attr, sizeof attr))).get());
+}
 
 int open_map(const Hands&) {
   bpf_attr attr{};
@@ -139,7 +145,8 @@ int same_scheduler(const Hands&) {
 
 int truncate_path(const Hands& hands) {
   char path[] = "/proc/self/fd/000";
-  for (int i = 0, left = hands.memory; i < 3; i++, left /= 10) path[sizeof path - 2 - i] = static_cast<char>('0' + left % 10);
+  for (int i = 0, left = hands.memory; i < 3; i++, left /= 10)
+    path[sizeof path - 2 - i] = static_cast<char>('0' + left % 10);
   if (hands.memory < 100) return kNotTried;  // of another spelling: it is put at a higher number below
   return result(::truncate(path, 4));
 }
@@ -152,28 +159,63 @@ struct Operation {
 
 // In the order in which they are called; what cannot be undone by this process, last.
 constexpr Operation kOperations[] = {
-    {SBPF_HOOK_socket_create, {0, 0, 0}, [](const Hands&) { return result(Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)).get()); }},
-    {SBPF_HOOK_socket_connect, {0, 0, 0}, [](const Hands& h) { const sockaddr none{AF_UNSPEC, {}}; return result(::connect(h.lonely, &none, sizeof none)); }},
-    {SBPF_HOOK_socket_sendmsg, {ENOTCONN, ENOTCONN, ENOTCONN}, [](const Hands& h) { return result(::send(h.lonely, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL)); }},
-    {SBPF_HOOK_socket_bind, {EINVAL, EINVAL, EINVAL}, [](const Hands& h) { const sockaddr other{AF_INET, {}}; return result(::bind(h.lonely, &other, sizeof other)); }},
-    {SBPF_HOOK_socket_listen, {EOPNOTSUPP, EOPNOTSUPP, EOPNOTSUPP}, [](const Hands& h) { return result(::listen(h.lonely, 1)); }},
-    {SBPF_HOOK_socket_setsockopt, {ENOPROTOOPT, ENOPROTOOPT, ENOPROTOOPT}, [](const Hands& h) { const int on = 1; return result(::setsockopt(h.lonely, SOL_SOCKET, canary::kNoOption, &on, sizeof on)); }},
+    {SBPF_HOOK_socket_create,
+     {0, 0, 0},
+     [](const Hands&) { return result(Fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0)).get()); }},
+    {SBPF_HOOK_socket_connect,
+     {0, 0, 0},
+     [](const Hands& h) {
+       const sockaddr none{AF_UNSPEC, {}};
+       return result(::connect(h.lonely, &none, sizeof none));
+     }},
+    {SBPF_HOOK_socket_sendmsg,
+     {ENOTCONN, ENOTCONN, ENOTCONN},
+     [](const Hands& h) { return result(::send(h.lonely, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL)); }},
+    {SBPF_HOOK_socket_bind,
+     {EINVAL, EINVAL, EINVAL},
+     [](const Hands& h) {
+       const sockaddr other{AF_INET, {}};
+       return result(::bind(h.lonely, &other, sizeof other));
+     }},
+    {SBPF_HOOK_socket_listen,
+     {EOPNOTSUPP, EOPNOTSUPP, EOPNOTSUPP},
+     [](const Hands& h) { return result(::listen(h.lonely, 1)); }},
+    {SBPF_HOOK_socket_setsockopt,
+     {ENOPROTOOPT, ENOPROTOOPT, ENOPROTOOPT},
+     [](const Hands& h) {
+       const int on = 1;
+       return result(::setsockopt(h.lonely, SOL_SOCKET, canary::kNoOption, &on, sizeof on));
+     }},
     {SBPF_HOOK_unix_stream_connect, {0, 0, 0}, connect_stream},
-    {SBPF_HOOK_unix_may_send, {0, 0, 0}, [](const Hands& h) { return result(::send(h.pair[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL)); }},
+    {SBPF_HOOK_unix_may_send,
+     {0, 0, 0},
+     [](const Hands& h) { return result(::send(h.pair[0], "", 1, MSG_DONTWAIT | MSG_NOSIGNAL)); }},
     {SBPF_HOOK_file_receive, {0, 0, 0}, [](const Hands& h) { return canary::try_receive(h.memory); }},
     {SBPF_HOOK_task_alloc, {EEXIST, EEXIST, EEXIST}, be_born},
-    {SBPF_HOOK_file_open, {0, 0, 0}, [](const Hands&) { return result(Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)).get()); }},
-    {SBPF_HOOK_capable, {EINVAL, EINVAL, EINVAL}, [](const Hands&) { return result(::prctl(PR_CAPBSET_DROP, 9999, 0, 0, 0)); }},
+    {SBPF_HOOK_file_open,
+     {0, 0, 0},
+     [](const Hands&) { return result(Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)).get()); }},
+    {SBPF_HOOK_capable,
+     {EINVAL, EINVAL, EINVAL},
+     [](const Hands&) { return result(::prctl(PR_CAPBSET_DROP, 9999, 0, 0, 0)); }},
     {SBPF_HOOK_bpf, {EINVAL, EINVAL, EINVAL}, unknown_command},
     {SBPF_HOOK_bpf_map, {0, 0, 0}, open_map},
     {SBPF_HOOK_bpf_prog, {0, 0, 0}, open_program},
     {SBPF_HOOK_path_unlink, {EISDIR, EISDIR, EISDIR}, [](const Hands&) { return result(::unlink(kDirectory)); }},
     {SBPF_HOOK_path_rename, {0, 0, 0}, [](const Hands&) { return result(::rename(kDirectory, kDirectory)); }},
     {SBPF_HOOK_path_rmdir, {ENOTDIR, ENOTDIR, ENOTDIR}, [](const Hands&) { return result(::rmdir(kFile)); }},
-    {SBPF_HOOK_sb_mount, {EINVAL, EINVAL, EINVAL}, [](const Hands&) { return result(::mount(nullptr, "/", nullptr, MS_SHARED | MS_PRIVATE, nullptr)); }},
-    {SBPF_HOOK_move_mount, {EINVAL, EINVAL, EINVAL}, [](const Hands&) { return result(::syscall(SYS_move_mount, AT_FDCWD, kDirectory, AT_FDCWD, kDirectory, 0)); }},
-    {SBPF_HOOK_sb_umount, {EINVAL, EINVAL, EINVAL}, [](const Hands&) { return result(::umount2("/proc", MNT_EXPIRE | MNT_DETACH)); }},
-    {SBPF_HOOK_sb_pivotroot, {EINVAL, EINVAL, EINVAL}, [](const Hands&) { return result(::syscall(SYS_pivot_root, kDirectory, kDirectory)); }},
+    {SBPF_HOOK_sb_mount,
+     {EINVAL, EINVAL, EINVAL},
+     [](const Hands&) { return result(::mount(nullptr, "/", nullptr, MS_SHARED | MS_PRIVATE, nullptr)); }},
+    {SBPF_HOOK_move_mount,
+     {EINVAL, EINVAL, EINVAL},
+     [](const Hands&) { return result(::syscall(SYS_move_mount, AT_FDCWD, kDirectory, AT_FDCWD, kDirectory, 0)); }},
+    {SBPF_HOOK_sb_umount,
+     {EINVAL, EINVAL, EINVAL},
+     [](const Hands&) { return result(::umount2("/proc", MNT_EXPIRE | MNT_DETACH)); }},
+    {SBPF_HOOK_sb_pivotroot,
+     {EINVAL, EINVAL, EINVAL},
+     [](const Hands&) { return result(::syscall(SYS_pivot_root, kDirectory, kDirectory)); }},
     {SBPF_HOOK_task_kill, {0, 0, 0}, [](const Hands& h) { return result(::kill(h.caller, 0)); }},
     {SBPF_HOOK_ptrace_access_check, {EFAULT, 0, EFAULT}, read_caller},
     // Of these four a kernel that does not call the hook says the same as one that does: only the count tells.
@@ -186,25 +228,64 @@ constexpr Operation kOperations[] = {
     {SBPF_HOOK_path_chmod, {0, 0, 0}, [](const Hands& h) { return result(::fchmod(h.memory, 0700)); }},
     {SBPF_HOOK_path_chown, {0, 0, 0}, [](const Hands& h) { return result(::fchown(h.memory, 0, 0)); }},
     {SBPF_HOOK_inode_setattr, {0, 0, 0}, [](const Hands& h) { return result(::futimens(h.memory, nullptr)); }},
-    {SBPF_HOOK_inode_setxattr, {0, EOPNOTSUPP, 0}, [](const Hands& h) { return result(static_cast<long>(::syscall(SYS_fsetxattr, h.memory, "user.sbpf", "", 0, 0))); }},
-    {SBPF_HOOK_inode_getxattr, {0, EOPNOTSUPP, ENODATA}, [](const Hands& h) { return result(static_cast<long>(::syscall(SYS_fgetxattr, h.memory, "user.sbpf", nullptr, 0))); }},
-    {SBPF_HOOK_inode_removexattr, {0, EOPNOTSUPP, ENODATA}, [](const Hands& h) { return result(static_cast<long>(::syscall(SYS_fremovexattr, h.memory, "user.sbpf"))); }},
-    {SBPF_HOOK_inode_set_acl, {0, EOPNOTSUPP, 0}, [](const Hands& h) { return result(static_cast<long>(::syscall(SYS_fsetxattr, h.memory, "system.posix_acl_access", &kAcl, sizeof kAcl, 0))); }},
-    {SBPF_HOOK_inode_remove_acl, {0, EOPNOTSUPP, ENODATA}, [](const Hands& h) { return result(static_cast<long>(::syscall(SYS_fremovexattr, h.memory, "system.posix_acl_access"))); }},
-    {SBPF_HOOK_inode_readlink, {0, 0, 0}, [](const Hands&) { char target = 0; return result(::readlink("/proc/self", &target, 1)); }},
-    {SBPF_HOOK_file_ioctl, {ENOTTY, ENOTTY, ENOTTY}, [](const Hands& h) { termios modes{}; return result(::ioctl(h.memory, TCGETS, &modes)); }},
+    {SBPF_HOOK_inode_setxattr,
+     {0, EOPNOTSUPP, 0},
+     [](const Hands& h) {
+       return result(static_cast<long>(::syscall(SYS_fsetxattr, h.memory, "user.sbpf", "", 0, 0)));
+     }},
+    {SBPF_HOOK_inode_getxattr,
+     {0, EOPNOTSUPP, ENODATA},
+     [](const Hands& h) {
+       return result(static_cast<long>(::syscall(SYS_fgetxattr, h.memory, "user.sbpf", nullptr, 0)));
+     }},
+    {SBPF_HOOK_inode_removexattr,
+     {0, EOPNOTSUPP, ENODATA},
+     [](const Hands& h) { return result(static_cast<long>(::syscall(SYS_fremovexattr, h.memory, "user.sbpf"))); }},
+    {SBPF_HOOK_inode_set_acl,
+     {0, EOPNOTSUPP, 0},
+     [](const Hands& h) {
+       return result(
+           static_cast<long>(::syscall(SYS_fsetxattr, h.memory, "system.posix_acl_access", &kAcl, sizeof kAcl, 0)));
+     }},
+    {SBPF_HOOK_inode_remove_acl,
+     {0, EOPNOTSUPP, ENODATA},
+     [](const Hands& h) {
+       return result(static_cast<long>(::syscall(SYS_fremovexattr, h.memory, "system.posix_acl_access")));
+     }},
+    {SBPF_HOOK_inode_readlink,
+     {0, 0, 0},
+     [](const Hands&) {
+       char target = 0;
+       return result(::readlink("/proc/self", &target, 1));
+     }},
+    {SBPF_HOOK_file_ioctl,
+     {ENOTTY, ENOTTY, ENOTTY},
+     [](const Hands& h) {
+       termios modes{};
+       return result(::ioctl(h.memory, TCGETS, &modes));
+     }},
     {SBPF_HOOK_file_fcntl, {0, 0, 0}, [](const Hands& h) { return result(::fcntl(h.memory, F_GETFD)); }},
     {SBPF_HOOK_mmap_file, {0, 0, 0}, [](const Hands& h) { return map_memory(h, 0); }},
     {SBPF_HOOK_file_mprotect, {0, 0, 0}, [](const Hands& h) { return map_memory(h, PROT_EXEC); }},
     {SBPF_HOOK_bprm_check_security, {ENOEXEC, ENOEXEC, ENOEXEC}, execute},
     {SBPF_HOOK_perf_event_open, {EINVAL, EINVAL, EINVAL}, sample},
-    {SBPF_HOOK_inode_init_security_anon, {0, 0, 0}, [](const Hands&) { return result(Fd(static_cast<int>(::syscall(SYS_userfaultfd, UFFD_USER_MODE_ONLY | O_CLOEXEC))).get()); }},
-    {SBPF_HOOK_task_setnice, {0, 0, 0}, [](const Hands&) { return result(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0))); }},
-    {SBPF_HOOK_task_setioprio, {0, 0, 0}, [](const Hands&) { return result(::syscall(SYS_ioprio_set, kIoprioWhoProcess, 0, 0)); }},
+    {SBPF_HOOK_inode_init_security_anon,
+     {0, 0, 0},
+     [](const Hands&) {
+       return result(Fd(static_cast<int>(::syscall(SYS_userfaultfd, UFFD_USER_MODE_ONLY | O_CLOEXEC))).get());
+     }},
+    {SBPF_HOOK_task_setnice,
+     {0, 0, 0},
+     [](const Hands&) { return result(::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0))); }},
+    {SBPF_HOOK_task_setioprio,
+     {0, 0, 0},
+     [](const Hands&) { return result(::syscall(SYS_ioprio_set, kIoprioWhoProcess, 0, 0)); }},
     {SBPF_HOOK_task_setscheduler, {0, 0, 0}, same_scheduler},
     {SBPF_HOOK_task_setrlimit, {0, 0, 0}, same_limit},
     // A traced process is no agent any more.
-    {SBPF_HOOK_ptrace_traceme, {0, 0, 0}, [](const Hands&) { return result(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }},
+    {SBPF_HOOK_ptrace_traceme,
+     {0, 0, 0},
+     [](const Hands&) { return result(::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr)); }},
 };
 
 const Operation* operation(sbpf_hook hook) {
@@ -219,10 +300,7 @@ bool calls(sbpf_hook hook) { return operation(hook) != nullptr; }
 
 bool passed(sbpf_hook hook, int error) {
   const Operation* one = operation(hook);
-  if (one == nullptr) return false;
-  for (const int each : one->passed)
-    if (each == error) return true;
-  return false;
+  return one != nullptr && std::ranges::find(one->passed, error) != std::end(one->passed);
 }
 
 void call_all(Report& report, pid_t caller, std::uint32_t prog_id) {

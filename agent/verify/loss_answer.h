@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the loss of a sandbox's isolation is answered, whoever sees it first: the supervisor of `run`, or the watch.
+// The answer to a loss of a sandbox's isolation, by whichever process sees it first: the supervisor of `run`, or the
+// watch.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,8 @@ struct LostSandbox {
   std::string name;
   std::uint64_t cgroup_id = 0;  // 0: nothing was confined yet, so nothing was moved out either
   bool kept = false;            // others start in its cgroup later: SBPF_SANDBOX_KEPT
-  policy::Mode mode = policy::Mode::enforce;  // of the policy in force; of the last that was read whole where there is none
+  // Of the policy in force; if there is none, of the last valid policy that was read.
+  policy::Mode mode = policy::Mode::enforce;
   policy::OnLoss on_loss = policy::OnLoss::freeze;
   std::string reason;  // for the host's log
 };
@@ -26,9 +28,9 @@ struct Answer {
   std::optional<Error> failed;   // why it is not done
 };
 
-// Freezes or kills what is in the cgroup, as the policy says, and kills what was moved out of it. An audit policy only tells. Waits
-// for neither, as others are due, and notes it in the host's log. `cgroup` is null where it cannot be opened; `kernel` where no
-// programs are loaded.
+// Freezes or kills the processes in the cgroup, as the policy says, and kills those that were moved out of it. Under an
+// audit policy it only reports. Waits for neither, because other sandboxes are due, and notes it in the host's log.
+// `cgroup` is null where it cannot be opened; `kernel` where no programs are loaded.
 Answer answer_loss(const Kernel* kernel, const Cgroup* cgroup, const LostSandbox& lost);
 
 }  // namespace sbpf::agent

@@ -5,6 +5,7 @@
 #include <bpf/btf.h>
 #include <fcntl.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -28,7 +29,7 @@ Result<std::vector<std::uint32_t>> in_force(int cgroup_fd, bpf_attach_type type)
   std::vector<std::uint32_t> ids(kMostPrograms);
   std::uint32_t count = kMostPrograms, flags = 0;
   if (bpf_prog_query(cgroup_fd, type, BPF_F_QUERY_EFFECTIVE, &flags, ids.data(), &count) != 0)
-    return fail("overruled", std::string("the kernel does not say what runs after sbpf's programs: ") + std::strerror(errno), "", errno);
+    return fail("overruled", SystemError{errno}, "the kernel does not say what runs after sbpf's programs");
   ids.resize(count);
   return ids;
 }
@@ -41,9 +42,10 @@ Result<bpf_prog_info> info_of(std::uint32_t id) {
 
 std::string name_of_program(std::uint32_t id) {
   const auto info = info_of(id);
-  if (!info) return "program " + std::to_string(id);
-  return "program " + std::string(info->name, ::strnlen(info->name, sizeof info->name)) + " (id " + std::to_string(id) + ", tag " +
-         tag_text(info->tag) + ", loaded by uid " + std::to_string(info->created_by_uid) + ")";
+  if (!info) return fmt::format("program {}", id);
+  return fmt::format("program {} (id {}, tag {}, loaded by uid {})",
+                     std::string(info->name, ::strnlen(info->name, sizeof info->name)), id, tag_text(info->tag),
+                     info->created_by_uid);
 }
 
 bool is_among(const std::vector<Later>& all, const Later& one) { return std::ranges::find(all, one) != all.end(); }
@@ -66,7 +68,8 @@ Result<std::vector<Later>> others_from(const Kernel& kernel, int cgroup_fd, From
   return later;
 }
 
-// Takes the trusted ones out, and gives them; one that ended meanwhile goes, too. Errors: "bpf_info": one cannot be asked.
+// Takes the trusted ones out, and gives them; one that ended meanwhile goes, too. Errors: "bpf_info": one cannot be
+// asked.
 Result<std::vector<Later>> take_trusted(std::vector<Later>& later, const std::vector<policy::ProgramTag>& trusted) {
   std::vector<Later> taken, rest;
   if (trusted.empty()) return taken;
@@ -85,17 +88,22 @@ Result<std::vector<Later>> take_trusted(std::vector<Later>& later, const std::ve
 
 // A cgroup's own programs run first, and those of the root last.
 Result<std::vector<Later>> programs_after(const Kernel& kernel, int cgroup_fd) {
-  return others_from(kernel, cgroup_fd, [](const std::vector<std::uint32_t>& ids, std::uint32_t own) { return std::ranges::find(ids, own); });
+  return others_from(kernel, cgroup_fd, [](const std::vector<std::uint32_t>& ids, std::uint32_t own) {
+    return std::ranges::find(ids, own);
+  });
 }
 
 Result<std::vector<Later>> programs_above(const Kernel& kernel, int parent_fd) {
-  return others_from(kernel, parent_fd, [](const std::vector<std::uint32_t>& ids, std::uint32_t) { return ids.begin(); });
+  return others_from(kernel, parent_fd,
+                     [](const std::vector<std::uint32_t>& ids, std::uint32_t) { return ids.begin(); });
 }
 
-Result<std::vector<Later>> later_programs(const Kernel& kernel, const Cgroup& cgroup, const std::vector<policy::ProgramTag>& trusted) {
+Result<std::vector<Later>> later_programs(const Kernel& kernel, const Cgroup& cgroup,
+                                          const std::vector<policy::ProgramTag>& trusted) {
   auto later = programs_after(kernel, cgroup.fd());
   if (!later) return later;
-  // Those of a cgroup below are asked before ours and cannot overrule them; but options are judged by the LSM, before all of them.
+  // Those of a cgroup below are asked before ours and cannot overrule them; but options are judged by the LSM, before
+  // all of them.
   const int error = cgroup.visit([&](const std::string& path) {
     if (path == cgroup.path()) return 0;
     const Fd below(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -106,12 +114,13 @@ Result<std::vector<Later>> later_programs(const Kernel& kernel, const Cgroup& cg
       if (const Later one{"setsockopt", id}; !is_among(*later, one)) later->push_back(one);
     return 0;
   });
-  if (error != 0) return fail("overruled", std::string("the cgroups below cannot be asked for their programs: ") + std::strerror(error), "", error);
+  if (error != 0) return fail("overruled", SystemError{error}, "the cgroups below cannot be asked for their programs");
   if (auto taken = take_trusted(*later, trusted); !taken) return taken;
   return later;
 }
 
-Result<std::vector<Later>> LaterSeen::newcomers(Result<std::vector<Later>> later, const std::vector<policy::ProgramTag>& trusted) {
+Result<std::vector<Later>> LaterSeen::newcomers(Result<std::vector<Later>> later,
+                                                const std::vector<policy::ProgramTag>& trusted) {
   if (!later) return later;
   auto taken = take_trusted(*later, trusted);
   if (!taken) return taken;
@@ -128,7 +137,9 @@ Result<std::vector<Later>> LaterSeen::newcomers(Result<std::vector<Later>> later
   return fresh;
 }
 
-std::string describe(const Later& later) { return name_of_program(later.prog_id) + " runs after sbpf's for " + later.hook + " and may overrule it"; }
+std::string describe(const Later& later) {
+  return fmt::format("{} runs after sbpf's for {} and may overrule it", name_of_program(later.prog_id), later.hook);
+}
 
 Result<std::vector<Lost>> patched_functions(const std::string& root) {
   std::vector<Lost> lost;
@@ -140,23 +151,29 @@ Result<std::vector<Lost>> patched_functions(const std::string& root) {
     const std::string name = at->path().filename(), function = name.substr(0, name.find(','));
     if (!hook_called_by(function)) continue;
     const std::string patch = at->path().parent_path().parent_path().filename();
-    lost.push_back({"overruled", "live patch " + patch + " replaces " + function + ", which calls sbpf's hook"});
+    lost.push_back({"overruled", fmt::format("live patch {} replaces {}, which calls sbpf's hook", patch, function)});
   }
-  if (ec) return fail("overruled", "cannot read which functions live patches replace, in " + root + ": " + ec.message(), "", ec.value());
+  if (ec)
+    return fail("overruled",
+                fmt::format("cannot read which functions live patches replace, in {}: {}", root, ec.message()), "",
+                ec.value());
   return lost;
 }
 
 Result<std::vector<Lost>> modified_functions(const Kernel& kernel) {
   std::vector<Lost> lost;
-  auto modifiers = read_records<sbpf_modifier>(kernel.iterator(Query::modifiers), kernel.query(Query::modifiers), nullptr, "overruled", "programs that modify functions");
+  auto modifiers = read_records<sbpf_modifier>(kernel.iterator(Query::modifiers), kernel.query(Query::modifiers),
+                                               nullptr, "overruled", "programs that modify functions");
   if (!modifiers) return tl::unexpected<Error>(modifiers.error());
   if (modifiers->empty()) return lost;
   const std::unique_ptr<btf, decltype(&btf__free)> types(btf__load_vmlinux_btf(), btf__free);
-  if (!types) return fail("overruled", std::string("cannot read the kernel's BTF: ") + std::strerror(errno), "", errno);
+  if (!types) return fail("overruled", SystemError{errno}, "cannot read the kernel's BTF");
   for (const sbpf_modifier& one : *modifiers) {
     const btf_type* type = btf__type_by_id(types.get(), one.btf_id);
     const std::string function = type ? btf__name_by_offset(types.get(), type->name_off) : "";
-    if (hook_called_by(function)) lost.push_back({"overruled", name_of_program(one.prog_id) + " answers in the place of " + function + ", which calls sbpf's hook"});
+    if (hook_called_by(function))
+      lost.push_back({"overruled", fmt::format("{} answers in the place of {}, which calls sbpf's hook",
+                                               name_of_program(one.prog_id), function)});
   }
   return lost;
 }

@@ -19,10 +19,11 @@ HostProbe probe_host(const Kernel& kernel, const Liveness& alive) {
       if (knows_root(kernel))
         found.lost.push_back({"liveness", alive.reason});
       else
-        found.unknown.push_back({"sentinel", "not proven that the programs run: sbpf's root cgroup is not the one that they know", true});
+        found.unknown.push_back(
+            {"sentinel", "not proven that the programs run: sbpf's root cgroup is not the one that they know", true});
       break;
     case Proof::unknown:
-      found.unknown.push_back({"liveness", "not proven that the programs run: " + alive.reason, true});
+      found.unknown.push_back({"liveness", fmt::format("not proven that the programs run: {}", alive.reason), true});
       break;
   }
   for (const auto& replaced : {modified_functions(kernel), patched_functions()})
@@ -33,7 +34,8 @@ HostProbe probe_host(const Kernel& kernel, const Liveness& alive) {
   return found;
 }
 
-std::vector<Lost> probe(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound, Depth depth, const HostProbe& host) {
+std::vector<Lost> probe(const Kernel& kernel, const sbpf_sandbox& record, Sound& sound, Depth depth,
+                        const HostProbe& host) {
   std::vector<Lost> lost = look_at(kernel, Snapshot(), record, sound);
   for (const auto& found : {look_at_host(kernel, depth), host.lost, host.unknown})
     std::ranges::copy_if(found, std::back_inserter(lost), [&](const Lost& one) { return concerns(one, record); });

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -41,11 +42,13 @@ bool links_stand(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox& 
       static_cast<std::int64_t>(boottime_ns()) - sound.pins.opened_ns > kTrustPins)
     return false;
   return std::ranges::all_of(hooks(), [&](const Hook& hook) {
-    return !hook.per_sandbox() || !hook.used_with(record.flags) || all.has({record.cgroup_id, sound.links[hook.id], kernel.meta(hook.id).prog_id});
+    return !hook.per_sandbox() || !hook.used_with(record.flags) ||
+           all.has({record.cgroup_id, sound.links[hook.id], kernel.meta(hook.id).prog_id});
   });
 }
 
-void look_at_links(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox& record, Sound& sound, std::vector<Lost>& lost) {
+void look_at_links(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox& record, Sound& sound,
+                   std::vector<Lost>& lost) {
   auto pins = pins_of(record);
   if (pins && links_stand(kernel, all, record, sound, *pins)) return;
   timespec time{};
@@ -71,23 +74,28 @@ void look_at_links(const Kernel& kernel, const Snapshot& all, const sbpf_sandbox
 }
 
 Lost older_policy(std::uint32_t generation, std::uint32_t after) {
-  return {"policy", "an older policy is in force than was published last: generation " + std::to_string(generation) + " after " + std::to_string(after)};
+  return {"policy", fmt::format("an older policy is in force than was published last: generation {} after {}",
+                                generation, after)};
 }
 
 std::optional<Lost> root_gate_lost(const Kernel& kernel) {
-  // Looked up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
+  // WalkedPaths up, not made: where sbpf's root cgroup is gone, nothing runs beneath it.
   const auto root = root_cgroup_id();
-  if (!root && !is_gone(root.error())) return Lost{"gate", root.error().message + " (" + root.error().hint + ")", true};
-  if (root && !knows_root(kernel, *root)) return Lost{"gate", "sbpf's root cgroup is not the one that the programs know"};
+  if (!root && !is_gone(root.error()))
+    return Lost{"gate", fmt::format("{} ({})", root.error().message, root.error().hint), true};
+  if (root && !knows_root(kernel, *root))
+    return Lost{"gate", "sbpf's root cgroup is not the one that the programs know"};
   return std::nullopt;
 }
 
 // `ref`: the cgroup's storage, read before the policy in force is looked up.
-void look_at_policy(const Kernel& kernel, const Snapshot& all, std::uint64_t cgroup_id, const std::optional<sbpf_cgroup_ref>& ref,
-                    Sound& sound, std::vector<Lost>& lost) {
+void look_at_policy(const Kernel& kernel, const Snapshot& all, std::uint64_t cgroup_id,
+                    const std::optional<sbpf_cgroup_ref>& ref, Sound& sound, std::vector<Lost>& lost) {
   const std::uint32_t published = ref ? ref->generation : 0;
   // Its map is frozen, and held open here: what has the same number has the same contents.
-  const auto is_known = [&](std::uint32_t id) { return id == sound.policy_id && !sound.policy_gone && sound.generation >= published; };
+  const auto is_known = [&](std::uint32_t id) {
+    return id == sound.policy_id && !sound.policy_gone && sound.generation >= published;
+  };
   std::uint32_t id = all.policy_of(cgroup_id);
   if (id != 0 && is_known(id)) return;
   id = policy_map_id(kernel, cgroup_id);
@@ -98,14 +106,16 @@ void look_at_policy(const Kernel& kernel, const Snapshot& all, std::uint64_t cgr
   }
   if (is_known(id)) return;
   Fd map(bpf_map_get_fd_by_id(id));
-  auto image = map ? read_policy_map(map.get()) : Result<policy::Image>(fail("no_policy", std::strerror(errno), "", errno));
+  auto image =
+      map ? read_policy_map(map.get()) : Result<policy::Image>(fail("no_policy", std::strerror(errno), "", errno));
   if (!image) {
     lost.push_back({"policy", image.error().message, seen_by_error(image.error().sys_errno) == Seen::unknown});
     return;
   }
   const std::uint32_t generation = image->header().generation;
   auto other = policy_lost(kernel, cgroup_id, ref, *image);
-  if (!other && id != sound.policy_id && generation <= sound.generation && !sound.policy_gone) other = older_policy(generation, sound.generation);
+  if (!other && id != sound.policy_id && generation <= sound.generation && !sound.policy_gone)
+    other = older_policy(generation, sound.generation);
   if (other) {
     lost.push_back(std::move(*other));
   } else {
@@ -117,8 +127,12 @@ void look_at_policy(const Kernel& kernel, const Snapshot& all, std::uint64_t cgr
 }
 
 Error not_repaired(const std::string& what, int error) {
-  return {"repair", what + " cannot be put back: " + std::strerror(error),
-          "end the sandbox with `sbpf kill` or `sbpf detach`, and start it again", error, "", false};
+  return {"repair",
+          fmt::format("{} cannot be put back: {}", what, std::strerror(error)),
+          "end the sandbox with `sbpf kill` or `sbpf detach`, and start it again",
+          error,
+          "",
+          false};
 }
 
 Fd live_link(std::uint32_t id, const Kernel& kernel, const Hook& hook, std::uint64_t cgroup_id) {
@@ -127,7 +141,9 @@ Fd live_link(std::uint32_t id, const Kernel& kernel, const Hook& hook, std::uint
   if (!info || info->type != BPF_LINK_TYPE_CGROUP || info->cgroup.cgroup_id != cgroup_id ||
       static_cast<int>(info->cgroup.attach_type) != cgroup_attach_type(hook))
     return Fd();
-  if (info->prog_id != kernel.meta(hook.id).prog_id && bpf_link_update(link.get(), kernel.program(hook.id), nullptr) != 0) return Fd();
+  if (info->prog_id != kernel.meta(hook.id).prog_id &&
+      bpf_link_update(link.get(), kernel.program(hook.id), nullptr) != 0)
+    return Fd();
   return link;
 }
 
@@ -137,12 +153,14 @@ Result<void> repair_hook(const Kernel& kernel, const Cgroup& cgroup, const Sound
   Fd link = live_link(sound.links[hook.id], kernel, hook, cgroup.id());
   if (!link) {
     LIBBPF_OPTS(bpf_link_create_opts, options);
-    link = Fd(bpf_link_create(kernel.program(hook.id), cgroup.fd(), static_cast<bpf_attach_type>(cgroup_attach_type(hook)), &options));
+    link = Fd(bpf_link_create(kernel.program(hook.id), cgroup.fd(),
+                              static_cast<bpf_attach_type>(cgroup_attach_type(hook)), &options));
   }
-  if (!link) return tl::unexpected<Error>(not_repaired(std::string("hook ") + hook.name, errno));
+  if (!link) return tl::unexpected<Error>(not_repaired(fmt::format("hook {}", hook.name), errno));
   (void)::mkdir(pin_directory(sound.record.name).c_str(), 0700);
   (void)::unlink(pin.c_str());
-  if (bpf_obj_pin(link.get(), pin.c_str()) != 0) return tl::unexpected<Error>(not_repaired("pin " + pin, errno));
+  if (bpf_obj_pin(link.get(), pin.c_str()) != 0)
+    return tl::unexpected<Error>(not_repaired(fmt::format("pin {}", pin), errno));
   return {};
 }
 
@@ -160,12 +178,13 @@ Result<void> repair_policy(const Kernel& kernel, const Sound& sound) {
 
 }  // namespace
 
-bool names(const std::vector<Lost>& lost, const std::string& what) {
+bool is_lost(const std::vector<Lost>& lost, const std::string& what) {
   return std::ranges::any_of(lost, [&](const Lost& one) { return one.what == what; });
 }
 
 bool is_answered(const std::vector<Lost>& lost, const Lost& one) {
-  return std::ranges::any_of(lost, [&](const Lost& other) { return other.what == one.what && other.program == one.program; });
+  return std::ranges::any_of(lost,
+                             [&](const Lost& other) { return other.what == one.what && other.program == one.program; });
 }
 
 std::vector<Lost> take_unclear(std::vector<Lost>& lost) {
@@ -177,9 +196,10 @@ std::vector<Lost> take_unclear(std::vector<Lost>& lost) {
 
 std::optional<Lost> lsm_lost() {
   const Seen seen = bpf_lsm_seen();
-  if (seen == Seen::there) return std::nullopt;
-  if (seen == Seen::absent) return Lost{"lsm", "bpf is not in the kernel's LSM list: LSM programs attach but never run"};
-  return Lost{"lsm", "/sys/kernel/security/lsm cannot be read: mount securityfs there, or raise the limit of descriptors", true};
+  if (seen == Seen::there || (seen == Seen::unknown && !has_lsm_list())) return std::nullopt;
+  if (seen == Seen::absent)
+    return Lost{"lsm", "bpf is not in the kernel's LSM list: LSM programs attach but never run"};
+  return Lost{"lsm", "/sys/kernel/security/lsm cannot be read: raise the limit of descriptors", true};
 }
 
 std::optional<Lost> gate_lost(const Kernel& kernel, const sbpf_sandbox& record) {
@@ -191,10 +211,12 @@ std::optional<Lost> gate_lost(const Kernel& kernel, const sbpf_sandbox& record) 
 std::optional<Lost> storage_lost(const std::optional<sbpf_cgroup_ref>& ref, int error) {
   if (ref) return std::nullopt;
   if (seen_by_error(error) == Seen::absent) return Lost{"storage", "the cgroup programs do not know their sandbox"};
-  return Lost{"storage", std::string("the cgroup's storage cannot be read: ") + std::strerror(error) + " (" + hint_for(error) + ")", true};
+  return Lost{"storage",
+              fmt::format("the cgroup's storage cannot be read: {} ({})", std::strerror(error), hint_for(error)), true};
 }
 
-std::optional<Lost> policy_lost(const Kernel& kernel, std::uint64_t cgroup_id, const std::optional<sbpf_cgroup_ref>& ref, const policy::Image& image) {
+std::optional<Lost> policy_lost(const Kernel& kernel, std::uint64_t cgroup_id,
+                                const std::optional<sbpf_cgroup_ref>& ref, const policy::Image& image) {
   const sbpf_policy_header header = image.header();
   const auto contents = policy::image_sha256(image.entries);
   if (std::memcmp(contents.data(), header.image_sha256, contents.size()) != 0)
@@ -206,22 +228,25 @@ std::optional<Lost> policy_lost(const Kernel& kernel, std::uint64_t cgroup_id, c
 }
 
 Lost no_policy(int error) {
-  if (seen_by_error(error) == Seen::absent) return {"policy", "the sandbox has no policy in the kernel: everything is denied"};
-  return {"policy", std::string("the policy cannot be read: ") + std::strerror(error) + " (" + hint_for(error) + ")", true};
+  if (seen_by_error(error) == Seen::absent)
+    return {"policy", "the sandbox has no policy in the kernel: everything is denied"};
+  return {"policy", fmt::format("the policy cannot be read: {} ({})", std::strerror(error), hint_for(error)), true};
 }
 
 std::vector<Lost> look_at_host(const Kernel& kernel, Depth depth) {
   std::vector<Lost> lost;
   if (auto lsm = lsm_lost()) lost.push_back(std::move(*lsm));
   std::string unclear;
-  for (Degradation& pin : kernel.broken_pins(depth == Depth::links, &unclear)) lost.push_back({std::move(pin.what), std::move(pin.reason)});
+  for (Degradation& pin : kernel.broken_pins(depth == Depth::links, &unclear))
+    lost.push_back({std::move(pin.what), std::move(pin.reason)});
   if (!unclear.empty()) lost.push_back({"pins", unclear, true});
   if (auto gate = root_gate_lost(kernel)) lost.push_back(std::move(*gate));
   return lost;
 }
 
 Snapshot::Snapshot(const Kernel& kernel) {
-  auto links = read_records<sbpf_cgroup_link>(kernel.iterator(Query::cgroup_links), kernel.query(Query::cgroup_links), nullptr, "links", "the links of cgroups");
+  auto links = read_records<sbpf_cgroup_link>(kernel.iterator(Query::cgroup_links), kernel.query(Query::cgroup_links),
+                                              nullptr, "links", "the links of cgroups");
   knows_links_ = links.has_value();
   if (links) links_ = std::move(*links);
   std::ranges::sort(links_, {}, &sbpf_cgroup_link::id);
@@ -230,12 +255,15 @@ Snapshot::Snapshot(const Kernel& kernel) {
 
 bool Snapshot::has(const sbpf_cgroup_link& link) const {
   const auto found = std::ranges::lower_bound(links_, link.id, {}, &sbpf_cgroup_link::id);
-  return found != links_.end() && found->id == link.id && found->cgroup_id == link.cgroup_id && found->prog_id == link.prog_id;
+  return found != links_.end() && found->id == link.id && found->cgroup_id == link.cgroup_id &&
+         found->prog_id == link.prog_id;
 }
 
 Seen Snapshot::runs(std::uint64_t cgroup_id, std::uint32_t prog_id) const {
   if (!knows_links_) return Seen::unknown;
-  const auto is_it = [&](const sbpf_cgroup_link& link) { return link.cgroup_id == cgroup_id && link.prog_id == prog_id; };
+  const auto is_it = [&](const sbpf_cgroup_link& link) {
+    return link.cgroup_id == cgroup_id && link.prog_id == prog_id;
+  };
   return std::ranges::any_of(links_, is_it) ? Seen::there : Seen::absent;
 }
 
@@ -262,7 +290,8 @@ std::vector<Lost> look_at(const Kernel& kernel, const Snapshot& all, const sbpf_
   return lost;
 }
 
-Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound, const std::vector<Lost>& lost) {
+Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const Sound& sound,
+                            const std::vector<Lost>& lost) {
   const std::uint64_t id = sound.record.cgroup_id;
   for (const Lost& one : lost) {
     if (one.unclear) continue;
@@ -273,8 +302,9 @@ Result<void> repair_sandbox(const Kernel& kernel, const Cgroup& cgroup, const So
       refresh_levels(kernel);
       if (auto set = set_root(kernel); !set) return set;
     } else if (one.what == "storage") {
-      if (sound.ref.cgroup_id == 0 && (sound.record.flags & SBPF_SANDBOX_NAMES) != 0)
-        return fail("repair", "the cgroup's storage cannot be put back: the ports of its resolver were never seen", "start the sandbox anew");
+      if (sound.ref.cgroup_id == 0 && (sound.record.flags & SBPF_SANDBOX_HOST_NAMES) != 0)
+        return fail("repair", "the cgroup's storage cannot be put back: the ports of its resolver were never seen",
+                    "start the sandbox anew");
       sbpf_cgroup_ref ref = sound.ref;
       ref.cgroup_id = id;
       if (sound.ref.cgroup_id == 0 && sound.policy)  // never seen; the policy was

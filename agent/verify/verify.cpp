@@ -3,6 +3,7 @@
 
 #include <bpf/bpf.h>
 
+#include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -23,10 +24,11 @@ namespace sbpf::agent {
 namespace {
 
 std::string cannot_tell(const char* what, int error) {
-  return std::string(what) + ": " + std::strerror(error) + " (" + hint_for(error) + ")";
+  return fmt::format("{}: {} ({})", what, std::strerror(error), hint_for(error));
 }
 
-HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, bool program, ListedLinks& listed) {
+HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_sandbox& record, bool program,
+                            ListedLinks& listed) {
   HookStatus status;
   status.hook = &all_hooks()[hook.id];
   status.canary = "not run";
@@ -70,7 +72,8 @@ HookStatus read_cgroup_hook(const Kernel& kernel, const Hook& hook, const sbpf_s
   return status;
 }
 
-void add_degradation(Status& status, const char* what, std::string requested, std::string effective, std::string reason) {
+void add_degradation(Status& status, const char* what, std::string requested, std::string effective,
+                     std::string reason) {
   status.degraded.push_back({what, std::move(requested), std::move(effective), std::move(reason)});
 }
 
@@ -80,7 +83,8 @@ void add_escaped_tasks(Status& status, const Kernel& kernel, const sbpf_sandbox&
   std::string pids;
   for (const pid_t pid : *escaped) pids += " " + std::to_string(pid);
   if (!pids.empty())
-    add_degradation(status, "processes", "inside", "moved out", "root outside moved them, unconfined:" + pids);
+    add_degradation(status, "processes", "inside", "moved out",
+                    fmt::format("root outside moved them, unconfined:{}", pids));
 }
 
 void add_resolver(Status& status, std::uint64_t cgroup_id) {
@@ -88,10 +92,12 @@ void add_resolver(Status& status, std::uint64_t cgroup_id) {
     case Seen::there:
       break;
     case Seen::absent:
-      add_degradation(status, "names", "resolved", "refused", "the resolver of `sbpf run` is gone: no host name resolves any more");
+      add_degradation(status, "names", "resolved", "refused",
+                      "the resolver of `sbpf run` is gone: no host name resolves any more");
       break;
     case Seen::unknown:
-      add_degradation(status, "names", "resolved", "not known", std::string("not known whether the resolver lives: ") + std::strerror(errno));
+      add_degradation(status, "names", "resolved", "not known",
+                      fmt::format("not known whether the resolver lives: {}", std::strerror(errno)));
       break;
   }
 }
@@ -117,8 +123,10 @@ void add_lost(Status& status, const Lost& one) {
 }
 
 // What the policy in force says of the sandbox.
-void describe_policy(Status& status, const policy::Image& image) {
+void describe_policy(Status& status, const sbpf_sandbox& record, const policy::Image& image) {
   const sbpf_policy_header header = image.header();
+  if ((header.flags & SBPF_POLICY_OWN_LOOPBACK) != 0 && (header.flags & SBPF_POLICY_AUDIT) == 0)
+    status.loopback = record.own_netns != 0 ? "private" : "closed";
   const auto id = image.slot<sbpf_policy_id>(SBPF_SLOT_ID);
   const auto name = image.slot<sbpf_policy_name>(SBPF_SLOT_NAME);
   status.policy_name = std::string(name.name, ::strnlen(name.name, sizeof name.name));
@@ -137,7 +145,8 @@ void describe_policy(Status& status, const policy::Image& image) {
 bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image) {
   auto report = run_canary(kernel, cgroup, image, status.flags);
   if (!report) {
-    add_degradation(status, "canary", "denied", report.error().sys_errno == ETIME ? "no answer" : "not run", report.error().message);
+    add_degradation(status, "canary", "denied", report.error().sys_errno == ETIME ? "no answer" : "not run",
+                    report.error().message);
     return false;
   }
   for (HookStatus& hook : status.hooks) hook.canary = to_string(report->hooks[hook.hook->id]);
@@ -146,10 +155,12 @@ bool apply_canary(Status& status, const Kernel& kernel, const Cgroup& cgroup, co
 }
 
 void add_limits(Status& status, const Cgroup& cgroup, const policy::Image& image) {
-  for (const Loosened& one : loosened_limits(cgroup, policy::limits_of(image.slot<sbpf_policy_process>(SBPF_SLOT_PROCESS))))
-    add_degradation(status, "limits", one.file + " " + one.requested, one.effective,
-                    one.file + " of its cgroup is " + one.effective + ", and the policy has " + one.requested +
-                        ": systemd or root set it; `sbpf watch` puts it back");
+  for (const Loosened& one :
+       loosened_limits(cgroup, policy::limits_of(image.slot<sbpf_policy_process>(SBPF_SLOT_PROCESS))))
+    add_degradation(
+        status, "limits", fmt::format("{} {}", one.file, one.requested), one.effective,
+        fmt::format("{} of its cgroup is {}, and the policy has {}: systemd or root set it; `sbpf watch` puts it back",
+                    one.file, one.effective, one.requested));
 }
 
 // What of a sandbox changes when sbpf changes it; nothing while it does.
@@ -164,7 +175,21 @@ std::optional<Version> version_of(const Kernel& kernel, std::uint64_t cgroup_id)
   const auto record = find_record(kernel, cgroup_id);
   const auto ref = read_ref(kernel, cgroup_id);
   return Version{record ? record->created_ns : 0, ref ? ref->generation : 0, policy_map_id(kernel, cgroup_id),
-                 __atomic_load_n(&kernel.globals().change.loaded, __ATOMIC_SEQ_CST)};
+                 __atomic_load_n(&kernel.globals().journal.loaded, __ATOMIC_SEQ_CST)};
+}
+
+// What is in force and yet not all that was asked for: the resolver, processes outside, and what somebody accepted.
+void add_accepted(Status& status, const Kernel& kernel, const sbpf_sandbox& record, const policy::Image* image) {
+  if ((record.flags & SBPF_SANDBOX_HOST_NAMES) != 0 && image != nullptr && image->header().host_names_id != 0)
+    add_resolver(status, record.cgroup_id);
+  if (record.moved_out > 0) add_escaped_tasks(status, kernel, record);
+  if (auto open = guard_degradation(kernel)) status.degraded.push_back(std::move(*open));
+  if (record.flags & SBPF_SANDBOX_KEPT_SOCKETS)
+    add_degradation(status, "sockets", "closed", "kept", "attached with --keep-open-sockets");
+  if (image != nullptr && image->header().flags & SBPF_POLICY_KEPT_FILES)
+    add_degradation(status, "files", "closed", "kept", "swapped with --keep-open-files");
+  if (status.mode == policy::Mode::audit)
+    add_degradation(status, "mode", "enforce", "audit", "the policy only reports, it blocks nothing");
 }
 
 }  // namespace
@@ -184,12 +209,13 @@ bool is_clear(const Status& status) {
 // What is there already overrules every sandbox alike: it is told, and the program may start.
 bool may_start(const Status& status, policy::Mode mode) {
   if (status.isolation != Isolation::degraded) return status.isolation == Isolation::active;
-  return mode == policy::Mode::audit || std::ranges::all_of(status.degraded, [](const Degradation& d) { return d.what == "later"; });
+  return mode == policy::Mode::audit ||
+         std::ranges::all_of(status.degraded, [](const Degradation& d) { return d.what == "later"; });
 }
 
 std::string why_not_active(const Status& status) {
   if (status.degraded.empty()) return "unknown";
-  std::string why = status.degraded.front().what + (": " + status.degraded.front().reason);
+  std::string why = fmt::format("{}: {}", status.degraded.front().what, status.degraded.front().reason);
   for (std::size_t i = 1; i < status.degraded.size(); i++)
     if (status.degraded[i].what == "canary") why += "; " + status.degraded[i].reason;
   return why;
@@ -207,15 +233,16 @@ void note_lost(Status& status, const std::vector<Lost>& lost) {
         if (hook.reason.empty()) hook.reason = one.reason;
         hook.attached = false;
       }
-    if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; })) add_lost(status, one);
+    if (std::ranges::none_of(status.degraded, [&](const Degradation& d) { return d.what == one.what; }))
+      add_lost(status, one);
   }
 }
 
 HostProbe probe_host(const Kernel& kernel) {
   Sentinel sentinel;
-  Liveness found = sentinel.look(kernel, std::chrono::seconds(5));
+  Liveness found = sentinel.prove(kernel, std::chrono::seconds(5));
   // Nobody holds it back any more; and where many start at once it waits for a processor.
-  if (found.proof == Proof::unknown && !found.disturbed) found = sentinel.look(kernel, std::chrono::seconds(10));
+  if (found.proof == Proof::unknown && !found.disturbed) found = sentinel.prove(kernel, std::chrono::seconds(10));
   return probe_host(kernel, found);
 }
 
@@ -231,7 +258,8 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
     if (concerns(one, record)) add_lost(status, one);
   ListedLinks listed(kernel);
   for (const Hook& hook : hooks_of(status.flags)) {
-    status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook) : read_cgroup_hook(kernel, hook, record, true, listed));
+    status.hooks.push_back(!hook.per_sandbox() ? kernel.host_status(hook)
+                                               : read_cgroup_hook(kernel, hook, record, true, listed));
     sound = sound && (status.hooks.back().attached || status.hooks.back().unclear);
   }
   const auto note = [&](const std::optional<Lost>& one) {
@@ -244,8 +272,9 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
   const auto ref = read_ref(kernel, record.cgroup_id);
   note(storage_lost(ref, errno));
   const auto image = read_policy(kernel, record.cgroup_id);
-  if (image) describe_policy(status, *image);
-  const auto other = image ? policy_lost(kernel, record.cgroup_id, ref, *image) : std::optional(no_policy(image.error().sys_errno));
+  if (image) describe_policy(status, record, *image);
+  const auto other =
+      image ? policy_lost(kernel, record.cgroup_id, ref, *image) : std::optional(no_policy(image.error().sys_errno));
   note(other);
   const bool have_policy = !other;
   auto cgroup = Cgroup::open_by_id(record.cgroup_id);
@@ -261,20 +290,15 @@ Status read_status(const Kernel& kernel, const sbpf_sandbox& record, bool canary
     if (canary && have_policy) sound = apply_canary(status, kernel, *cgroup, *image) && sound;
   } else {
     const bool gone = is_gone(cgroup.error());
-    note(Lost{"cgroup", gone ? cgroup.error().message : cgroup.error().message + " (" + cgroup.error().hint + ")", !gone});
+    note(Lost{"cgroup",
+              gone ? cgroup.error().message : fmt::format("{} ({})", cgroup.error().message, cgroup.error().hint),
+              !gone});
   }
   for (const HookStatus& hook : status.hooks)
-    if (!hook.attached) add_degradation(status, hook.hook->name, "attached", hook.unclear ? "not known" : "missing", hook.reason);
+    if (!hook.attached)
+      add_degradation(status, hook.hook->name, "attached", hook.unclear ? "not known" : "missing", hook.reason);
 
-  if ((record.flags & SBPF_SANDBOX_NAMES) != 0 && image && image->header().names != 0) add_resolver(status, record.cgroup_id);
-  if (record.moved_out > 0) add_escaped_tasks(status, kernel, record);
-  if (auto open = guard_degradation(kernel)) status.degraded.push_back(std::move(*open));
-  if (record.flags & SBPF_SANDBOX_KEPT_SOCKETS)
-    add_degradation(status, "sockets", "closed", "kept", "attached with --keep-open-sockets");
-  if (image && image->header().flags & SBPF_POLICY_KEPT_FILES)
-    add_degradation(status, "files", "closed", "kept", "swapped with --keep-open-files");
-  if (status.mode == policy::Mode::audit)
-    add_degradation(status, "mode", "enforce", "audit", "the policy only reports, it blocks nothing");
+  add_accepted(status, kernel, record, image ? &*image : nullptr);
   if (!sound)
     status.isolation = Isolation::inactive;
   else
@@ -291,7 +315,8 @@ Status proven_status(Kernel& kernel, const sbpf_sandbox& record, const HostProbe
     std::this_thread::sleep_for(10ms);
   } while (std::chrono::steady_clock::now() < patience && find_record(kernel, record.cgroup_id));
   Status status = read_status(kernel, record, false, host);
-  status.degraded.push_back({"canary", "denied", "not run", "the sandbox, or the programs of all, changed again and again"});
+  status.degraded.push_back(
+      {"canary", "denied", "not run", "the sandbox, or the programs of all, changed again and again"});
   if (status.isolation == Isolation::active) status.isolation = Isolation::degraded;
   return status;
 }

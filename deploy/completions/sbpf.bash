@@ -43,7 +43,7 @@ _sbpf() {
       ;;
     --require) mapfile -t COMPREPLY < <(compgen -W "active" -- "$cur") && return ;;
     --protocol) mapfile -t COMPREPLY < <(compgen -W "tcp udp" -- "$cur") && return ;;
-    --root)
+    --root | --workspace)
       compopt -o filenames
       mapfile -t COMPREPLY < <(compgen -d -- "$cur")
       return
@@ -63,7 +63,7 @@ _sbpf() {
   fi
 
   case $command in
-    run) options="--policy --name --timeout --user --env --status-fd --socket --events --quiet -- --help" ;;
+    run) options="--policy --name --timeout --user --env --read --write --connect --workspace --status-fd --socket --events --quiet -- --help" ;;
     env) options="--policy --env -- --help" ;;
     attach) options="--cgroup --policy --name --evict --keep-open-sockets --keep --json --help" ;;
     reattach) options="--if-assigned --json --help $(_sbpf_sandboxes)" ;;
@@ -71,11 +71,12 @@ _sbpf() {
     swap) options="--policy --evict --keep-open-files --json --help $(_sbpf_sandboxes)" ;;
     detach) options="--all --json --help $(_sbpf_sandboxes)" ;;
     kill) options="--json --help $(_sbpf_sandboxes)" ;;
-    status) options="--require --json --help $(_sbpf_sandboxes)" ;;
+    status) options="--require --short --json --help $(_sbpf_sandboxes)" ;;
     verify) options="--json --help $(_sbpf_sandboxes)" ;;
     events) options="--follow --flows --json --ocsf --help $(_sbpf_sandboxes)" ;;
     top) options="--interval --once --help" ;;
-    list | preflight) options="--json --help" ;;
+    list) options="--json --help" ;;
+    preflight) options="--json --fix --yes --help" ;;
     explain)
       case $prev in
         open | create | delete | rename | exec) # a path

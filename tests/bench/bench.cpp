@@ -183,12 +183,12 @@ int time_command(const char* label, int runs, char** command) {
 
 // What the files' policy of tests/bench/guest says, in Landlock's terms of its first version.
 void restrict_files(char** dirs, int n) {
-  constexpr std::uint64_t kRead = LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
+  constexpr std::uint64_t kRead =
+      LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR;
   constexpr std::uint64_t kAll = (LANDLOCK_ACCESS_FS_MAKE_SYM << 1) - 1;
   landlock_ruleset_attr attributes{};
   attributes.handled_access_fs = kAll;
-  const auto ruleset =
-      static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0));
+  const auto ruleset = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &attributes, sizeof attributes, 0));
   if (ruleset < 0) die("landlock_create_ruleset");
   for (int i = 0; i < n; i++) {
     landlock_path_beneath_attr rule{};
@@ -216,7 +216,9 @@ int run(int argc, char** argv) {
     if (mode == "landlock") restrict_files(argv + 4, argc - 4);
     return serve(argv[2], argv[3]);
   }
-  std::fprintf(stderr, "usage: bench serve IN OUT | bench landlock IN OUT DIR... | bench time LABEL RUNS COMMAND [ARGUMENT...]\n");
+  std::fprintf(
+      stderr,
+      "usage: bench serve IN OUT | bench landlock IN OUT DIR... | bench time LABEL RUNS COMMAND [ARGUMENT...]\n");
   return 2;
 }
 

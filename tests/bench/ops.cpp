@@ -171,7 +171,8 @@ void open_query() {
 // An A record of the name a.example.
 void op_dns_query() {
   static std::uint16_t number = 0;
-  std::array<char, 27> query{0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 'a', 7, 'e', 'x', 'a', 'm', 'p', 'l', 'e', 0, 0, 1, 0, 1};
+  std::array<char, 27> query{0, 0,   1,   0,   0,   1,   0,   0,   0, 0, 0, 0, 1, 'a',
+                             7, 'e', 'x', 'a', 'm', 'p', 'l', 'e', 0, 0, 1, 0, 1};
   std::array<char, 512> reply{};
   ++number;
   std::memcpy(query.data(), &number, sizeof number);
@@ -242,7 +243,11 @@ const std::vector<Op>& ops() {
       {"open_10", 100, make_files, [] { open_close(kDeep); }},
       // A rename anywhere makes sbpf look anew.
       {"rename", 100, make_files, rename_file},
-      {"rename_open_10", 80, make_files, [] { rename_file(); open_close(kDeep); }},
+      {"rename_open_10", 80, make_files,
+       [] {
+         rename_file();
+         open_close(kDeep);
+       }},
       {"tcp", 40, nullptr, [] { tcp_connect(allowed, ECONNREFUSED); }},
       {"tcp_stream", 8, open_stream, op_tcp_stream},
       {"udp_connect", 200, open_udp, op_udp_connect},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What filesystem and exec rules mean, on path strings alone: no tree, no inodes, no hashes. The compiled image and the kernel
-// are compared with this.
+// What filesystem and exec rules mean, on path strings alone: no tree, no inodes, no hashes. The compiled image and the
+// kernel are compared with this.
 #pragma once
 
 #include <algorithm>

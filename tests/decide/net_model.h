@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference model of network rules, by which random system calls are judged (tests/live/net_differential.cpp). It knows
-// rules as a person writes them and looks at each in turn; it has nothing of the product's tables. Depends on nothing.
+// The reference model of network rules, by which random system calls are judged (tests/live/net_differential.cpp). It
+// knows rules as a person writes them and looks at each in turn; it has nothing of the product's tables. Depends on
+// nothing.
 #pragma once
 
 #include <array>
@@ -57,7 +58,8 @@ inline bool allows(const std::vector<Rule>& rules, const Address& address, int p
   return false;
 }
 
-// A connection to no address of its own goes to this host: a rule for it is one that names it, or a network with loopback in it.
+// A connection to no address of its own goes to this host: a rule for it is one that names it, or a network with
+// loopback in it.
 inline bool allows_connect(const std::vector<Rule>& rules, const Address& address, int port, Proto proto) {
   Address loopback = address, mapped_any;
   mapped_any.bytes[10] = mapped_any.bytes[11] = 0xff;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The decision table: which endpoint a policy allows. One table for the native unit tests, which ask decide_net() on
-// the compiled image, and for the live tests, which ask the kernel with real system calls. Depends on nothing.
+// The decision table: which endpoint a policy allows. One table for the native unit tests, which ask sbpf_decide_net()
+// on the compiled image, and for the live tests, which ask the kernel with real system calls. Depends on nothing.
 //
 // Addresses are loopback, the wildcard, or of the documentation networks (TEST-NET, 2001:db8::/32), so that a live run
 // reaches nobody. "Allowed" means that sbpf does not refuse; nothing needs to listen there, nor the address be local.

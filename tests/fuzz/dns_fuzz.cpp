@@ -39,7 +39,8 @@ void check_answer(BytesView query, BytesView answer) {
   const auto filtered = filter_answer(query, answer, 300, sbpf::policy::is_public);
   if (!filtered) return;
   require(is_reply_to(filtered->reply, query), "a reply is to its query");
-  for (const Learned& learned : filtered->learned) require(sbpf::policy::is_public(learned.address), "only public addresses are opened");
+  for (const Learned& learned : filtered->learned)
+    require(sbpf::policy::is_public(learned.address), "only public addresses are opened");
   for (const std::size_t size : {kSmallestUdp, kLargestUdp}) {
     const Bytes cut = fit_udp(filtered->reply, size);
     require(cut.size() <= size && is_reply_to(cut, query), "a reply fits");
@@ -60,11 +61,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (question) {
     require(!question->name.empty() && question->name.size() <= 255, "a question has a name");
     require(std::all_of(question->name.begin(), question->name.end(),
-                        [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.'; }),
+                        [](char c) {
+                          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+                        }),
             "a name is plain");
     require(question->udp_size >= kSmallestUdp && question->udp_size <= kLargestUdp, "a size is within bounds");
   }
-  if (const Bytes refusal = reply_with(query, Code::refused); !refusal.empty()) require(is_reply_to(refusal, query), "a refusal is to its query");
+  if (const Bytes refusal = reply_with(query, Code::refused); !refusal.empty())
+    require(is_reply_to(refusal, query), "a refusal is to its query");
   check_answer(query, answer);
   check_answer(query, made_to_fit(query, answer));
   return 0;

@@ -41,7 +41,8 @@ void check_refusal(const std::vector<Diagnostic>& diagnostics) {
   }
 }
 
-// A network from 0.0.0.0 on in which loopback is not. The kernel leads connections to 0.0.0.0 to loopback, so it does not allow them.
+// A network from 0.0.0.0 on in which loopback is not. The kernel leads connections to 0.0.0.0 to loopback, so it does
+// not allow them.
 bool begins_with_the_wildcard(const Endpoint& entry) {
   constexpr Address kWildcard = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
   return entry.address == kWildcard && entry.prefix > 97 && entry.prefix < 128;
@@ -91,7 +92,8 @@ void check_image(const Policy& policy) {
   const sbpf_policy_header header = image->header();
   const auto rules = std::ranges::count_if(image->entries, [](const auto& entry) {
     const auto kind = entry.first.kind;
-    return kind == SBPF_RULE_CONNECT || kind == SBPF_RULE_BIND || kind == SBPF_RULE_FS_INODE || kind == SBPF_RULE_FS_NAME;
+    return kind == SBPF_RULE_CONNECT || kind == SBPF_RULE_BIND || kind == SBPF_RULE_FS_INODE ||
+           kind == SBPF_RULE_FS_NAME;
   });
   require(header.n_rules == rules, "the header counts the rules for endpoints and files");
   require(header.n_connect_prefixes <= SBPF_MAX_PREFIXES && header.n_bind_prefixes <= SBPF_MAX_PREFIXES,

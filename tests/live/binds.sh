@@ -107,8 +107,13 @@ const next = () => {
 next();
 J
 wanted=$'localhost 8000 127.0.0.1 ::1\nNone 8001 127.0.0.1 ::1\nlocalhost 0 127.0.0.1 ::1\nNone 0 127.0.0.1 ::1'
-is profiles/python-dev "$wanted" "$(sbpf run -q --policy python-dev -- python3 -IS "$tmp/servers.py" 2>"$tmp/err")"
-is profiles/node-dev $'3001 ::ffff:127.0.0.1\n0 ::ffff:127.0.0.1' "$(sbpf run -q --policy node-dev -- node "$tmp/servers.js" 2>"$tmp/err")"
+on_host() { policy "$1-on-host" <<<"{version: 1, name: $1-on-host, extends: [$1], network: {loopback: host}}"; }
+is profiles/python-dev "$wanted" "$(sbpf run -q --policy "$(on_host python-dev)" -- python3 -IS "$tmp/servers.py" 2>"$tmp/err")"
+is profiles/node-dev $'3001 ::ffff:127.0.0.1\n0 ::ffff:127.0.0.1' "$(sbpf run -q --policy "$(on_host node-dev)" -- node "$tmp/servers.js" 2>"$tmp/err")"
+# On a loopback of the sandbox's own they are where they were asked to be.
+wanted=$'localhost 8000 127.0.0.1 ::1\nNone 8001 0.0.0.0 ::\nlocalhost 0 127.0.0.1 ::1\nNone 0 0.0.0.0 ::'
+is profiles/python-dev-private "$wanted" "$(sbpf run -q --policy python-dev -- python3 -IS "$tmp/servers.py" 2>"$tmp/err")"
+is profiles/node-dev-private $'3001 ::\n0 ::' "$(sbpf run -q --policy node-dev -- node "$tmp/servers.js" 2>"$tmp/err")"
 
 # Who reaches it.
 reach() { if timeout 5 bash -c ": </dev/tcp/$1/7300" 2>/dev/null; then echo yes; else echo no; fi; }

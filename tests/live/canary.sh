@@ -250,7 +250,7 @@ beside=$sleeper
 inhabit "$runtime/first"
 stop_all "$runtime/first"
 sbpf attach --cgroup "$runtime/first" --name first --policy "$freeze" >"$tmp/said" 2>&1 & maker=$!
-within 200 stopped_canary "$runtime/first" >/dev/null; is first/control-stopped 0 $?
+within 600 stopped_canary "$runtime/first" >/dev/null; is first/control-stopped 0 $?
 programs() { bpftool prog show 2>/dev/null | grep -o '^[0-9]*: lsm' | paste -sd' '; }
 loaded=$(programs); has first/control-loaded lsm "$loaded"
 sbpf attach --cgroup "$runtime/beside" --name beside --policy "$freeze" >/dev/null 2>&1; is first/other-starts 0 $?

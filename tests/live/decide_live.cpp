@@ -57,7 +57,8 @@ int try_row(const Row& row) {
     return EDESTADDRREQ;
   }
   // Non-blocking: an allowed connect to nowhere must not wait for an answer.
-  Fd fd(::socket(storage.ss_family, (row.proto == Proto::tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  Fd fd(::socket(storage.ss_family, (row.proto == Proto::tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                 0));
   if (!fd) return errno;
   const auto* address = reinterpret_cast<const sockaddr*>(&storage);
   const int result = row.op == Op::bind ? ::bind(fd.get(), address, size) : ::connect(fd.get(), address, size);
@@ -77,7 +78,8 @@ std::map<std::size_t, int> run_policy(std::size_t first, const std::string& self
   const std::string file = "/tmp/decide_live.yaml";
   // Raw sockets and low ports are root's; the table is about the policy alone.
   std::ofstream(file) << decide_table::kRows[first].policy << "\nprocess: {capabilities: dangerously_all}\n";
-  const std::string command = "sbpf run -q --policy " + file + " -- " + self + " rows " + std::to_string(first) + " 2>/dev/null";
+  const std::string command =
+      "sbpf run -q --policy " + file + " -- " + self + " rows " + std::to_string(first) + " 2>/dev/null";
   std::map<std::size_t, int> results;
   FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return results;
@@ -119,7 +121,7 @@ int main(int argc, char** argv) {
   std::size_t bad = 0;
   for (std::size_t i = 0; i < std::size(decide_table::kRows); i++) {
     const std::string policy = decide_table::kRows[i].policy;
-    if (by_policy.count(policy) == 0) by_policy[policy] = run_policy(i, self);
+    if (!by_policy.contains(policy)) by_policy[policy] = run_policy(i, self);
     if (!judge(i, by_policy[policy])) bad++;
   }
   std::printf("done %zu\n", std::size(decide_table::kRows));

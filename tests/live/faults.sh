@@ -213,7 +213,18 @@ masked() { # masked NAME NEEDLE COMMAND…: runs `sbpf run` and `preflight` afte
 masked no-btf /sys/kernel/btf mount -t tmpfs none /sys/kernel/btf
 masked no-bpffs bpffs umount /sys/fs/bpf
 masked no-cgroup2 cgroup2 umount -l "$cgroots"
-masked no-securityfs /sys/kernel/security umount /sys/kernel/security
+rm -f "$marker"
+# Where securityfs is not mounted the canary and the sentinel tell whether LSM programs run (vm/refusal: that they do not).
+out=$(unshare -m bash -c "umount /sys/kernel/security && sbpf run --name nolist --policy no-network -- sh -c 'touch $marker'" 2>&1)
+is AB-4/no-securityfs/exit 0 "$?"
+is AB-4/no-securityfs/ran yes "$([[ -e $marker ]] && echo yes || echo no)"
+has AB-4/no-securityfs/active "isolation active" "$out"
+is AB-4/no-securityfs/preflight 0 "$(unshare -m bash -c "umount /sys/kernel/security && exec sbpf preflight" >/dev/null 2>&1; echo $?)"
+mkfifo "$tmp/go"
+is AB-4/no-securityfs/status active "$(unshare -m bash -c "umount /sys/kernel/security
+  sbpf run -q --name nolist --policy no-network -- sh -c 'read -r go <$tmp/go' & until sbpf status nolist >/dev/null 2>&1; do sleep 0.2; ((SECONDS < 60)) || break; done
+  sbpf status nolist --json; echo >$tmp/go; wait" 2>/dev/null | json 'd["isolation"]')"
+sbpf unload >/dev/null 2>&1
 rm -f "$marker"
 out=$(unshare --pid --fork --mount-proc sbpf run --policy no-network -- touch "$marker" 2>&1)
 is AB-4/pid-namespace/exit 125 "$?"

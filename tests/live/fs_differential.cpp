@@ -13,8 +13,8 @@
 #include <memory>
 #include <string>
 
-#include "tests/live/box.h"
 #include "tests/live/fs_world.h"
+#include "tests/live/test_sandbox.h"
 #include "tests/live/worker.h"
 
 namespace {
@@ -68,23 +68,23 @@ void judge(Outcome& outcome, const Op& op, const policy::Policy& policy, int num
   const bool denied = op.error == EACCES;
   (denied ? outcome.denied : outcome.allowed)[static_cast<std::size_t>(op.kind)]++;
   if (denied == op.denied || outcome.wrong++ != 0) return;
-  outcome.first = "policy " + std::to_string(number) + " " + text_of(policy) + "; " + to_string(op.kind) +
-                  " " + op.a + (op.b[0] != 0 ? std::string(" ") + op.b : "") + ": the model " +
-                  (op.denied ? "denies" : "allows") + ", the kernel gave errno " + std::to_string(op.error);
+  outcome.first = "policy " + std::to_string(number) + " " + text_of(policy) + "; " + to_string(op.kind) + " " + op.a +
+                  (op.b[0] != 0 ? std::string(" ") + op.b : "") + ": the model " + (op.denied ? "denies" : "allows") +
+                  ", the kernel gave errno " + std::to_string(op.error);
 }
 
-Outcome compare(Box& box, Worker<Shared>& worker, const std::string& base, Random& random) {
+Outcome compare(TestSandbox& sandbox, Worker<Shared>& worker, const std::string& base, Random& random) {
   Outcome outcome;
   std::unique_ptr<World> world;
   for (int number = 0; number < kPolicies; number++) {
     if (number % kPoliciesPerTree == 0) world = std::make_unique<World>(base, random);
     const policy::Policy policy = world->random_policy();
-    auto image = box.compile(policy);
+    auto image = sandbox.compile(policy);
     Result<void> published;
-    if (image) published = box.publish(*image);
+    if (image) published = sandbox.publish(*image);
     if (!image || !published) {
-      outcome.first = "policy " + std::to_string(number) + " " + text_of(policy) +
-                      ": " + (!image ? image.error() : published.error()).message;
+      outcome.first = "policy " + std::to_string(number) + " " + text_of(policy) + ": " +
+                      (!image ? image.error() : published.error()).message;
       outcome.wrong++;
       return outcome;
     }
@@ -140,21 +140,21 @@ int main(int argc, char** argv) {
   policy::Policy closed;
   closed.name = "closed";
   closed.filesystem.requested = true;
-  auto box = Box::make("differential", closed);
-  if (!box) {
-    std::printf("not ok differential/sandbox: %s\ndone 1\n", box.error().message.c_str());
+  auto sandbox = TestSandbox::make("differential", closed);
+  if (!sandbox) {
+    std::printf("not ok differential/sandbox: %s\ndone 1\n", sandbox.error().message.c_str());
     return 1;
   }
   int cases = 0, failed = 0;
   {
-    Worker<Shared> worker(*box, work);
+    Worker<Shared> worker(*sandbox, work);
     Random random(seed);
     const std::pair<const char*, const char*> places[] = {{"ext4", "/srv/differential"},
                                                           {"tmpfs", "/run/differential"}};
     for (const auto& [name, base] : places)
-      if (worker.alive) cases += tell(compare(*box, worker, base, random), name, seed, failed);
+      if (worker.alive) cases += tell(compare(*sandbox, worker, base, random), name, seed, failed);
   }
-  box->remove();
+  sandbox->remove();
   std::printf("done %d\n", cases);
   return failed == 0 && cases > 0 ? 0 : 1;
 }

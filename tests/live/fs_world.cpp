@@ -62,11 +62,10 @@ Op op_of(Kind kind, const std::string& a, const std::string& b) {
 }
 
 const char* to_string(Kind kind) {
-  constexpr const char* kTexts[kKinds] = {"open-read", "open-write", "open-read-write", "open-append", "open-trunc",
-                                          "create",    "list",       "mkdir",           "rmdir",       "unlink",
-                                          "symlink",   "link",       "rename",          "exchange",    "truncate",    "chmod",
-                                          "utimes",    "readlink",   "setxattr",        "getxattr",    "run",
-                                          "stat"};
+  constexpr const char* kTexts[kKinds] = {
+      "open-read", "open-write", "open-read-write", "open-append", "open-trunc", "create",   "list",     "mkdir",
+      "rmdir",     "unlink",     "symlink",         "link",        "rename",     "exchange", "truncate", "chmod",
+      "utimes",    "readlink",   "setxattr",        "getxattr",    "run",        "stat"};
   return kTexts[static_cast<std::size_t>(kind)];
 }
 
@@ -197,7 +196,7 @@ std::string World::pick(const char* types) {
 std::string World::pick_missing() {
   while (true) {
     std::string path = pick("d") + "/" + kNames[roll(std::size(kNames))];
-    if (entries_.count(path) == 0) return path;
+    if (!entries_.contains(path)) return path;
   }
 }
 
@@ -215,8 +214,8 @@ policy::Policy World::random_policy() {
 void World::meddle(const policy::Policy& policy) {
   for (const policy::FsRule& rule : policy.filesystem.rules) {
     const std::string parent = fs_model::parent(rule.path);
-    if (entries_.count(rule.path) != 0 || roll(2) == 0) continue;
-    if (entries_.count(parent) == 0) {
+    if (entries_.contains(rule.path) || roll(2) == 0) continue;
+    if (!entries_.contains(parent)) {
       if (type_of(fs_model::parent(parent)) != 'd') continue;
       add(parent, 'd');
       appeared_.push_back(parent);
@@ -246,7 +245,7 @@ void World::settle() {
 bool World::denies(const policy::Policy& policy, const Op& op) const {
   const policy::Filesystem& rules = policy.filesystem;
   const auto link = link_targets_.find(op.a);
-  const bool is_link = link != link_targets_.end() && entries_.count(op.a) != 0;
+  const bool is_link = link != link_targets_.end() && entries_.contains(op.a);
   const auto here = fs_model::judge(rules, op.a);
   const auto there = is_link ? fs_model::judge(rules, link->second) : here;
   switch (op.kind) {
@@ -357,7 +356,7 @@ void World::undo(const Op& op) {
       return must(::unlink(op.b) == 0, "unlink", op.b);
     case Kind::rename:
       must(::rename(op.b, op.a) == 0, "rename back", op.b);
-      if (entries_.count(op.b) != 0) put_back(op.b);
+      if (entries_.contains(op.b)) put_back(op.b);
       return;
     case Kind::exchange:
       return must(attempt(op) == 0, "exchange back", op.a);

@@ -151,7 +151,7 @@ reads=$(policy reads <<<'{version: 1, name: reads, filesystem: {default: read}}'
 writes=$(policy writes <<<'{version: 1, name: writes, filesystem: {default: write}}')
 uses() { "${@:1:$#-1}" python3 -IS /srv/use.py ${!#}; }
 echo text >/srv/only-read
-for lock in sbpf sbpf-watch sbpf-names sbpf-canaries; do
+for lock in sbpf sbpf-watch sbpf-resolver sbpf-canaries; do
   touch /run/$lock.lock
   is "lock/$lock/control" 0 "$(uses env "lock /run/$lock.lock")"
   is "lock/$lock/denied" $EPERM "$(uses inside "$reads" -- "lock /run/$lock.lock")"

@@ -27,7 +27,8 @@ bool is_above(const Object* object, const Object* directory) {
 
 // Does the kernel refuse a directory by itself, before it asks?
 bool wants_a_file(Kind kind) {
-  return kind == Kind::write || kind == Kind::read_write || kind == Kind::append || kind == Kind::trunc || kind == Kind::truncate || kind == Kind::run;
+  return kind == Kind::write || kind == Kind::read_write || kind == Kind::append || kind == Kind::trunc ||
+         kind == Kind::truncate || kind == Kind::run;
 }
 
 }  // namespace
@@ -37,7 +38,8 @@ void drop_dentries() {
   must(::write(file.get(), "2", 1) == 1, "write", "drop_caches");
 }
 
-HostileWorld::HostileWorld(Ground ground, Random& random) : ground_(std::move(ground)), random_(random), tree_(std::make_unique<Tree>(ground_.base + "/t")) {
+HostileWorld::HostileWorld(Ground ground, Random& random)
+    : ground_(std::move(ground)), random_(random), tree_(std::make_unique<Tree>(ground_.base + "/t")) {
   const char* base = ground_.base.c_str();
   if (!ground_.lower.empty()) must(::mount(ground_.lower.c_str(), base, nullptr, MS_BIND, nullptr) == 0, "bind", base);
   std::filesystem::remove_all(tree_->top());
@@ -45,7 +47,8 @@ HostileWorld::HostileWorld(Ground ground, Random& random) : ground_(std::move(gr
   grow();
   if (ground_.lower.empty()) return;
   must(::umount(base) == 0, "umount", base);
-  const std::string options = "lowerdir=" + ground_.lower + ",upperdir=" + ground_.upper + "/up,workdir=" + ground_.upper + "/work";
+  const std::string options =
+      "lowerdir=" + ground_.lower + ",upperdir=" + ground_.upper + "/up,workdir=" + ground_.upper + "/work";
   must(::mount("overlay", base, "overlay", 0, options.c_str()) == 0, "mount an overlay", base);
 }
 
@@ -113,14 +116,18 @@ bool HostileWorld::fits(const Op& op) const {
   if (!changes(op.kind)) return true;
   const bool makes = op.kind == Kind::creat || op.kind == Kind::mkdir || op.kind == Kind::symlink;
   if (makes) return a->object == nullptr;
-  const auto entry = [](const Place& place) { return place.object == nullptr || place.directory == nullptr || place.object->type != 'd' || place.object->directory != nullptr; };
+  const auto entry = [](const Place& place) {
+    return place.object == nullptr || place.directory == nullptr || place.object->type != 'd' ||
+           place.object->directory != nullptr;
+  };
   if (a->directory == nullptr || a->object == nullptr || !entry(*a)) return false;
   if (op.kind == Kind::rmdir || op.kind == Kind::unlink) return true;
   const auto b = tree_->find(op.b, false);
   if (!b || b->directory == nullptr || !entry(*b) || root_of(a->directory) != root_of(b->directory)) return false;
   if (op.kind == Kind::link) return b->object == nullptr;
   if (op.kind == Kind::exchange && b->object == nullptr) return false;
-  return a->object != b->object && !is_above(a->object, b->directory) && (b->object == nullptr || !is_above(b->object, a->directory));
+  return a->object != b->object && !is_above(a->object, b->directory) &&
+         (b->object == nullptr || !is_above(b->object, a->directory));
 }
 
 // False: such a tree has none.
@@ -179,7 +186,9 @@ void HostileWorld::grow() {
   for (int i = 0; i < 400 && all("dfl").size() < kFewest + 10; i++) {
     const std::size_t dice = roll(10);
     const std::string target = pick("df");
-    carry_out(dice < 5 ? op_of(Kind::mkdir, pick_missing()) : dice < 9 ? op_of(Kind::creat, pick_missing()) : op_of(Kind::symlink, pick_missing(), target));
+    carry_out(dice < 5   ? op_of(Kind::mkdir, pick_missing())
+              : dice < 9 ? op_of(Kind::creat, pick_missing())
+                         : op_of(Kind::symlink, pick_missing(), target));
   }
 }
 
@@ -209,7 +218,8 @@ bool HostileWorld::change() {
 }
 
 bool HostileWorld::random_change() {
-  constexpr Kind kKindsOfChange[] = {Kind::creat, Kind::mkdir, Kind::rmdir, Kind::unlink, Kind::symlink, Kind::link, Kind::rename, Kind::rename, Kind::exchange};
+  constexpr Kind kKindsOfChange[] = {Kind::creat, Kind::mkdir,  Kind::rmdir,  Kind::unlink,  Kind::symlink,
+                                     Kind::link,  Kind::rename, Kind::rename, Kind::exchange};
   Op op{};
   op.kind = kKindsOfChange[roll(std::size(kKindsOfChange))];
   if (op.kind == Kind::link && roll(3) != 0) return false;  // of what has several names less can be told
@@ -226,10 +236,12 @@ bool HostileWorld::remove_tree() {
   std::vector<Named> gone = tree_->paths();
   std::erase_if(gone, keeps);
   for (auto named = gone.rbegin(); named != gone.rend(); ++named)
-    must(carry_out(op_of(named->second->type == 'd' ? Kind::rmdir : Kind::unlink, named->first)), "remove", named->first);
+    must(carry_out(op_of(named->second->type == 'd' ? Kind::rmdir : Kind::unlink, named->first)), "remove",
+         named->first);
   if (roll(2) == 0) return true;
   for (const auto& [path, object] : gone)
-    if (object->type != 'l') must(carry_out(op_of(object->type == 'd' ? Kind::mkdir : Kind::creat, path)), "make anew", path);
+    if (object->type != 'l')
+      must(carry_out(op_of(object->type == 'd' ? Kind::mkdir : Kind::creat, path)), "make anew", path);
   return true;
 }
 
@@ -259,7 +271,8 @@ bool HostileWorld::mount_or_unmount() {
   if (path == tree_->top()) return false;
   must(::mount("hostile", path.c_str(), "tmpfs", 0, "size=1m") == 0, "mount", path);
   tree_->mount(path);
-  for (const char* name : {"a", "b"}) (void)carry_out(op_of(roll(2) == 0 ? Kind::mkdir : Kind::creat, path + "/" + name));
+  for (const char* name : {"a", "b"})
+    (void)carry_out(op_of(roll(2) == 0 ? Kind::mkdir : Kind::creat, path + "/" + name));
   return true;
 }
 
@@ -273,9 +286,12 @@ Outcomes HostileWorld::move_while(const Op& op) {
 }
 
 std::string HostileWorld::text() const {
-  std::string text = std::string("last moved: ") + to_string(last_move_.kind) + " " + last_move_.a + " " + last_move_.b + "; ";
+  std::string text =
+      std::string("last moved: ") + to_string(last_move_.kind) + " " + last_move_.a + " " + last_move_.b + "; ";
   if (rules_) text += text_of(rules_->policy());
-  for (const auto& [path, object] : tree_->paths()) text += std::string(" ") + object->type + path.substr(tree_->top().size()) + (object->type == 'l' ? ">" + object->target : "");
+  for (const auto& [path, object] : tree_->paths())
+    text += std::string(" ") + object->type + path.substr(tree_->top().size()) +
+            (object->type == 'l' ? ">" + object->target : "");
   return text;
 }
 

@@ -12,7 +12,8 @@
 
 namespace sbpf::live {
 
-// Where the tree is made. With `lower` and `upper` an overlay of them is mounted at `base` once the tree stands in `lower`.
+// Where the tree is made. With `lower` and `upper` an overlay of them is mounted at `base` once the tree stands in
+// `lower`.
 struct Ground {
   std::string base, lower, upper;
   Identity identity;

@@ -228,7 +228,7 @@ left_behind() {
   [[ -e $pins ]] && left+=" pins"
   [[ -e ${pins}_new ]] && left+=" pins_new"
   [[ -e $cgroots/sbpf ]] && left+=" cgroup"
-  [[ -e $cgroots/sbpf-names ]] && left+=" resolvers' cgroup"
+  [[ -e $cgroots/sbpf-resolver ]] && left+=" resolvers' cgroup"
   programs=$(bpftool prog show 2>/dev/null) && maps=$(bpftool map show 2>/dev/null) && links=$(bpftool link show 2>/dev/null) ||
     left+=" what bpftool does not tell"
   [[ $programs == *'name hook_'* ]] && left+=" programs"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference model of network rules (tests/decide/net_model.h) against the kernel: random policies, and random sequences of
-// system calls in a sandbox of each. A call that the model refuses must fail, with EPERM where nothing else is wrong with it;
-// one that it allows must not fail with EPERM; and of all that arrives at servers outside, nothing may have been sent where
-// the model allows nothing.
+// The reference model of network rules (tests/decide/net_model.h) against the kernel: random policies, and random
+// sequences of system calls in a sandbox of each. A call that the model refuses must fail, with EPERM where nothing
+// else is wrong with it; one that it allows must not fail with EPERM; and of all that arrives at servers outside,
+// nothing may have been sent where the model allows nothing.
 //   net_differential [SECONDS] [SEED]    the test; the seed is random and printed
 //   net_differential steps SEED          inside the sandbox: makes the calls and prints each errno
 // Speaks the contract of tests/vm/README.
@@ -92,7 +92,8 @@ int pass(int& fd) {
   header->cmsg_type = SCM_RIGHTS;
   header->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
-  if (::sendmsg(from.get(), &message, MSG_NOSIGNAL) < 0 || ::recvmsg(to.get(), &message, MSG_CMSG_CLOEXEC) < 0) return errno;
+  if (::sendmsg(from.get(), &message, MSG_NOSIGNAL) < 0 || ::recvmsg(to.get(), &message, MSG_CMSG_CLOEXEC) < 0)
+    return errno;
   ::close(fd);
   std::memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof fd);
   return 0;
@@ -102,7 +103,8 @@ int make_call(const Step& step, int& fd) {
   Sockaddr to = to_sockaddr(step.to);
   switch (step.call) {
     case Call::open: {
-      const int opened = ::socket(step.v6 ? AF_INET6 : AF_INET, (step.tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+      const int opened = ::socket(step.v6 ? AF_INET6 : AF_INET,
+                                  (step.tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
       if (opened < 0) return errno;
       if (fd >= 0) ::close(fd);
       fd = opened;
@@ -112,22 +114,29 @@ int make_call(const Step& step, int& fd) {
       const Fd opened(::socket(step.family, step.type | SOCK_CLOEXEC, step.protocol));
       return opened ? 0 : errno;
     }
-    case Call::connect: return errno_of(::connect(fd, to.get(), to.size));
+    case Call::connect:
+      return errno_of(::connect(fd, to.get(), to.size));
     case Call::disconnect: {
       sockaddr nobody{};
       return errno_of(::connect(fd, &nobody, sizeof nobody));
     }
-    case Call::bind: return errno_of(::bind(fd, to.get(), to.size));
-    case Call::send: return errno_of(::send(fd, "sent", 4, MSG_DONTWAIT | MSG_NOSIGNAL));
-    case Call::sendto: return errno_of(::sendto(fd, "to", 2, MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.size));
-    case Call::fast_open: return errno_of(::sendto(fd, "fast", 4, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.size));
+    case Call::bind:
+      return errno_of(::bind(fd, to.get(), to.size));
+    case Call::send:
+      return errno_of(::send(fd, "sent", 4, MSG_DONTWAIT | MSG_NOSIGNAL));
+    case Call::sendto:
+      return errno_of(::sendto(fd, "to", 2, MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.size));
+    case Call::fast_open:
+      return errno_of(::sendto(fd, "fast", 4, MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL, to.get(), to.size));
     case Call::sendmsg: {
       iovec data{const_cast<char*>("msg"), 3};
       const msghdr message{to.get(), to.size, &data, 1, nullptr, 0, 0};
       return errno_of(::sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL));
     }
-    case Call::sendmmsg: return send_two(fd, step);
-    case Call::pass: return fd < 0 ? EBADF : pass(fd);
+    case Call::sendmmsg:
+      return send_two(fd, step);
+    case Call::pass:
+      return fd < 0 ? EBADF : pass(fd);
     case Call::dup: {
       const int copy = ::dup(fd);
       if (copy < 0) return errno;
@@ -192,7 +201,8 @@ std::vector<Server> start_servers() {
   for (int i = 0; i < kPorts; i++)
     for (const bool v6 : {false, true})
       for (const Proto proto : {Proto::tcp, Proto::udp}) {
-        Server server{Fd(::socket(v6 ? AF_INET6 : AF_INET, (proto == Proto::tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
+        Server server{Fd(::socket(v6 ? AF_INET6 : AF_INET,
+                                  (proto == Proto::tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)),
                       kFirstPort + i, proto, v6};
         if (v6) ::setsockopt(server.fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
         if (v6) ::setsockopt(server.fd.get(), IPPROTO_IPV6, IPV6_RECVPKTINFO, &on, sizeof on);
@@ -258,7 +268,8 @@ struct Outcome {
   }
 };
 
-void judge(Outcome& outcome, std::uint64_t seed, const net_model::Policy& policy, int number, const Step& step, const Slot& slot, int error) {
+void judge(Outcome& outcome, std::uint64_t seed, const net_model::Policy& policy, int number, const Step& step,
+           const Slot& slot, int error) {
   const auto call = static_cast<std::size_t>(step.call);
   const std::string said = std::to_string(number) + ", " + to_string(step) + ": errno " + std::to_string(error);
   if (error == EPERM) outcome.refused[call]++;
@@ -266,14 +277,16 @@ void judge(Outcome& outcome, std::uint64_t seed, const net_model::Policy& policy
   if (done) outcome.allowed[call]++;
   switch (verdict(policy, step, slot)) {
     case Verdict::refuse:
-      // Something else may be wrong with it, and be found first; these are found after the hooks. (A socket that is bound to an
-      // IPv6 address finds no way to IPv4 before them.)
-      if (done || error == ECONNREFUSED || (error == ENETUNREACH && !slot.bound)) outcome.disagree(seed, said + ", the model refuses");
+      // Something else may be wrong with it, and be found first; these are found after the hooks. (A socket that is
+      // bound to an IPv6 address finds no way to IPv4 before them.)
+      if (done || error == ECONNREFUSED || (error == ENETUNREACH && !slot.bound))
+        outcome.disagree(seed, said + ", the model refuses");
       break;
     case Verdict::allow:
       if (error == EPERM || error == 255) outcome.disagree(seed, said + ", the model allows");
       break;
-    case Verdict::either: break;
+    case Verdict::either:
+      break;
   }
 }
 
@@ -282,7 +295,9 @@ void compare(Outcome& outcome, const std::vector<Server>& servers, const std::st
   const net_model::Policy policy = random_policy(dice);
   const std::string file = "/tmp/net_differential.yaml";
   std::ofstream(file) << to_yaml(policy);
-  FILE* pipe = ::popen(("sbpf run -q --policy " + file + " -- " + self + " steps " + std::to_string(seed) + " 2>/dev/null").c_str(), "r");
+  FILE* pipe = ::popen(
+      ("sbpf run -q --policy " + file + " -- " + self + " steps " + std::to_string(seed) + " 2>/dev/null").c_str(),
+      "r");
   Slots slots;
   int number = 0, error = 0;
   while (pipe != nullptr && number < kSteps && std::fscanf(pipe, "%d", &error) == 1) {
@@ -290,7 +305,8 @@ void compare(Outcome& outcome, const std::vector<Server>& servers, const std::st
     judge(outcome, seed, policy, number++, step, slots.of(step), error);
     slots.after(step);
   }
-  if (pipe == nullptr || ::pclose(pipe) != 0 || number != kSteps) outcome.disagree(seed, "ended after " + std::to_string(number) + " steps");
+  if (pipe == nullptr || ::pclose(pipe) != 0 || number != kSteps)
+    outcome.disagree(seed, "ended after " + std::to_string(number) + " steps");
   for (const Server& server : servers)
     for (Address to; next_arrival(server, to); outcome.arrived++)
       if (!may_arrive(policy, server, to))
@@ -311,15 +327,17 @@ int tell(const Outcome& outcome) {
   for (std::size_t call = 0; call < kCalls; call++) {
     std::printf("%s: %ld refused, %ld done\n", kCallNames[call], outcome.refused[call], outcome.allowed[call]);
     const Call kind = static_cast<Call>(call);
-    const bool judged = kind == Call::any_socket || kind == Call::connect || kind == Call::bind || kind == Call::sendto ||
-                        kind == Call::sendmsg || kind == Call::sendmmsg || kind == Call::fast_open;
+    const bool judged = kind == Call::any_socket || kind == Call::connect || kind == Call::bind ||
+                        kind == Call::sendto || kind == Call::sendmsg || kind == Call::sendmmsg ||
+                        kind == Call::fast_open;
     if (judged && outcome.refused[call] == 0) missing += std::string(" ") + kCallNames[call] + " refused";
     if (outcome.allowed[call] == 0) missing += std::string(" ") + kCallNames[call] + " done";
   }
   std::printf("%ld policies of %d steps, %ld arrivals\n", outcome.policies, kSteps, outcome.arrived);
   int failed = check("agrees", outcome.wrong == 0, std::to_string(outcome.wrong) + " differ; " + outcome.first);
   failed += check("both-verdicts-of-all-calls", missing.empty(), "never" + missing);
-  failed += check("servers-are-reached", outcome.arrived >= 2 * outcome.policies, std::to_string(outcome.arrived) + " arrivals");
+  failed += check("servers-are-reached", outcome.arrived >= 2 * outcome.policies,
+                  std::to_string(outcome.arrived) + " arrivals");
   std::printf("done 3\n");
   return failed == 0 ? 0 : 1;
 }

@@ -16,8 +16,9 @@ using net_model::Proto;
 using net_model::Rule;
 
 // Served ones, their neighbours, other spellings, and what nobody reaches from a guest without a network.
-constexpr const char* kAddresses[] = {"127.0.0.1", "127.0.0.2", "127.9.8.7",  "::1",         "127.0.0.3", "127.9.8.6",      "0.0.0.0",
-                                      "::",        "192.0.2.7", "192.0.3.7",  "2001:db8::7", "::2",       "169.254.169.254", "::127.0.0.1"};
+constexpr const char* kAddresses[] = {
+    "127.0.0.1", "127.0.0.2", "127.9.8.7", "::1",         "127.0.0.3", "127.9.8.6",       "0.0.0.0",
+    "::",        "192.0.2.7", "192.0.3.7", "2001:db8::7", "::2",       "169.254.169.254", "::127.0.0.1"};
 constexpr int kSpare = 20011;  // the first of the ports that may be bound
 
 int any_port(Dice& dice, int first) { return first + dice.below(kPorts); }
@@ -79,14 +80,21 @@ bool is_misfit(const Step& step, const Slot& slot) {
 
 bool must_be_refused(const Policy& policy, const Step& step, const Slot& slot) {
   switch (step.call) {
-    case Call::any_socket: return !net_model::allows_socket(step.family, step.type, step.protocol);
+    case Call::any_socket:
+      return !net_model::allows_socket(step.family, step.type, step.protocol);
     case Call::bind:
       return !net_model::allows_bind(policy.bind, step.to.address, step.to.port, slot.tcp ? Proto::tcp : Proto::udp);
-    case Call::connect: case Call::fast_open: return refused_to(policy, step.to, slot.tcp);
-    // TCP looks at no address here. Of sendmmsg's two the first decides what is returned; whether the second arrives is seen
-    // where it would.
-    case Call::sendto: case Call::sendmsg: case Call::sendmmsg: return !slot.tcp && refused_to(policy, step.to, false);
-    default: return false;
+    case Call::connect:
+    case Call::fast_open:
+      return refused_to(policy, step.to, slot.tcp);
+    // TCP looks at no address here. Of sendmmsg's two the first decides what is returned; whether the second arrives is
+    // seen where it would.
+    case Call::sendto:
+    case Call::sendmsg:
+    case Call::sendmmsg:
+      return !slot.tcp && refused_to(policy, step.to, false);
+    default:
+      return false;
   }
 }
 
@@ -113,16 +121,26 @@ std::string to_string(const Step& step) {
   static constexpr const char* kBy[] = {"", " by a child", " by a thread", " by a grandchild"};
   std::string text = std::string(kCallNames[static_cast<int>(step.call)]) + " on " + std::to_string(step.slot);
   switch (step.call) {
-    case Call::open: text += std::string(step.v6 ? " v6" : " v4") + (step.tcp ? " tcp" : " udp"); break;
+    case Call::open:
+      text += std::string(step.v6 ? " v6" : " v4") + (step.tcp ? " tcp" : " udp");
+      break;
     case Call::any_socket:
       text += " " + std::to_string(step.family) + " " + std::to_string(step.type) + " " + std::to_string(step.protocol);
       break;
-    case Call::connect: case Call::bind: case Call::sendto: case Call::sendmsg: case Call::sendmmsg: case Call::fast_open:
-      text += " " + to_string(step.to.address) + (step.to.native ? "" : " mapped") + " port " + std::to_string(step.to.port);
+    case Call::connect:
+    case Call::bind:
+    case Call::sendto:
+    case Call::sendmsg:
+    case Call::sendmmsg:
+    case Call::fast_open:
+      text += " " + to_string(step.to.address) + (step.to.native ? "" : " mapped") + " port " +
+              std::to_string(step.to.port);
       break;
-    default: break;
+    default:
+      break;
   }
-  if (step.call == Call::sendmmsg) text += ", " + to_string(step.also.address) + " port " + std::to_string(step.also.port);
+  if (step.call == Call::sendmmsg)
+    text += ", " + to_string(step.also.address) + " port " + std::to_string(step.also.port);
   return text + kBy[static_cast<int>(step.by)];
 }
 
@@ -143,11 +161,11 @@ std::string to_yaml(const Policy& policy) {
 }
 
 Step random_step(Dice& dice) {
-  static constexpr Call kDrawn[] = {Call::open,   Call::open,    Call::open,    Call::any_socket, Call::connect,
-                                    Call::connect, Call::connect, Call::disconnect, Call::bind,  Call::bind,
-                                    Call::send,   Call::send,    Call::sendto,  Call::sendto,     Call::sendto,
-                                    Call::sendmsg, Call::sendmsg, Call::sendmmsg, Call::fast_open, Call::pass,
-                                    Call::dup,    Call::close};
+  static constexpr Call kDrawn[] = {Call::open,    Call::open,    Call::open,       Call::any_socket, Call::connect,
+                                    Call::connect, Call::connect, Call::disconnect, Call::bind,       Call::bind,
+                                    Call::send,    Call::send,    Call::sendto,     Call::sendto,     Call::sendto,
+                                    Call::sendmsg, Call::sendmsg, Call::sendmmsg,   Call::fast_open,  Call::pass,
+                                    Call::dup,     Call::close};
   Step step;
   step.call = kDrawn[dice.below(std::size(kDrawn))];
   step.by = dice.one_in(4) ? static_cast<By>(1 + dice.below(3)) : By::self;
@@ -172,13 +190,16 @@ bool is_wildcard(const Address& address) {
 
 Verdict verdict(const Policy& policy, const Step& step, const Slot& slot) {
   // To a connection that is there already, or is being made, neither goes anywhere else, whatever address they name.
-  if (slot.tcp && slot.connected && (step.call == Call::connect || step.call == Call::fast_open)) return Verdict::either;
-  // The kernel puts a loopback address, of IPv4 or IPv6 as the socket is connected, in the place of the wildcard before it asks.
-  const bool sends = step.call == Call::sendto || step.call == Call::sendmsg || step.call == Call::sendmmsg || step.call == Call::fast_open;
+  if (slot.tcp && slot.connected && (step.call == Call::connect || step.call == Call::fast_open))
+    return Verdict::either;
+  // The kernel puts a loopback address, of IPv4 or IPv6 as the socket is connected, in the place of the wildcard before
+  // it asks.
+  const bool sends = step.call == Call::sendto || step.call == Call::sendmsg || step.call == Call::sendmmsg ||
+                     step.call == Call::fast_open;
   if (sends && slot.connected && is_wildcard(step.to.address)) return Verdict::either;
   if (must_be_refused(policy, step, slot)) return Verdict::refuse;
-  // A misfit may be refused for what it is. What is sent on a socket that was connected to the wildcard is judged by the address
-  // that the kernel made of it.
+  // A misfit may be refused for what it is. What is sent on a socket that was connected to the wildcard is judged by
+  // the address that the kernel made of it.
   const bool names_it = step.call == Call::connect || step.call == Call::bind || step.call == Call::any_socket;
   if (is_misfit(step, slot) || (slot.to_wildcard && !names_it)) return Verdict::either;
   return Verdict::allow;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random policies and system calls for net_differential. Both sides, the one that makes the calls in a sandbox and the one that
-// judges them, draw the same ones from the same seed.
+// Random policies and system calls for net_differential. Both sides, the one that makes the calls in a sandbox and the
+// one that judges them, draw the same ones from the same seed.
 #pragma once
 
 #include <netinet/in.h>
@@ -25,10 +25,25 @@ class Dice {
   std::mt19937_64 engine_;
 };
 
-enum class Call { open, any_socket, connect, disconnect, bind, send, sendto, sendmsg, sendmmsg, fast_open, pass, dup, close };
+enum class Call {
+  open,
+  any_socket,
+  connect,
+  disconnect,
+  bind,
+  send,
+  sendto,
+  sendmsg,
+  sendmmsg,
+  fast_open,
+  pass,
+  dup,
+  close
+};
 inline constexpr int kCalls = 13;
-inline constexpr const char* kCallNames[kCalls] = {"open",    "any_socket", "connect",   "disconnect", "bind", "send", "sendto",
-                                                   "sendmsg", "sendmmsg",   "fast_open", "pass",       "dup",  "close"};
+inline constexpr const char* kCallNames[kCalls] = {"open", "any_socket", "connect", "disconnect", "bind",
+                                                   "send", "sendto",     "sendmsg", "sendmmsg",   "fast_open",
+                                                   "pass", "dup",        "close"};
 enum class By { self, child, thread, grandchild };  // who makes the call, with the same descriptors
 
 struct Endpoint {

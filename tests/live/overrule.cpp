@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs of others that overrule those of sbpf. Each call prints the errno, 0 if it succeeded, and then the number of the
-// program.
+// Programs of others that overrule those of sbpf. Each call prints the errno, 0 if it succeeded, and then the number of
+// the program.
 //   overrule modify FUNCTION VALUE     a modify_return program that has the kernel function return the value, until this
 //                                      process ends
 //   overrule lsm HOOK VALUE            an LSM program that has the hook return the value, likewise
@@ -62,7 +62,8 @@ bool told(bool done, const Fd& program) {
 // A program that answers for the kernel function of this number, with the value.
 Fd load(bpf_prog_type type, bpf_attach_type attach, int function, std::int32_t value) {
   const bpf_insn insns[] = {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, value}, {BPF_JMP | BPF_EXIT, 0, 0, 0, 0}};
-  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach, .attach_btf_id = static_cast<__u32>(function));
+  LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = attach,
+              .attach_btf_id = static_cast<__u32>(function));
   return Fd(bpf_prog_load(type, "modifier", "GPL", insns, 2, &options));
 }
 
@@ -84,10 +85,13 @@ int answer(bpf_prog_type type, bpf_attach_type attach, const char* function, std
 }
 
 int answer_later(const char* function, const char* prompt, bool by_link) {
-  const Fd program = load(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, libbpf_find_vmlinux_btf_id(function, BPF_MODIFY_RETURN), 0);
+  const Fd program =
+      load(BPF_PROG_TYPE_TRACING, BPF_MODIFY_RETURN, libbpf_find_vmlinux_btf_id(function, BPF_MODIFY_RETURN), 0);
   wait_for(prompt, program);
   if (!program) return 1;
-  return stay(Fd(by_link ? bpf_link_create(program.get(), 0, BPF_MODIFY_RETURN, nullptr) : bpf_raw_tracepoint_open(nullptr, program.get())), program);
+  return stay(Fd(by_link ? bpf_link_create(program.get(), 0, BPF_MODIFY_RETURN, nullptr)
+                         : bpf_raw_tracepoint_open(nullptr, program.get())),
+              program);
 }
 
 int answer_in_cgroup(const char* hook, const char* cgroup) {
@@ -113,16 +117,20 @@ int attach(const std::string& how, const char* cgroup, const std::string& hook) 
     if (hook != kind.name) continue;
     std::vector<bpf_insn> insns;
     if (kind.attach == BPF_CGROUP_SYSCTL && !how.starts_with("bystander"))  // past the next two when it is read
-      insns = {{BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1, 0, 0}, {BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_2, 0, 2, 0}};
+      insns = {{BPF_LDX | BPF_MEM | BPF_W, BPF_REG_2, BPF_REG_1, 0, 0},
+               {BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_2, 0, 2, 0}};
     if (!how.starts_with("bystander"))
-      insns.insert(insns.end(), {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0}, {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_set_retval}});
+      insns.insert(insns.end(), {{BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_1, 0, 0, 0},
+                                 {BPF_JMP | BPF_CALL, 0, 0, 0, BPF_FUNC_set_retval}});
     insns.push_back({BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_0, 0, 0, 1});
     insns.push_back({BPF_JMP | BPF_EXIT, 0, 0, 0, 0});
     LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = kind.attach);
-    const Fd program(bpf_prog_load(kind.program, how.starts_with("bystander") ? "bystander" : "overruler", "GPL", insns.data(), insns.size(), &options));
+    const Fd program(bpf_prog_load(kind.program, how.starts_with("bystander") ? "bystander" : "overruler", "GPL",
+                                   insns.data(), insns.size(), &options));
     const Fd group(::open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!program || !group) return told(false, program) ? 0 : 1;
-    if (!how.ends_with("link")) return told(bpf_prog_attach(program.get(), group.get(), kind.attach, BPF_F_ALLOW_MULTI) == 0, program) ? 0 : 1;
+    if (!how.ends_with("link"))
+      return told(bpf_prog_attach(program.get(), group.get(), kind.attach, BPF_F_ALLOW_MULTI) == 0, program) ? 0 : 1;
     const Fd link(bpf_link_create(program.get(), group.get(), kind.attach, nullptr));
     return stay(link, program);
   }

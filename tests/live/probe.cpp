@@ -72,7 +72,8 @@ int scan(int last) {
     for (const char* protocol : {"tcp", "udp"})
       for (int port = 1; port <= last; port++, scanned++) {
         const int error = try_connect(type_of(protocol), parse(address, port));
-        if (error != EPERM) std::printf("%s %s %d %s\n", protocol, address, port, error == 0 ? "open" : std::strerror(error));
+        if (error != EPERM)
+          std::printf("%s %s %d %s\n", protocol, address, port, error == 0 ? "open" : std::strerror(error));
       }
   std::printf("scanned %ld\n", scanned);
   return 0;
@@ -124,7 +125,8 @@ int hammer(const char* address, int a, int b) {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   const Endpoint to_a = parse(address, a), to_b = parse(address, b);
   long only_a = 0, only_b = 0, both = 0, neither = 0, other = 0;
-  // With a pause: on one processor a task that wakes each millisecond sees a short gap, a busy one waits for its next slice.
+  // With a pause: on one processor a task that wakes each millisecond sees a short gap, a busy one waits for its next
+  // slice.
   while (::poll(&input, 1, 1) == 0) {
     const int error_a = try_connect(SOCK_DGRAM, to_a), error_b = try_connect(SOCK_DGRAM, to_b);
     if ((error_a != 0 && error_a != EPERM && error_a != ECONNREFUSED) ||

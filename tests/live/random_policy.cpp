@@ -7,9 +7,10 @@
 namespace sbpf::live {
 
 policy::Policy random_policy(Random& random, const std::string& top, const std::function<std::string()>& pick) {
-  constexpr policy::FsDefault kDefaults[] = {policy::FsDefault::deny, policy::FsDefault::read, policy::FsDefault::write};
-  constexpr policy::FsAccess kAccess[] = {policy::FsAccess::read, policy::FsAccess::write, policy::FsAccess::write, policy::FsAccess::deny,
-                                          policy::FsAccess::protect};
+  constexpr policy::FsDefault kDefaults[] = {policy::FsDefault::deny, policy::FsDefault::read,
+                                             policy::FsDefault::write};
+  constexpr policy::FsAccess kAccess[] = {policy::FsAccess::read, policy::FsAccess::write, policy::FsAccess::write,
+                                          policy::FsAccess::deny, policy::FsAccess::protect};
   const auto roll = [&random](std::size_t n) { return random() % n; };
   policy::Policy policy;
   policy.name = "random";
@@ -32,7 +33,8 @@ policy::Policy random_policy(Random& random, const std::string& top, const std::
 
 std::string text_of(const policy::Policy& policy) {
   std::string text = "{default: " + std::string(policy::to_string(policy.filesystem.fallback));
-  for (const policy::FsRule& rule : policy.filesystem.rules) text += ", " + std::string(policy::to_string(rule.access)) + " " + rule.path;
+  for (const policy::FsRule& rule : policy.filesystem.rules)
+    text += ", " + std::string(policy::to_string(rule.access)) + " " + rule.path;
   if (policy.exec.allow_listed) text += ", exec default: deny";
   if (policy.exec.deny_writable) text += ", deny_writable";
   for (const policy::ExecRule& rule : policy.exec.rules) text += (rule.allow ? ", exec " : ", no exec ") + rule.path;

@@ -12,8 +12,8 @@ namespace sbpf::live {
 
 using Random = std::mt19937_64;
 
-// A default, up to eight rules for files, and in half of the policies up to four for programs: for paths that `pick` draws, and in
-// half of them one for `top`.
+// A default, up to eight rules for files, and in half of the policies up to four for programs: for paths that `pick`
+// draws, and in half of them one for `top`.
 policy::Policy random_policy(Random& random, const std::string& top, const std::function<std::string()>& pick);
 
 // For a report.

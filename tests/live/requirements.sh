@@ -135,14 +135,16 @@ before=$(requests) visits_before=$(cat "$tmp"/udp-127.0.0.1-8000.log "$tmp"/*-::
 # Where the profile lets programs be: its files are what runtimes need, and this.
 mkdir -p /workspace
 cp "$probe" /workspace/probe
-out=$(sbpf run -q --policy code-interpreter -- /workspace/probe scan $last_port)
+# Over the host's loopback; without that, the sandbox has one of its own (live/loopback.sh).
+interpreter=$(policy interpreter <<<$'version: 1\nname: interpreter\nextends: [code-interpreter]\nnetwork: {loopback: host}')
+out=$(sbpf run -q --policy "$interpreter" -- /workspace/probe scan $last_port)
 has LC-1/scan-was-whole "scanned $((last_port * 10))" "$out"
 # 127.0.0.1 is also reached as the mapped address; the resolver's 127.0.0.53 is none of the five.
 is LC-1/exactly-the-proxy "tcp 127.0.0.1 18443 open
 tcp ::ffff:127.0.0.1 18443 open" "$(grep -v scanned <<<"$out")"
 for protocol in tcp udp; do
-  is "LC-1/resolver-$protocol" 0 "$(sbpf run -q --policy code-interpreter -- /workspace/probe connect $protocol 127.0.0.53 53)"
-  is "LC-1/resolver-other-port-$protocol" 1 "$(sbpf run -q --policy code-interpreter -- /workspace/probe connect $protocol 127.0.0.53 54)"
+  is "LC-1/resolver-$protocol" 0 "$(sbpf run -q --policy "$interpreter" -- /workspace/probe connect $protocol 127.0.0.53 53)"
+  is "LC-1/resolver-other-port-$protocol" 1 "$(sbpf run -q --policy "$interpreter" -- /workspace/probe connect $protocol 127.0.0.53 54)"
 done
 is LC-2/api-heard-nothing "$before" "$(requests)"
 is LC-2/bystanders-heard-nothing "$visits_before" "$(cat "$tmp"/udp-127.0.0.1-8000.log "$tmp"/*-::1-8000.log "$tmp"/*-127.0.0.2-8000.log | wc -l)"

@@ -186,7 +186,7 @@ servers+=($!)
 within 60 sh -c "curl -s --cacert $w/cert https://127.0.0.1:7443/ >/dev/null"; is curl/control-open 0 $?
 works curl/tls 200 curl -s --noproxy "*" --cacert cert -o page -w '%{http_code}\n' https://127.0.0.1:7443/
 is curl/page-written yes "$([[ -s $w/page ]] && echo yes || echo no)"
-works curl/other-port-refused "Errno 1" python3 -c '
+works curl/other-port-refused "Errno 111" python3 -c '
 import socket
 try: socket.create_connection(("127.0.0.1", 7444))
 except OSError as e: print("Errno", e.errno)'

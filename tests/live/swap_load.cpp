@@ -16,7 +16,7 @@
 #include <functional>
 #include <string>
 
-#include "tests/live/box.h"
+#include "tests/live/test_sandbox.h"
 
 namespace {
 
@@ -37,8 +37,8 @@ struct Counts {
 // What is tried on each target.
 struct Kind {
   std::string name;
-  int denial;                                  // errno
-  std::function<int(std::size_t)> attempt;     // 0 or the errno
+  int denial;                               // errno
+  std::function<int(std::size_t)> attempt;  // 0 or the errno
   std::function<policy::Policy(const std::string&, std::initializer_list<std::size_t>)> allowing;
 };
 
@@ -79,7 +79,8 @@ Kind endpoints(const std::string& name, bool connects) {
     policy.name = of;
     for (const std::size_t i : targets) {
       const auto port = static_cast<std::uint16_t>(kFirstPort + i);
-      policy.network.connect.push_back({*policy::parse_address("127.0.0.1"), 128, {{port, port}}, policy::Protocol::udp, {}});
+      policy.network.connect.push_back(
+          {*policy::parse_address("127.0.0.1"), 128, {{port, port}}, policy::Protocol::udp, {}});
     }
     return policy;
   };
@@ -111,32 +112,33 @@ bool check(const std::string& name, bool good, const std::string& why) {
 }
 
 // Swaps `a` and `b` under the loop. What must hold of the counts is the caller's.
-std::string swap_under_load(Box& box, const Kind& kind, const policy::Policy& a, const policy::Policy& b,
+std::string swap_under_load(TestSandbox& sandbox, const Kind& kind, const policy::Policy& a, const policy::Policy& b,
                             Counts& counts, int wanted, int& swaps) {
   swaps = 0;
-  auto image_a = box.compile(a), image_b = box.compile(b);
+  auto image_a = sandbox.compile(a), image_b = sandbox.compile(b);
   if (!image_a) return image_a.error().message;
   if (!image_b) return image_b.error().message;
-  if (auto published = box.publish(*image_a); !published) return published.error().message;
+  if (auto published = sandbox.publish(*image_a); !published) return published.error().message;
   counts = Counts{};
   Fd pidfd;
-  auto pid = box.clone(pidfd);
+  auto pid = sandbox.clone(pidfd);
   if (!pid) return pid.error().message;
   if (*pid == 0) attempt_all(counts, kind);
   std::string error;
   for (; swaps < wanted && error.empty(); swaps++)
-    if (auto published = box.publish(swaps % 2 == 0 ? *image_b : *image_a); !published) error = published.error().message;
+    if (auto published = sandbox.publish(swaps % 2 == 0 ? *image_b : *image_a); !published)
+      error = published.error().message;
   counts.stop = true;
   (void)::waitpid(*pid, nullptr, __WALL);  // the next one counts anew, and no policy is compiled for one that is ending
   return error;
 }
 
 // Of files a policy may say nothing: then they are all open.
-int compare(Box& box, const Kind& kind, bool or_none, Counts& counts, int& failed) {
+int compare(TestSandbox& sandbox, const Kind& kind, bool or_none, Counts& counts, int& failed) {
   const std::string& name = kind.name;
   const policy::Policy a = kind.allowing("a", {kBoth, kOnlyA}), b = kind.allowing("b", {kBoth, kOnlyB});
   int swaps = 0;
-  std::string error = swap_under_load(box, kind, a, b, counts, kSwaps, swaps);
+  std::string error = swap_under_load(sandbox, kind, a, b, counts, kSwaps, swaps);
   std::string all = error + " " + text_of(counts, swaps);
   std::printf("%s: %s\n", name.c_str(), all.c_str());
   const auto& allowed = counts.allowed;
@@ -151,7 +153,7 @@ int compare(Box& box, const Kind& kind, bool or_none, Counts& counts, int& faile
   if (!or_none) return 4;
   policy::Policy without;
   without.name = "without";
-  error = swap_under_load(box, kind, a, without, counts, kSwapsToNone, swaps);
+  error = swap_under_load(sandbox, kind, a, without, counts, kSwapsToNone, swaps);
   all = error + " " + text_of(counts, swaps);
   std::printf("%s, without a section: %s\n", name.c_str(), all.c_str());
   failed += !check("swap/" + name + "/section-or-none/never-denied-by-both",
@@ -166,19 +168,19 @@ int compare(Box& box, const Kind& kind, bool or_none, Counts& counts, int& faile
 int main() {
   auto* counts =
       static_cast<Counts*>(::mmap(nullptr, sizeof(Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-  auto box = Box::make("swapped", files("closed", "/srv/swapped").allowing("closed", {}));
-  if (counts == MAP_FAILED || !box) {
-    std::printf("not ok swap/sandbox: %s\ndone 1\n", box ? "no memory" : box.error().message.c_str());
+  auto sandbox = TestSandbox::make("swapped", files("closed", "/srv/swapped").allowing("closed", {}));
+  if (counts == MAP_FAILED || !sandbox) {
+    std::printf("not ok swap/sandbox: %s\ndone 1\n", sandbox ? "no memory" : sandbox.error().message.c_str());
     return 1;
   }
   int cases = 0, failed = 0;
-  cases += compare(*box, files("ext4", "/srv/swapped"), true, *counts, failed);
-  cases += compare(*box, files("tmpfs", "/run/swapped"), true, *counts, failed);
-  cases += compare(*box, endpoints("connect", true), false, *counts, failed);
-  cases += compare(*box, endpoints("send", false), false, *counts, failed);
+  cases += compare(*sandbox, files("ext4", "/srv/swapped"), true, *counts, failed);
+  cases += compare(*sandbox, files("tmpfs", "/run/swapped"), true, *counts, failed);
+  cases += compare(*sandbox, endpoints("connect", true), false, *counts, failed);
+  cases += compare(*sandbox, endpoints("send", false), false, *counts, failed);
   std::error_code ec;
   for (const char* base : {"/srv/swapped", "/run/swapped"}) std::filesystem::remove_all(base, ec);
-  box->remove();
+  sandbox->remove();
   std::printf("done %d\n", cases);
   return failed == 0 ? 0 : 1;
 }

@@ -30,8 +30,8 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -61,6 +61,7 @@ std::uint32_t number(const std::string& word) { return static_cast<std::uint32_t
 Fd allowing_program(bpf_prog_type type, bpf_attach_type attach_type, int storage) {
   std::vector<bpf_insn> allow;
   if (storage >= 0)
+    // NOLINTNEXTLINE(misc-redundant-expression): two of these are 0, and name the instruction
     allow = {{BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, storage},
              {0, 0, 0, 0, 0},
              {BPF_ALU64 | BPF_MOV | BPF_K, BPF_REG_2, 0, 0, 0},
@@ -130,14 +131,16 @@ int link_update(const std::string& id) {
     Fd map(bpf_map_get_fd_by_id(map_id));
     bpf_map_info map_info{};
     size = sizeof map_info;
-    if (map && bpf_obj_get_info_by_fd(map.get(), &map_info, &size) == 0 && map_info.type == BPF_MAP_TYPE_CGROUP_STORAGE) storage = std::move(map);
+    if (map && bpf_obj_get_info_by_fd(map.get(), &map_info, &size) == 0 && map_info.type == BPF_MAP_TYPE_CGROUP_STORAGE)
+      storage = std::move(map);
   }
-  const Fd program = allowing_program(static_cast<bpf_prog_type>(info.type), static_cast<bpf_attach_type>(about.cgroup.attach_type), storage.get());
+  const Fd program = allowing_program(static_cast<bpf_prog_type>(info.type),
+                                      static_cast<bpf_attach_type>(about.cgroup.attach_type), storage.get());
   return program ? result(bpf_link_update(link.get(), program.get(), nullptr)) : -1;
 }
 
 template <typename Part>
-int gate_off(const std::string& pin, Part sbpf_gate::* part) {
+int gate_off(const std::string& pin, Part sbpf_gate::*part) {
   const Fd map(bpf_obj_get(pin.c_str()));
   if (!map) return errno;
   void* memory = ::mmap(nullptr, sizeof(sbpf_gate), PROT_READ | PROT_WRITE, MAP_SHARED, map.get(), 0);
@@ -153,7 +156,8 @@ int map_of(const std::string& program_id, const std::string& index) {
   return number(index) < ids.size() ? static_cast<int>(ids[number(index)]) : 0;
 }
 
-// An extension whose type is one of its target's functions; EINVAL and the like are the verifier's and no refusal of ours.
+// An extension whose type is one of its target's functions; EINVAL and the like are the verifier's and no refusal of
+// ours.
 int extend(const std::string& id, bool link) {
   Fd target(bpf_prog_get_fd_by_id(number(id)));
   bpf_prog_info info{};
@@ -240,12 +244,15 @@ int policy_copy(const std::string& pin, const std::string& cgroup) {
   bpf_map_info info{};
   if (bpf_obj_get_info_by_fd(from.get(), &info, &size) != 0) return -1;
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = info.map_flags);
-  const Fd to(bpf_map_create(static_cast<bpf_map_type>(info.type), info.name, info.key_size, info.value_size, info.max_entries, &options));
+  const Fd to(bpf_map_create(static_cast<bpf_map_type>(info.type), info.name, info.key_size, info.value_size,
+                             info.max_entries, &options));
   if (!to) return -1;
   std::vector<char> key(info.key_size), next(info.key_size), value(info.value_size);
   for (const char* last = nullptr; bpf_map_get_next_key(from.get(), last, next.data()) == 0; last = key.data()) {
     key = next;
-    if (bpf_map_lookup_elem(from.get(), key.data(), value.data()) != 0 || bpf_map_update_elem(to.get(), key.data(), value.data(), BPF_ANY) != 0) return -1;
+    if (bpf_map_lookup_elem(from.get(), key.data(), value.data()) != 0 ||
+        bpf_map_update_elem(to.get(), key.data(), value.data(), BPF_ANY) != 0)
+      return -1;
   }
   const int fd = to.get();
   return result(bpf_map_update_elem(policies.get(), &cgroup_id, &fd, BPF_ANY));

@@ -64,7 +64,9 @@ std::vector<std::pair<std::string, Object*>> Tree::paths() const {
 
 std::vector<std::pair<std::string, Object*>> Tree::mounts() const {
   auto roots = paths();
-  std::erase_if(roots, [this](const auto& named) { return named.second->type != 'd' || named.second->directory != nullptr || named.first == top_path_; });
+  std::erase_if(roots, [this](const auto& named) {
+    return named.second->type != 'd' || named.second->directory != nullptr || named.first == top_path_;
+  });
   return roots;
 }
 
@@ -120,7 +122,11 @@ void Tree::unmount(const std::string& directory) {
   under->mounted = nullptr;
 }
 
-Rules::Rules(policy::Policy policy, const Tree& tree, Identity identity) : policy_(std::move(policy)), identity_(identity), top_path_(tree.top()), top_(tree.find(top_path_, false)->object) {
+Rules::Rules(policy::Policy policy, const Tree& tree, Identity identity)
+    : policy_(std::move(policy)),
+      identity_(identity),
+      top_path_(tree.top()),
+      top_(tree.find(top_path_, false)->object) {
   for (const policy::FsRule& rule : policy_.filesystem.rules) look_up(rule.path, tree);
   for (const policy::ExecRule& rule : policy_.exec.rules) look_up(rule.path, tree);
   look_up_mounts(tree);
@@ -196,7 +202,8 @@ std::vector<Rules::Verdict> Rules::judge(const Place& place) const {
     if (known != known_.end() && identity.lasting) return all;
     names.push_back(at == top_ ? top_path_.substr(top_path_.rfind('/') + 1) : at->name);
   }
-  if (!identity.lasting) all.push_back(below({fs_model::parent(top_path_), true}, names));  // down from what it is mounted on
+  if (!identity.lasting)
+    all.push_back(below({fs_model::parent(top_path_), true}, names));  // down from what it is mounted on
   if (all.empty()) all.push_back({});  // nothing is known up to the root of the filesystem
   return all;
 }
@@ -230,7 +237,8 @@ void Rules::ask_change(Outcomes& outcomes, const Op& op, const Place& a, const P
 Outcomes Rules::outcomes_at(const Op& op, const Place& place) const {
   Outcomes outcomes{false, true};
   if (place.object == nullptr || op.kind == Kind::stat) return outcomes;
-  const bool reads = op.kind == Kind::read || op.kind == Kind::list || op.kind == Kind::getxattr || op.kind == Kind::readlink;
+  const bool reads =
+      op.kind == Kind::read || op.kind == Kind::list || op.kind == Kind::getxattr || op.kind == Kind::readlink;
   ask(outcomes, place, op.kind == Kind::run ? Need::run : reads ? Need::read : Need::write);
   return outcomes;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What filesystem rules mean in a tree that changes while they are in force: things are moved, exchanged, removed, made anew, linked and
-// mounted over. On objects and names alone, written apart from the agent and the programs, which are compared with it.
+// What filesystem rules mean in a tree that changes while they are in force: things are moved, exchanged, removed, made
+// anew, linked and mounted over. On objects and names alone, written apart from the agent and the programs, which are
+// compared with it.
 #pragma once
 
 #include <map>
@@ -68,8 +69,9 @@ const Object* root_of(const Object* directory);
 
 // How the tree's own filesystem knows what it has. (What is mounted in it is tmpfs.)
 struct Identity {
-  bool files = true;     // files by their inodes, too; overlayfs and FUSE only directories
-  bool lasting = true;   // a directory is known as long as it exists; where layers lie on two filesystems perhaps only by its name
+  bool files = true;  // files by their inodes, too; overlayfs and FUSE only directories
+  // A directory is known as long as it exists; where layers lie on two filesystems perhaps only by its name.
+  bool lasting = true;
 };
 
 // What may come of an operation. Both: it cannot be told.

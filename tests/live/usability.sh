@@ -41,10 +41,19 @@ declare -A tasks=(
   [rsync]='mkdir a && echo x >a/f && ln a/f a/hard && ln -s f a/soft && rsync -aH a/ b/ && echo y >a/f && rm a/soft && rsync -acH --delete a/ b/ && test "y y" = "$(cat b/f b/hard | paste -sd" ")" && test ! -e b/soft && rsync -a --link-dest=../b b/ c/ && test b/f -ef c/f'
   [save]='echo a >f && cp -p f .f.new && echo b >.f.new && ln f f~ && mv .f.new f && test "b a" = "$(cat f) $(cat f~)"'
 )
+# The profiles' limits are for a real processor.
+for profile in code-interpreter untrusted benchmark-task; do
+  policy "$profile" >/dev/null <<P
+version: 1
+name: $profile
+extends: [$profile]
+process: {limits: {processes: 128, memory: 1GiB, cpu: 2, timeout: 10m}}
+P
+done
 task() { # task PROFILE TASK: its exit code
   find /workspace/ -mindepth 1 -delete
   cp -r "$source" /workspace/source
-  sbpf run -q --policy "$1" -- env GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b \
+  sbpf run -q --policy "$tmp/$1.yaml" -- env GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b \
     sh -ec "cd /workspace; $2" </dev/null >"$tmp/said" 2>&1
   local code=$?
   [[ $code == 0 ]] || sed "s/^/# /" "$tmp/said" | tail -5 >&2

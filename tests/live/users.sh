@@ -28,6 +28,15 @@ is network/none 1 "$(try no-network 7001)"
 is network/allowed 0 "$(try "$tmp/allow.yaml" 7001)"
 is network/not-allowed 1 "$(try "$tmp/allow.yaml" 7002)"
 is network/visits "2 0" "$(visits tcp 127.0.0.1 7001) $(visits tcp 127.0.0.1 7002)"
+# A private loopback is for what root starts: here the lists alone say what is open, and a line says so.
+own=$(policy own <<<$'version: 1\nname: own\nnetwork: {loopback: private, connect: [{address: 127.0.0.1, ports: [7001], protocol: tcp}]}')
+has loopback/said "sbpf: loopback: closed, but for what the policy lists" "$(user sbpf run --policy "$own" -- true 2>&1)"
+is loopback/listed 0 "$(try "$own" 7001)"
+is loopback/not-listed 1 "$(try "$own" 7002)"
+is loopback/nothing-of-its-own "[Errno 1] Operation not permitted" \
+  "$(user sbpf run -q --policy "$own" -- python3 -ISc 'import socket
+try: socket.socket().bind(("127.0.0.1", 0))
+except OSError as e: print(e)' 2>/dev/null)"
 out=$(SECRET=1 user sbpf run -q -- sh -c 'grep -E "^(Uid|CapPrm|CapEff|NoNewPrivs|Seccomp):" /proc/self/status; env; ls /proc/self/fd' 2>/dev/null)
 has process/uid $'Uid:\t4242\t4242\t4242\t4242' "$out"
 has process/capabilities $'CapPrm:\t0000000000000000\nCapEff:\t0000000000000000' "$out"
@@ -60,6 +69,51 @@ user sbpf run -q --timeout 2s -- sh -c 'setsid sleep 7177 & sleep 7177' 2>/dev/n
 is timeout/nothing-runs 0 "$(ended 'sleep 7177'; echo $?)"
 user sbpf run -q --status-fd 3 -- sleep 5 3>"$tmp/status" 2>/dev/null; is lasts/past-receive-seconds 0 $?
 is lasts/status "True 0" "$(head -1 "$tmp/status" | json 'd["isolation_active"]') $(tail -1 "$tmp/status" | json 'd["exit"]["code"]')"
+# What was denied is told at the end, and meanwhile to its owner.
+out=$(user sbpf run --status-fd 3 -- "$probe" connect tcp 127.0.0.1 7001 2>&1 3>"$tmp/status"); is denials/code 1 $?
+has denials/told "sbpf: denied connect tcp 127.0.0.1:7001" "$out"
+has denials/what-would-allow-it "allow with: network: {connect:" "$out"
+is denials/counted "1 0" "$(tail -1 "$tmp/status" | json 'str(d["exit"]["denials"]) + " " + str(d["exit"]["lost_events"])')"
+is denials/control "" "$(user sbpf run --policy "$tmp/allow.yaml" -- "$probe" connect tcp 127.0.0.1 7001 2>&1 >/dev/null | grep denied)"
+is denials/quiet "" "$(user sbpf run -q -- "$probe" connect tcp 127.0.0.1 7001 2>&1 >/dev/null | grep denied)"
+# With --events each is told as it comes, and once.
+mkfifo "$tmp/hold"
+chmod 666 "$tmp/hold"
+try() { echo "$probe connect tcp 127.0.0.1 $1;"; }
+user sbpf run --events --status-fd 3 -- sh -c "$(try 7001) read -r _ <$tmp/hold; $(try 7002) $(try 7003)" >"$tmp/said" 2>&1 3>"$tmp/status" & run=$!
+within 60 grep -q 'sbpf: denied connect tcp 127.0.0.1:7001' "$tmp/said"; is told/while-it-runs 0 $?
+kill -0 $run; is told/it-runs 0 $?
+echo >"$tmp/hold"
+wait $run; is told/code 1 $?
+is told/each-once "7001 7002 7003" "$(jq -r 'select(.event).event.port' <"$tmp/status" | xargs)"
+user sbpf run -q --events --status-fd 3 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do '"$(try 7001)"' done' 2>/dev/null 3>"$tmp/equal"
+is told/equals-are-counted 10 "$(jq -s 'map(select(.event).event.times) | add' <"$tmp/equal")"
+is told/all-are-counted 3 "$(tail -1 "$tmp/status" | json 'd["exit"]["denials"]')"
+user_sbpf() { user sbpf "$@"; }
+started_by=user_sbpf
+started own -- sh -c "$probe connect tcp 127.0.0.1 7001; exec sleep 1000" >/dev/null 2>&1; is own/started 0 $?
+unset started_by
+denied_own() { user sbpf events u4242-own | grep -q "denied connect tcp 127.0.0.1:7001"; }
+within 60 denied_own; is own/events 0 $?
+has own/events-allow "allow with: network: {connect:" "$(user sbpf events u4242-own)"
+is own/events-json '["denied","127.0.0.1",7001]' "$(user sbpf events u4242-own --json | jq -c '[.verdict, .address, .port]' | head -1)"
+is own/events-as-root "$(sbpf events u4242-own --json | jq -c '[.boot_ns, .text]')" "$(user sbpf events u4242-own --json | jq -c '[.boot_ns, .text]')"
+is own/list u4242-own "$(user sbpf list)"
+is own/list-of-root $'keeper\nu4242-own' "$(sbpf list | sort)"
+is own/status "0 u4242-own active" "$(out=$(user sbpf status u4242-own); echo "$? $out")"
+is own/status-json "active true" "$(user sbpf status u4242-own --json | jq -r '"\(.isolation) \(.isolation_active)"')"
+is own/list-of-another "exit 0, ''" "$(out=$(as 4243 "$readers" sbpf list 2>&1); echo "exit $?, '$out'")"
+out=$(as 4243 "$readers" sbpf events u4242-own 2>&1); is own/events-of-another 125 $?
+has own/events-of-another-named "are for root and for whose run it is" "$out"
+user sbpf events keeper >/dev/null 2>&1; is own/events-of-roots 125 $?
+user sbpf status nowhere >/dev/null 2>&1; is own/status-of-none 3 $?
+user sbpf events u4242-own --follow >"$tmp/followed" & follower=$!
+within 20 grep -q 'denied connect' "$tmp/followed"; is own/follow 0 $?
+sbpf kill u4242-own >/dev/null
+wait $started 2>/dev/null
+within 20 sh -c "! kill -0 $follower 2>/dev/null"; is own/follow-ends 0 $?
+wait $follower 2>/dev/null
+within 20 gone u4242-own
 is left/no-sandbox keeper "$(sbpf list)"
 is left/no-entry "{}" "$(jq -c .runs /run/sbpf/service.json)"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "tests/live/box.h"
+#include "tests/live/test_sandbox.h"
 
 namespace sbpf::live {
 
@@ -15,12 +15,12 @@ template <typename Shared>
 class Worker {
  public:
   // `work` runs in the sandbox, gets the ends of the pipes that are its own, and never returns.
-  Worker(Box& box, void (*work)(Shared& shared, int orders, int reports)) {
+  Worker(TestSandbox& sandbox, void (*work)(Shared& shared, int orders, int reports)) {
     void* memory = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     int down[2], up[2];
     if (memory == MAP_FAILED || ::pipe2(down, O_CLOEXEC) != 0 || ::pipe2(up, O_CLOEXEC) != 0) return;
     shared = static_cast<Shared*>(memory);
-    auto pid = box.clone(pidfd_);
+    auto pid = sandbox.clone(pidfd_);
     if (pid && *pid == 0) {
       ::close(down[1]);  // or it would not see that we are gone
       work(*shared, down[0], up[1]);

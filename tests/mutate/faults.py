@@ -109,24 +109,35 @@ def read_lists(folder):
     return faults
 
 
-def only_place(text, pattern, where):
-    """Where the pattern is, which must be there exactly once: a fault whose line has changed must not be silently gone."""
-    count = text.count(pattern)
-    if count != 1:
-        raise ListError(f"{where}: " + ("not found" if not count else f"found {count} times") + f": {pattern!r}")
-    return text.index(pattern)
+TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\w+|[^\w\s]')
+
+
+def pattern_of(code):
+    """Matches the code however its lines are broken and indented, and however the lines of a comment."""
+    parts, word = [], False
+    for token in TOKEN.findall(code.replace("//", " ")):
+        is_word = token[0].isalnum() or token[0] == "_"
+        gap = (r"(?:\s|//)+" if word and is_word else r"(?:\s|//)*") if parts else ""
+        parts.append(gap + re.escape(token))
+        word = is_word
+    return re.compile(r"(?<!\w)" * (parts[0][0].isalnum() or parts[0][0] == "_") + "".join(parts) + r"(?!\w)" * word)
+
+
+def only_place(text, begin, end, code, where):
+    """Where the code is in text[begin:end], which must be there exactly once: a fault whose line has changed must not be silently gone."""
+    found = [match.span() for match in pattern_of(code).finditer(text, begin, end)]
+    if len(found) != 1:
+        raise ListError(f"{where}: " + ("not found" if not found else f"found {len(found)} times") + f": {code!r}")
+    return found[0]
 
 
 def span(fault, text):
     """Of the original code that the fault changes."""
-    where, old = f"{fault.place}: {fault.id}: {fault.file}", "\n".join(fault.old)
-    at = 0
+    where = f"{fault.place}: {fault.id}: {fault.file}"
+    begin, end = 0, len(text)
     if fault.context:
-        context = "\n".join(fault.context)
-        at = only_place(text, context, where)
-        return tuple(at + only_place(context, old, where) + size for size in (0, len(old)))
-    at = only_place(text, old, where)
-    return at, at + len(old)
+        begin, end = only_place(text, begin, end, "\n".join(fault.context), where)
+    return only_place(text, begin, end, "\n".join(fault.old), where)
 
 
 def switch(fault, original):

@@ -7,9 +7,9 @@
 #ifdef __bpf__
 #pragma clang diagnostic ignored "-Wlogical-op-parentheses"
 #pragma clang diagnostic ignored "-Wextra"
-/* Beside what the programs read first: each sbpf command writes its own number there, so programs that are loaded already
- * change with it. */
-#define SBPF_MUTANT(number) (*(volatile unsigned long long *)&sbpf_gate.mutant == (number))
+/* Beside what the programs read first: each sbpf command writes its own number there, so programs that are loaded
+ * already change with it. */
+#define SBPF_MUTANT(number) (*(volatile unsigned long long*)&sbpf_gate.mutant == (number))
 /* Unit tests do not run programs. */
 #define SBPF_MUTANT_OF_UNITS(number) 0
 #else

@@ -51,7 +51,8 @@ class AbiLayout : public ::testing::Test {
   std::unique_ptr<btf, FreeBtf> types_;
 };
 
-#define OFFSET(type, member) {#member, offsetof(type, member)}
+#define OFFSET(type, member) \
+  { #member, offsetof(type, member) }
 
 TEST_F(AbiLayout, policy) {
   expect("sbpf_rule_key", sizeof(sbpf_rule_key),
@@ -78,38 +79,42 @@ TEST_F(AbiLayout, sandbox) {
          {OFFSET(sbpf_sandbox, cgroup_id), OFFSET(sbpf_sandbox, level), OFFSET(sbpf_sandbox, flags),
           OFFSET(sbpf_sandbox, name), OFFSET(sbpf_sandbox, stdio_inode), OFFSET(sbpf_sandbox, created_ns),
           OFFSET(sbpf_sandbox, window_start_ns), OFFSET(sbpf_sandbox, window_events), OFFSET(sbpf_sandbox, lost_full),
-          OFFSET(sbpf_sandbox, lost_rate), OFFSET(sbpf_sandbox, events), OFFSET(sbpf_sandbox, repeated), OFFSET(sbpf_sandbox, moved_out), OFFSET(sbpf_sandbox, denied)});
+          OFFSET(sbpf_sandbox, lost_rate), OFFSET(sbpf_sandbox, events), OFFSET(sbpf_sandbox, repeated),
+          OFFSET(sbpf_sandbox, moved_out), OFFSET(sbpf_sandbox, denied)});
   expect("sbpf_cgroup_ref", sizeof(sbpf_cgroup_ref),
          {OFFSET(sbpf_cgroup_ref, cgroup_id), OFFSET(sbpf_cgroup_ref, dns4_be), OFFSET(sbpf_cgroup_ref, dns6_be),
           OFFSET(sbpf_cgroup_ref, flags), OFFSET(sbpf_cgroup_ref, generation), OFFSET(sbpf_cgroup_ref, digest),
           OFFSET(sbpf_cgroup_ref, next)});
   expect("sbpf_opened", sizeof(sbpf_opened),
-         {OFFSET(sbpf_opened, until_ns), OFFSET(sbpf_opened, last_ns), OFFSET(sbpf_opened, names), OFFSET(sbpf_opened, also), OFFSET(sbpf_opened, rule)});
+         {OFFSET(sbpf_opened, until_ns), OFFSET(sbpf_opened, last_ns), OFFSET(sbpf_opened, host_names_id),
+          OFFSET(sbpf_opened, also), OFFSET(sbpf_opened, rule)});
   expect("sbpf_announcement", sizeof(sbpf_announcement),
          {OFFSET(sbpf_announcement, cgroup_id), OFFSET(sbpf_announcement, lost), OFFSET(sbpf_announcement, addr),
           OFFSET(sbpf_announcement, name_key), OFFSET(sbpf_announcement, name)});
   expect("sbpf_gate", sizeof(sbpf_gate),
-         {OFFSET(sbpf_gate, root_level), OFFSET(sbpf_gate, other_levels), OFFSET(sbpf_gate, root_id), OFFSET(sbpf_gate, alive_id)});
+         {OFFSET(sbpf_gate, root_level), OFFSET(sbpf_gate, other_levels), OFFSET(sbpf_gate, root_id),
+          OFFSET(sbpf_gate, alive_id)});
   expect("sbpf_alive", sizeof(sbpf_alive), {OFFSET(sbpf_alive, ran)});
   expect("sbpf_canary", sizeof(sbpf_canary),
-         {OFFSET(sbpf_canary, tgid), OFFSET(sbpf_canary, hook), OFFSET(sbpf_canary, hit), OFFSET(sbpf_canary, runner), OFFSET(sbpf_canary, wanted)});
+         {OFFSET(sbpf_canary, tgid), OFFSET(sbpf_canary, hook), OFFSET(sbpf_canary, hit), OFFSET(sbpf_canary, runner),
+          OFFSET(sbpf_canary, wanted)});
   expect("sbpf_guard", sizeof(sbpf_guard),
          {OFFSET(sbpf_guard, agents), OFFSET(sbpf_guard, pins_ino), OFFSET(sbpf_guard, pins_dev),
           OFFSET(sbpf_guard, pins_mount), OFFSET(sbpf_guard, pins_parent), OFFSET(sbpf_guard, open_until),
           OFFSET(sbpf_guard, let_through), OFFSET(sbpf_guard, refused), OFFSET(sbpf_guard, reason)});
-  expect("sbpf_change", sizeof(sbpf_change), {OFFSET(sbpf_change, cgroup_id), OFFSET(sbpf_change, what), OFFSET(sbpf_change, name)});
+  expect("sbpf_journal", sizeof(sbpf_journal),
+         {OFFSET(sbpf_journal, cgroup_id), OFFSET(sbpf_journal, what), OFFSET(sbpf_journal, name)});
   expect("sbpf_meta", sizeof(sbpf_meta),
-         {OFFSET(sbpf_meta, prog_id), OFFSET(sbpf_meta, link_id), OFFSET(sbpf_meta, target),
-          OFFSET(sbpf_meta, tag), OFFSET(sbpf_meta, object_sha256), OFFSET(sbpf_meta, layout_sha256)});
+         {OFFSET(sbpf_meta, prog_id), OFFSET(sbpf_meta, link_id), OFFSET(sbpf_meta, target), OFFSET(sbpf_meta, tag),
+          OFFSET(sbpf_meta, object_sha256), OFFSET(sbpf_meta, layout_sha256)});
 }
 
 TEST_F(AbiLayout, events) {
   expect("sbpf_event", sizeof(sbpf_event),
          {OFFSET(sbpf_event, ts_ns), OFFSET(sbpf_event, cgroup_id), OFFSET(sbpf_event, tgid), OFFSET(sbpf_event, tid),
-          OFFSET(sbpf_event, uid), OFFSET(sbpf_event, generation), OFFSET(sbpf_event, hook),
-          OFFSET(sbpf_event, domain), OFFSET(sbpf_event, verdict), OFFSET(sbpf_event, reason),
-          OFFSET(sbpf_event, sys_errno), OFFSET(sbpf_event, comm), OFFSET(sbpf_event, key), OFFSET(sbpf_event, times),
-          OFFSET(sbpf_event, first)});
+          OFFSET(sbpf_event, uid), OFFSET(sbpf_event, generation), OFFSET(sbpf_event, hook), OFFSET(sbpf_event, domain),
+          OFFSET(sbpf_event, verdict), OFFSET(sbpf_event, reason), OFFSET(sbpf_event, sys_errno),
+          OFFSET(sbpf_event, comm), OFFSET(sbpf_event, key), OFFSET(sbpf_event, times), OFFSET(sbpf_event, first)});
   expect("sbpf_told", sizeof(sbpf_told), {OFFSET(sbpf_told, seed), OFFSET(sbpf_told, kinds), OFFSET(sbpf_told, one)});
   expect("sbpf_told_one", sizeof(sbpf_told_one),
          {OFFSET(sbpf_told_one, key), OFFSET(sbpf_told_one, second), OFFSET(sbpf_told_one, untold)});

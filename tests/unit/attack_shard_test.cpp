@@ -40,8 +40,8 @@ TEST(AttackShard, TextIsReadExactly) {
   ASSERT_TRUE(shard);
   EXPECT_EQ(shard->index, 2U);
   EXPECT_EQ(shard->count, 13U);
-  for (const char* wrong : {"", "/", "1", "1/", "/2", "2/2", "3/2", "0/0", "-1/2", "+0/2", "0/2x", "0 /2", "a/b", "0/2/3",
-                            "0/99999999999999999999"})
+  for (const char* wrong : {"", "/", "1", "1/", "/2", "2/2", "3/2", "0/0", "-1/2", "+0/2", "0/2x", "0 /2", "a/b",
+                            "0/2/3", "0/99999999999999999999"})
     EXPECT_FALSE(parse_shard(wrong)) << wrong;
 }
 

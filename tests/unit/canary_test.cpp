@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the canary's attempt at a hook proves (I5): only the hook's own refusal, or its own work where it refuses nothing.
+// What the canary's attempt at a hook proves (I5): only the hook's own refusal, or its own work where it refuses
+// nothing.
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -10,7 +11,7 @@
 namespace sbpf::agent {
 namespace {
 
-bool refuses(const Hook& hook) { return hook.kind != HookKind::trace && hook.kind != HookKind::names; }
+bool refuses(const Hook& hook) { return hook.kind != HookKind::trace && hook.kind != HookKind::dns; }
 
 CanaryVerdict verdict(const Hook& hook, int error) { return canary_verdict(hook, error, hook.id + 1u); }
 
@@ -25,7 +26,8 @@ TEST(CanaryVerdict, EachHookIsProvenByItsOwnAnswer) {
 
 TEST(CanaryVerdict, NoHookIsProvenByAnotherErrno) {
   for (const Hook& hook : all_hooks())
-    for (const int error : {EINVAL, ENOENT, ENOSYS, EAGAIN, EBUSY, ENOMEM, EMFILE, ECONNREFUSED, EADDRNOTAVAIL, ENETUNREACH, EOPNOTSUPP})
+    for (const int error :
+         {EINVAL, ENOENT, ENOSYS, EAGAIN, EBUSY, ENOMEM, EMFILE, ECONNREFUSED, EADDRNOTAVAIL, ENETUNREACH, EOPNOTSUPP})
       EXPECT_EQ(verdict(hook, error), CanaryVerdict::not_denied) << hook.name << " " << error;
 }
 
@@ -43,11 +45,13 @@ TEST(CanaryVerdict, NoHookIsProvenByAnother) {
   for (const Hook& hook : all_hooks())
     for (const int error : {0, EPERM, EACCES})
       for (const std::uint32_t hit : {0u, hook.id + 0u, hook.id + 2u, static_cast<unsigned>(SBPF_HOOK_COUNT) + 1})
-        EXPECT_EQ(canary_verdict(hook, error, hit), CanaryVerdict::not_denied) << hook.name << " " << error << " " << hit;
+        EXPECT_EQ(canary_verdict(hook, error, hit), CanaryVerdict::not_denied)
+            << hook.name << " " << error << " " << hit;
 }
 
 TEST(CanaryVerdict, UnreachableIsOnlyWhatTheKernelHasNoWayTo) {
-  for (const Hook& hook : all_hooks()) EXPECT_EQ(verdict(hook, canary::kUnreachable), CanaryVerdict::unreachable) << hook.name;
+  for (const Hook& hook : all_hooks())
+    EXPECT_EQ(verdict(hook, canary::kUnreachable), CanaryVerdict::unreachable) << hook.name;
 }
 
 // A report is sound only if each hook of the sandbox is.

@@ -16,12 +16,14 @@ Error error_of(ErrorCode code) { return {code, "message", "hint", 0, "", false};
 
 TEST(ExitCode, tells_usage_the_shell_codes_and_sbpfs_own_failure_apart) {
   const Session session;
-  for (const ErrorCode code : std::initializer_list<ErrorCode>{"usage", "invalid_policy", "no_such_policy", "too_many_rules", "path_escape", "not_regular",
-                                                               "fs_too_deep", "fs_conflict", "cgroup_not_found", "names_unenforceable"})
+  for (const ErrorCode code : std::initializer_list<ErrorCode>{
+           "usage", "invalid_policy", "no_such_policy", "too_many_rules", "path_escape", "not_regular", "fs_too_deep",
+           "fs_conflict", "cgroup_not_found", "host_names_unenforceable"})
     EXPECT_EQ(exit_code_of(error_of(code), session), 2) << code.text();
   EXPECT_EQ(exit_code_of(error_of("command_not_executable"), session), 126);
   EXPECT_EQ(exit_code_of(error_of("command_not_found"), session), 127);
-  for (const ErrorCode code : std::initializer_list<ErrorCode>{"no_btf", "missing_lsm", "publish_failed", "no_such_sandbox", "no_openat2", "unknown"})
+  for (const ErrorCode code : std::initializer_list<ErrorCode>{"no_btf", "missing_lsm", "publish_failed",
+                                                               "no_such_sandbox", "no_openat2", "unknown"})
     EXPECT_EQ(exit_code_of(error_of(code), session), 125) << code.text();
 }
 
@@ -53,6 +55,7 @@ TEST(Nearest, finds_the_typo_and_not_the_stranger) {
   EXPECT_EQ(nearest("--polciy", words), "--policy");
   EXPECT_EQ(nearest("--time", words), "--timeout");
   EXPECT_EQ(nearest("--jsn", words), "--json");
+  EXPECT_EQ(nearest("rnu", std::vector<std::string>{"run", "env"}), "run");
   EXPECT_EQ(nearest("--whatever", words), "");
   EXPECT_EQ(nearest("", words), "");
 }
@@ -61,7 +64,7 @@ TEST(LoadPolicy, an_unknown_name_is_told_with_the_nearest) {
   const auto loaded = load_policy("no-netwrk");
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code.text(), "no_such_policy");
-  EXPECT_EQ(loaded.error().hint, "did you mean no-network?");
+  EXPECT_EQ(loaded.error().hint, "did you mean \"no-network\"?");
 }
 
 TEST(LoadPolicy, a_missing_file_and_a_directory_are_told_with_their_path) {

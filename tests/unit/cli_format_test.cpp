@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/sandbox/events.h"
+#include "cli/format_end.h"
+#include "tests/unit/denial.h"
 
 namespace sbpf::cli {
 namespace {
@@ -35,18 +37,6 @@ agent::Status status_without(sbpf_hook hook) {
   return status;
 }
 
-agent::Event denial(const std::string& text, sbpf_verdict verdict = SBPF_DENY) {
-  agent::Event event;
-  event.sandbox = "box";
-  event.raw.verdict = static_cast<__u8>(verdict);
-  event.raw.reason = SBPF_REASON_NO_RULE;
-  event.raw.hook = SBPF_HOOK_connect4;
-  event.raw.domain = SBPF_DOMAIN_NETWORK;
-  event.text = text;
-  event.allow = "network.connect: - {address: 192.0.2.1, ports: [443]}";
-  return event;
-}
-
 // ---- printable ----
 
 TEST(Printable, control_characters_are_shown_not_sent) {
@@ -60,11 +50,16 @@ TEST(Printable, control_characters_are_shown_not_sent) {
 }
 
 TEST(Printable, what_is_not_text_is_shown_as_bytes) {
-  EXPECT_EQ(printable("\xe0\x9b" "31m"), "\\xe0\\x9b31m");  // to some terminals a control, wherever it stands
+  EXPECT_EQ(printable("\xe0\x9b"
+                      "31m"),
+            "\\xe0\\x9b31m");  // to some terminals a control, wherever it stands
   EXPECT_EQ(printable("\xff\xc3"), "\\xff\\xc3");
   EXPECT_EQ(printable("\xc0\x8a"), "\\xc0\\x8a");  // an overlong newline
   EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");
-  EXPECT_EQ(printable("a\xe2\x80\xae" "b"), "a\\xe2\\x80\\xaeb");  // turns what follows round
+  // NOLINTNEXTLINE(misc-misleading-bidirectional): it is what is tested
+  EXPECT_EQ(printable("a\xe2\x80\xae"
+                      "b"),
+            "a\\xe2\\x80\\xaeb");  // turns what follows round
 }
 
 TEST(Printable, text_stays) {
@@ -135,6 +130,23 @@ TEST(StatusJson, audit_is_never_active) {
   EXPECT_EQ(json["effective"]["network"]["level"], "audit");
 }
 
+TEST(StatusJson, the_short_one_has_the_level_and_why) {
+  agent::Status status = active_status();
+  EXPECT_EQ(short_status(status), "box active\n");
+  Json json = short_status_json(status);
+  EXPECT_EQ(json["isolation_active"], true);
+  EXPECT_EQ(json["policy"], "no-network");
+  EXPECT_TRUE(json["reasons"].empty());
+  EXPECT_FALSE(json.contains("effective"));
+  EXPECT_FALSE(json.contains("denied"));
+  status = status_without(SBPF_HOOK_connect4);
+  status.degraded.push_back({"connect4", "enforced", "missing", "link was detached"});
+  EXPECT_EQ(short_status(status), "box INACTIVE; connect4: link was detached\n");
+  json = short_status_json(status);
+  EXPECT_EQ(json["isolation_active"], false);
+  EXPECT_EQ(json["reasons"], Json::array({"connect4: link was detached"}));
+}
+
 TEST(StatusJson, is_dumped_though_names_are_not_utf8) {
   agent::Status status = active_status();
   status.sandbox = "\xff\xfe";
@@ -192,7 +204,7 @@ TEST(PreflightJson, a_check_of_all_domains_fails_each) {
       "6.1", {{"btf", "all", false, "read it", "no file", "rebuild"}, {"programs", "network", true, "load", "", ""}}};
   const Json json = preflight_json(preflight);
   EXPECT_EQ(json["ok"], false);
-  for (const char* domain : {"network", "guard"}) {
+  for (const char* domain : {"filesystem", "network", "process", "guard"}) {
     EXPECT_EQ(json["domains"][domain]["ok"], false);
     EXPECT_EQ(json["domains"][domain]["reason"], "no file");
     EXPECT_EQ(json["domains"][domain]["fix"], "rebuild");
@@ -219,6 +231,7 @@ TEST(EventJson, endpoint_and_time) {
   std::memcpy(event.raw.net.addr, address, 16);
   const Json json = event_json(event, 1'700'000'000'000'000'000);
   EXPECT_EQ(json["ts"], "2023-11-14T22:13:21.500000Z");
+  EXPECT_EQ(json["boot_ns"], 1'500'000'000) << "the same in each reading, whatever was done to the clock";
   EXPECT_EQ(json["hook"], "connect4");
   EXPECT_EQ(json["domain"], "network");
   EXPECT_EQ(json["verdict"], "denied");
@@ -257,63 +270,6 @@ TEST(EventJson, hostile_process_names_do_not_break_a_line) {
   EXPECT_TRUE(Json::accept(line));
 }
 
-TEST(Denials, one_line_for_each_kind_whoever_did_it) {
-  DenialSummary summary;
-  summary.add(denial("connect tcp 192.0.2.1:443 (curl, pid 5)"));
-  summary.add(denial("connect tcp 192.0.2.1:443 (wget, pid 6)"));
-  summary.add(denial("connect tcp 192.0.2.2:443 (curl, pid 5)"));
-  EXPECT_EQ(summary.denied(), 3u);
-  EXPECT_EQ(summary.text(10),
-            "sbpf: denied connect tcp 192.0.2.1:443 (curl, pid 5), 2 times\n"
-            "  allow with: network.connect: - {address: 192.0.2.1, ports: [443]}\n"
-            "sbpf: denied connect tcp 192.0.2.2:443 (curl, pid 5)\n"
-            "  allow with: network.connect: - {address: 192.0.2.1, ports: [443]}\n");
-}
-
-TEST(Denials, one_event_stands_for_its_equals) {
-  DenialSummary summary;
-  agent::Event event = denial("connect tcp 192.0.2.1:443");
-  event.raw.times = 7;
-  summary.add(denial("connect tcp 192.0.2.1:443"));
-  summary.add(event);
-  EXPECT_EQ(summary.denied(), 8u);
-  EXPECT_TRUE(summary.text(10).starts_with("sbpf: denied connect tcp 192.0.2.1:443, 8 times\n"));
-  EXPECT_EQ(event_json(event, 0).at("times"), 7);
-  EXPECT_NE(event_text(event, 0).find("192.0.2.1:443 (7 times)\n"), std::string::npos);
-}
-
-TEST(Denials, past_the_limit_they_are_counted) {
-  DenialSummary summary;
-  for (int i = 0; i < 13; i++) summary.add(denial("connect tcp 192.0.2." + std::to_string(i) + ":443"));
-  EXPECT_TRUE(summary.text(10).ends_with("… and 3 more\n"));
-  EXPECT_EQ(summary.text(13).find("more"), std::string::npos);
-}
-
-TEST(Denials, a_hostile_program_cannot_fill_the_memory) {
-  DenialSummary summary;
-  for (int i = 0; i < 20'000; i++) summary.add(denial("connect tcp 192.0.2.1:" + std::to_string(i)));
-  EXPECT_EQ(summary.denied(), 20'000u);
-  EXPECT_TRUE(summary.text(10).ends_with("… and 19990 more\n"));
-}
-
-TEST(Denials, audit_says_would_and_is_counted_apart) {
-  DenialSummary summary;
-  summary.add(denial("connect tcp 192.0.2.1:443", SBPF_AUDIT));
-  EXPECT_EQ(summary.denied(), 0u);
-  EXPECT_EQ(summary.would_deny(), 1u);
-  EXPECT_TRUE(summary.text(10).starts_with("sbpf: would deny connect"));
-}
-
-TEST(Denials, canaries_and_allowed_events_are_none) {
-  DenialSummary summary;
-  agent::Event canary = denial("canary");
-  canary.raw.reason = SBPF_REASON_CANARY;
-  summary.add(canary);
-  summary.add(denial("x", SBPF_ALLOW));
-  EXPECT_EQ(summary.denied(), 0u);
-  EXPECT_EQ(summary.text(10), "");
-}
-
 agent::Event name_rate(const char* name) {
   sbpf_fs_event raw{};
   sbpf_name_event named{};
@@ -336,6 +292,34 @@ TEST(EventJson, of_too_many_queries_has_no_name) {
   const agent::Event refused = name_rate("a.w.example");
   EXPECT_EQ(refused.text, "resolve a.w.example (A): too many names below one pattern");
   EXPECT_EQ(event_json(refused, 0)["name"], "a.w.example");
+}
+
+TEST(FormatEnd, says_what_the_kernel_did_and_what_to_do) {
+  agent::RunResult result;
+  result.exit_code = 137;
+  result.signal = 9;
+  result.usage.memory_peak_bytes = 100;
+  result.usage.memory_limit_bytes = 100;
+  result.usage.out_of_memory = 1;
+  result.usage.oom_kills = 2;
+  const Json json = end_json(result);
+  EXPECT_EQ(json.at("code"), 137);
+  EXPECT_EQ(json.at("signal"), "SIGKILL");
+  EXPECT_EQ(json.at("timed_out"), false);
+  EXPECT_EQ(json.at("reasons").size(), 1u);
+  EXPECT_EQ(json.at("reasons").at(0).at("code"), "out_of_memory");
+  EXPECT_EQ(json.at("usage").at("oom_kills"), 2);
+  EXPECT_EQ(json.at("usage").at("memory_peak_bytes"), 100);
+  ASSERT_EQ(end_lines(result).size(), 1u);
+  EXPECT_TRUE(end_lines(result).front().ends_with("; raise the limit, or run fewer of its processes at once"));
+}
+
+TEST(FormatEnd, of_itself_says_nothing) {
+  const Json json = end_json({});
+  EXPECT_TRUE(json.at("signal").is_null());
+  EXPECT_EQ(json.at("reasons"), Json::array());
+  EXPECT_TRUE(json.at("usage").at("memory_peak_bytes").is_null());
+  EXPECT_TRUE(end_lines({}).empty());
 }
 
 }  // namespace

@@ -72,7 +72,8 @@ TEST(Question, send_is_judged_by_the_rules_of_connect) {
 TEST(Question, port_zero_is_for_bind_only) {
   EXPECT_EQ(parse_name_port("a.example:443")->name, "a.example");
   EXPECT_EQ(parse_name_port("a.example:443")->port, 443);
-  for (const char* text : {"a.example", "a.example:0", "a.example:65536", "a.example:x", "*.example:1", "10.0.0.1:1", "[::1]:1", ":1", ""})
+  for (const char* text :
+       {"a.example", "a.example:0", "a.example:65536", "a.example:x", "*.example:1", "10.0.0.1:1", "[::1]:1", ":1", ""})
     EXPECT_FALSE(parse_name_port(text)) << text;
   EXPECT_TRUE(parse_question("bind", "127.0.0.1:0", ""));
   EXPECT_FALSE(parse_question("connect", "127.0.0.1:0", ""));
@@ -137,7 +138,7 @@ policy::Env env(std::vector<std::string> allow, std::map<std::string, std::strin
 
 std::vector<std::string> built(const policy::Env& policy, const std::vector<std::string>& inherited,
                                const std::vector<std::string>& given = {}) {
-  return build_env(policy, inherited, given).value();
+  return build_env(policy, inherited, given, inherited).value();
 }
 
 using Strings = std::vector<std::string>;
@@ -172,15 +173,28 @@ TEST(Environment, entries_without_a_name_are_dropped_or_refused) {
   const Strings none;
   for (const char* bad : {"NAME", "=value", ""}) {
     const Strings given = {bad};
-    const auto result = build_env(env({}), none, given);
+    const auto result = build_env(env({}), none, given, none);
     ASSERT_FALSE(result) << bad;
     EXPECT_EQ(result.error().code.text(), "usage");
   }
 }
 
+TEST(Environment, a_name_alone_takes_the_value_over_whatever_the_policy_allows) {
+  EXPECT_EQ(built(env({}), {"TOKEN=a=b", "TOKEN=second", "TOKENS=x"}, {"TOKEN"}), Strings{"TOKEN=a=b"});
+  EXPECT_EQ(built(env({}, {{"TOKEN", "set"}}), {"TOKEN="}, {"TOKEN"}), Strings{"TOKEN="});
+  const Strings without = {"TOKENS=x"}, given = {"TOKEN"};
+  EXPECT_EQ(build_env(env({"*"}), without, given, without).error().code.text(), "usage");
+}
+
+TEST(Environment, a_users_home_and_name_are_those_of_the_host) {
+  const Strings root = of_user({"HOME=/home/me", "USER=me", "LOGNAME=me", "LANG=C", "HOMES=x"}, 0);
+  EXPECT_EQ(root, (Strings{"LANG=C", "HOMES=x", "HOME=/root", "USER=root", "LOGNAME=root"}));
+  EXPECT_EQ(of_user({"HOME=/root", "USER=root", "LOGNAME=root"}, 3999999999), Strings{"HOME=/"});
+}
+
 TEST(Environment, a_refused_value_is_not_echoed) {
   const Strings none, given = {"hunter2"};
-  EXPECT_EQ(build_env(env({}), none, given).error().message.find("hunter2"), std::string::npos);
+  EXPECT_EQ(build_env(env({}), none, given, none).error().message.find("hunter2"), std::string::npos);
 }
 
 }  // namespace

@@ -4,17 +4,12 @@
 
 #include <set>
 
-#include "policy/filesystem.h"
 #include "policy/image.h"
 #include "tests/decide/table.h"
+#include "tests/unit/images.h"
 
 namespace sbpf::policy {
 namespace {
-
-// Nothing here has files to look up.
-Result<Image> compile(const Policy& policy, std::uint32_t generation) {
-  return compile(policy, generation, empty_view(policy));
-}
 
 using decide_table::Op;
 using decide_table::Proto;

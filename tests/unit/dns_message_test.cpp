@@ -17,7 +17,8 @@ Packet query_for(const char* name, ldns_rr_type type = LDNS_RR_TYPE_A, ldns_rr_c
 }
 
 // An answer to the query, with these records in the answer section.
-Bytes answer_to(const ldns_pkt& query, const std::vector<std::string>& records, ldns_pkt_rcode code = LDNS_RCODE_NOERROR) {
+Bytes answer_to(const ldns_pkt& query, const std::vector<std::string>& records,
+                ldns_pkt_rcode code = LDNS_RCODE_NOERROR) {
   Packet answer(ldns_pkt_new());
   ldns_pkt_set_id(answer.get(), ldns_pkt_id(&query));
   ldns_pkt_set_qr(answer.get(), true);
@@ -111,7 +112,9 @@ TEST(DnsReply, to_what_cannot_be_read_is_a_header) {
 
 TEST(DnsAnswer, gives_the_addresses_of_the_name) {
   const Packet query = query_for("a.example.");
-  const auto filtered = filter_answer(wire_of(*query), answer_to(*query, {"a.example. 60 IN A 192.0.2.1", "A.EXAMPLE. 9000 IN A 192.0.2.2"}), 300, is_public);
+  const auto filtered = filter_answer(
+      wire_of(*query), answer_to(*query, {"a.example. 60 IN A 192.0.2.1", "A.EXAMPLE. 9000 IN A 192.0.2.2"}), 300,
+      is_public);
   ASSERT_TRUE(filtered);
   ASSERT_EQ(filtered->learned.size(), 2u);
   EXPECT_EQ(policy::to_string(filtered->learned[0].address), "192.0.2.1");
@@ -124,11 +127,12 @@ TEST(DnsAnswer, gives_the_addresses_of_the_name) {
 
 TEST(DnsAnswer, follows_names_and_leaves_out_what_nobody_asked_for) {
   const Packet query = query_for("a.example.");
-  const auto filtered = filter_answer(
-      wire_of(*query),
-      answer_to(*query, {"cdn.example.net. 60 IN A 192.0.2.1", "a.example. 60 IN CNAME b.example.", "b.example. 60 IN CNAME cdn.example.net.",
-                         "other.example. 60 IN A 192.0.2.9", "cdn.example.net. 60 IN TXT \"x\"", "a.example. 60 IN AAAA 2001:db8::1"}),
-      300, is_public);
+  const auto filtered =
+      filter_answer(wire_of(*query),
+                    answer_to(*query, {"cdn.example.net. 60 IN A 192.0.2.1", "a.example. 60 IN CNAME b.example.",
+                                       "b.example. 60 IN CNAME cdn.example.net.", "other.example. 60 IN A 192.0.2.9",
+                                       "cdn.example.net. 60 IN TXT \"x\"", "a.example. 60 IN AAAA 2001:db8::1"}),
+                    300, is_public);
   ASSERT_TRUE(filtered);
   ASSERT_EQ(filtered->learned.size(), 1u);
   EXPECT_EQ(policy::to_string(filtered->learned[0].address), "192.0.2.1");
@@ -137,8 +141,9 @@ TEST(DnsAnswer, follows_names_and_leaves_out_what_nobody_asked_for) {
 
 TEST(DnsAnswer, with_a_loop_of_names_ends) {
   const Packet query = query_for("a.example.");
-  const auto filtered =
-      filter_answer(wire_of(*query), answer_to(*query, {"a.example. 60 IN CNAME b.example.", "b.example. 60 IN CNAME a.example."}), 300, is_public);
+  const auto filtered = filter_answer(
+      wire_of(*query), answer_to(*query, {"a.example. 60 IN CNAME b.example.", "b.example. 60 IN CNAME a.example."}),
+      300, is_public);
   ASSERT_TRUE(filtered);
   EXPECT_TRUE(filtered->learned.empty());
 }
@@ -147,7 +152,8 @@ TEST(DnsAnswer, with_a_loop_of_names_ends) {
 Texts led_through(int names) {
   Texts records;
   for (int i = 0; i < names; ++i)
-    records.push_back((i == 0 ? "a.example." : "n" + std::to_string(i) + ".example.") + " 60 IN CNAME n" + std::to_string(i + 1) + ".example.");
+    records.push_back((i == 0 ? "a.example." : "n" + std::to_string(i) + ".example.") + " 60 IN CNAME n" +
+                      std::to_string(i + 1) + ".example.");
   records.push_back("n" + std::to_string(names) + ".example. 60 IN A 192.0.2.1");
   return records;
 }
@@ -187,22 +193,28 @@ TEST(DnsAnswer, of_two_aliases_of_a_name_the_first_counts) {
 
 TEST(DnsAnswer, withholds_addresses) {
   const Packet query = query_for("a.example.");
-  auto filtered = filter_answer(wire_of(*query), answer_to(*query, {"a.example. 60 IN A 10.0.0.1", "a.example. 60 IN A 192.0.2.1"}), 300, is_public);
+  auto filtered =
+      filter_answer(wire_of(*query), answer_to(*query, {"a.example. 60 IN A 10.0.0.1", "a.example. 60 IN A 192.0.2.1"}),
+                    300, is_public);
   ASSERT_TRUE(filtered);
   EXPECT_EQ(filtered->learned.size(), 1u);
   EXPECT_EQ(filtered->withheld.size(), 1u);
   EXPECT_EQ(texts_of(filtered->reply), (Texts{"a.example. 60 IN A 192.0.2.1"}));
-  filtered = filter_answer(wire_of(*query), answer_to(*query, {"a.example. 60 IN CNAME b.example.", "b.example. 60 IN A 127.0.0.1"}), 300, is_public);
+  filtered = filter_answer(wire_of(*query),
+                           answer_to(*query, {"a.example. 60 IN CNAME b.example.", "b.example. 60 IN A 127.0.0.1"}),
+                           300, is_public);
   ASSERT_TRUE(filtered);
   EXPECT_TRUE(filtered->learned.empty());
-  EXPECT_EQ(ldns_pkt_get_rcode(parse(filtered->reply).get()), LDNS_RCODE_NOERROR);  // it may have addresses of the other family
+  EXPECT_EQ(ldns_pkt_get_rcode(parse(filtered->reply).get()),
+            LDNS_RCODE_NOERROR);  // it may have addresses of the other family
   EXPECT_TRUE(texts_of(filtered->reply).empty());
 }
 
 TEST(DnsAnswer, of_other_types_is_empty) {
   for (const ldns_rr_type type : {LDNS_RR_TYPE_TXT, LDNS_RR_TYPE_MX, static_cast<ldns_rr_type>(65)}) {
     const Packet query = query_for("a.example.", type);
-    const auto filtered = filter_answer(wire_of(*query), answer_to(*query, {"a.example. 60 IN TXT \"data\""}), 300, is_public);
+    const auto filtered =
+        filter_answer(wire_of(*query), answer_to(*query, {"a.example. 60 IN TXT \"data\""}), 300, is_public);
     ASSERT_TRUE(filtered);
     EXPECT_TRUE(texts_of(filtered->reply).empty());
     EXPECT_EQ(ldns_pkt_get_rcode(parse(filtered->reply).get()), LDNS_RCODE_NOERROR);
@@ -219,7 +231,9 @@ TEST(DnsAnswer, that_says_no_says_no) {
 TEST(DnsAnswer, to_another_query_is_not_believed) {
   const Packet query = query_for("a.example.");
   const Texts records = {"a.example. 60 IN A 192.0.2.1"};
-  const auto believed = [&](const Bytes& answer) { return filter_answer(wire_of(*query), answer, 300, is_public).has_value(); };
+  const auto believed = [&](const Bytes& answer) {
+    return filter_answer(wire_of(*query), answer, 300, is_public).has_value();
+  };
   EXPECT_TRUE(believed(answer_to(*query, records)));
   const Packet other_id = query_for("a.example.");
   ldns_pkt_set_id(other_id.get(), 1);

@@ -2,6 +2,7 @@
 // Messages of DNS in tests, by ldns.
 #pragma once
 
+#include <fmt/format.h>  // before ldns, which makes true and false macros
 #include <gtest/gtest.h>
 #include <ldns/ldns.h>
 

@@ -8,7 +8,8 @@ namespace {
 class Resolver : public testing::Test {
  protected:
   Resolver() {
-    rules_->hosts = {{"a.example", {{443, 443}}, policy::Protocol::any, {}}, {"*.b.example", {{443, 443}}, policy::Protocol::any, {}}};
+    rules_->hosts = {{"a.example", {{443, 443}}, policy::Protocol::any, {}},
+                     {"*.b.example", {{443, 443}}, policy::Protocol::any, {}}};
     rules_->upstreams = {{*policy::parse_address("127.0.0.1"), upstream_.port()}};
     rules_->may_have = policy::is_public;
     rules_->learn = [this](const auto& rules, const std::string& name, const Learned& learned) {
@@ -128,13 +129,14 @@ TEST_F(Resolver, sends_on_the_question_and_nothing_else) {
   upstream_.records["a.example."] = {"a.example. 60 IN A 1.2.3.4"};
   start();
   Bytes loud = query("A.eXAMPLE.", LDNS_RR_TYPE_A, 4096);
-  loud[3] |= 0x30;                                     // AD, CD
-  loud[loud.size() - 1] = 9;                           // an EDNS option of five bytes
+  loud[3] |= 0x30;            // AD, CD
+  loud[loud.size() - 1] = 9;  // an EDNS option of five bytes
   loud.insert(loud.end(), {0xff, 0xfe, 0, 5, 's', 'p', 'e', 'a', 'k'});
   const Packet reply = ask(loud);
   ASSERT_TRUE(reply);
   EXPECT_EQ(ldns_pkt_ancount(reply.get()), 1);
-  EXPECT_EQ(upstream_.last(), query_for({"a.example", LDNS_RR_TYPE_A, 0}, static_cast<std::uint16_t>(upstream_.last()[0] << 8 | upstream_.last()[1])));
+  EXPECT_EQ(upstream_.last(), query_for({"a.example", LDNS_RR_TYPE_A, 0},
+                                        static_cast<std::uint16_t>(upstream_.last()[0] << 8 | upstream_.last()[1])));
 }
 
 TEST_F(Resolver, withholds_private_addresses) {
@@ -244,7 +246,8 @@ TEST_F(Resolver, fails_when_no_upstream_answers) {
 }
 
 TEST_F(Resolver, takes_large_answers_by_tcp_and_gives_them_by_tcp) {
-  for (int i = 0; i < 250; ++i) upstream_.records["a.example."].push_back("a.example. 60 IN A 1.2.3." + std::to_string(i));
+  for (int i = 0; i < 250; ++i)
+    upstream_.records["a.example."].push_back("a.example. 60 IN A 1.2.3." + std::to_string(i));
   start();
   const Packet cut = ask(query("a.example.", LDNS_RR_TYPE_A, 4096));
   ASSERT_TRUE(cut);
@@ -294,7 +297,8 @@ TEST_F(Resolver, admits_so_many_new_names_below_a_star_and_known_ones_on) {
 // Sends each, and counts the replies that come.
 int replies_to(const std::vector<Bytes>& queries, std::uint16_t port) {
   const Fd client = connected(SOCK_DGRAM, port);
-  for (const Bytes& query : queries) EXPECT_EQ(::send(client.get(), query.data(), query.size(), 0), static_cast<ssize_t>(query.size()));
+  for (const Bytes& query : queries)
+    EXPECT_EQ(::send(client.get(), query.data(), query.size(), 0), static_cast<ssize_t>(query.size()));
   int replies = 0;
   while (!read_some(client, 300).empty()) ++replies;
   return replies;
@@ -335,9 +339,11 @@ TEST_F(Resolver, closes_connections_that_ask_too_fast) {
   }
   EXPECT_EQ(::write(client.get(), all.data(), all.size()), static_cast<ssize_t>(all.size()));
   Bytes replies;  // several may come at once
-  for (Bytes more = read_some(client); !more.empty(); more = read_some(client)) replies.insert(replies.end(), more.begin(), more.end());
+  for (Bytes more = read_some(client); !more.empty(); more = read_some(client))
+    replies.insert(replies.end(), more.begin(), more.end());
   int answered = 0;
-  for (std::size_t at = 0; at + 1 < replies.size(); ++answered) at += 2u + static_cast<std::size_t>(replies[at] << 8 | replies[at + 1]);
+  for (std::size_t at = 0; at + 1 < replies.size(); ++answered)
+    at += 2u + static_cast<std::size_t>(replies[at] << 8 | replies[at + 1]);
   EXPECT_TRUE(are_in_reserve(answered)) << answered;
   EXPECT_EQ(upstream_.asked, answered);
 }

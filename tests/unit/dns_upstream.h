@@ -51,7 +51,8 @@ struct Listeners {
       socklen_t size = sizeof address;
       EXPECT_EQ(::bind(udp.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
       ::getsockname(udp.get(), reinterpret_cast<sockaddr*>(&address), &size);
-      if (::bind(tcp.get(), reinterpret_cast<sockaddr*>(&address), size) == 0 && ::listen(tcp.get(), 8) == 0) port = ntohs(address.sin_port);
+      if (::bind(tcp.get(), reinterpret_cast<sockaddr*>(&address), size) == 0 && ::listen(tcp.get(), 8) == 0)
+        port = ntohs(address.sin_port);
     }
     EXPECT_NE(port, 0);
   }
@@ -144,7 +145,8 @@ class Upstream4Test {
         Bytes query(4096);
         sockaddr_in from{};
         socklen_t size = sizeof from;
-        const ssize_t n = ::recvfrom(listeners_.udp.get(), query.data(), query.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
+        const ssize_t n =
+            ::recvfrom(listeners_.udp.get(), query.data(), query.size(), 0, reinterpret_cast<sockaddr*>(&from), &size);
         query.resize(static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
         {
           std::lock_guard lock(mutex_);

@@ -34,8 +34,8 @@ TEST(ExecParse, rules_are_sorted_and_without_a_slash_at_their_end) {
 }
 
 TEST(ExecParse, programs_are_judged_where_something_is_said_of_them) {
-  for (const char* body : {"", "process: {exec: {}}", "process: {exec: {deny: []}}",
-                           "process: {exec: {deny_writable: false}}"}) {
+  for (const char* body :
+       {"", "process: {exec: {}}", "process: {exec: {deny: []}}", "process: {exec: {deny_writable: false}}"}) {
     EXPECT_FALSE(policy_of(body).exec.judged()) << body;
     EXPECT_EQ(canonical(policy_of(body)).find("exec"), std::string::npos) << body;
   }
@@ -62,8 +62,9 @@ TEST(ExecParse, a_pinned_path_is_allowed_with_its_digest) {
   const Policy p = policy_of("process: {exec: {sha256: {/usr/bin/tool: " + kDigest + "}, deny: [/bin]}}");
   EXPECT_EQ(rules_of(p), "listed -/bin +/usr/bin/tool=aa");
   const std::string text = canonical(p);
-  EXPECT_NE(text.find("    allow: []\n    deny:\n      - /bin\n    sha256:\n      /usr/bin/tool: \"" + kDigest + "\"\n"),
-            std::string::npos)
+  EXPECT_NE(
+      text.find("    allow: []\n    deny:\n      - /bin\n    sha256:\n      /usr/bin/tool: \"" + kDigest + "\"\n"),
+      std::string::npos)
       << text;
   EXPECT_EQ(rules_of(policy_of("process: {exec: {sha256: {}}}")), "listed");
   EXPECT_EQ(canonical(parse(text, "canonical", nullptr).value()), text);
@@ -179,8 +180,9 @@ TEST(ExecImage, one_file_with_two_names_has_one_right) {
 TEST(ExecImage, a_pinned_program_is_known_by_its_inode) {
   Host host;
   host.make("/usr/bin/tool");
-  const Policy p = policy_of("filesystem: {read: [/usr, /usr/bin/tool/x]}\nprocess: {exec: {allow: [/usr/lib], sha256: {/usr/bin/tool: " +
-                             kDigest + "}}}");
+  const Policy p = policy_of(
+      "filesystem: {read: [/usr, /usr/bin/tool/x]}\nprocess: {exec: {allow: [/usr/lib], sha256: {/usr/bin/tool: " +
+      kDigest + "}}}");
   const Image image = compiled(p, host);
   const std::string allowed = inode(image, host, "/usr/bin/tool");
   EXPECT_NE(allowed.find(" rx "), std::string::npos) << allowed;
@@ -241,7 +243,8 @@ TEST(ExecImage, rights_by_name_begin_at_the_root_itself) {
     host.make("/proc");
     host.inodes["/proc"] = FsInode{ino, 9, 0, true};
     host.mounts = {"/", "/proc"};
-    const Image image = compiled(policy_of("filesystem: {default: write, deny: [/usr/bin]}\nnetwork: {unix: [/run/db]}"), host);
+    const Image image =
+        compiled(policy_of("filesystem: {default: write, deny: [/usr/bin]}\nnetwork: {unix: [/run/db]}"), host);
     EXPECT_EQ(fs_rights_at(image, "/usr/bin/env") & (SBPF_FS_READ | SBPF_FS_WRITE), 0u);
     EXPECT_NE(fs_rights_at(image, "/usr/lib") & SBPF_FS_WRITE, 0u);
     EXPECT_NE(fs_rights_at(image, "/run/db") & SBPF_FS_TALK, 0u);
@@ -253,8 +256,13 @@ TEST(ExecImage, rights_by_name_begin_at_the_root_itself) {
 TEST(ExecImage, without_writable_programs_only_places_count) {
   Host host;
   host.make("/w");
-  EXPECT_EQ(compiled(policy_of("filesystem: {write: [/w]}\nprocess: {exec: {deny_writable: true}}"), host).header().exec_places_only, 1);
-  EXPECT_EQ(compiled(policy_of("filesystem: {write: [/w]}\nprocess: {exec: {deny: [/w]}}"), host).header().exec_places_only, 0);
+  EXPECT_EQ(compiled(policy_of("filesystem: {write: [/w]}\nprocess: {exec: {deny_writable: true}}"), host)
+                .header()
+                .exec_places_only,
+            1);
+  EXPECT_EQ(
+      compiled(policy_of("filesystem: {write: [/w]}\nprocess: {exec: {deny: [/w]}}"), host).header().exec_places_only,
+      0);
 }
 
 struct Row {
@@ -293,17 +301,24 @@ TEST(ExecExplain, named) {
                 "process: {exec: {allow: [/, /usr/bin/nsenter]}}"}});
 }
 
+// To allow all but one where everything is denied would open everything.
+TEST(ExecExplain, where_all_are_denied_one_is_allowed_alone) {
+  expect_rows(policy_of("process: {exec: {deny: [/, /opt]}}"),
+              {{"/opt/x", false, "process.exec.deny: /opt", "process: {exec: {allow: [/opt/x]}}"},
+               {"/usr/bin/env", false, "process.exec.deny: /", "process: {exec: {allow: [/usr/bin/env]}}"}});
+}
+
 TEST(ExecExplain, with_rules_for_files) {
-  expect_rows(policy_of("filesystem: {read: [/usr], write: [/workspace]}\n"
-                        "process: {exec: {allow: [/usr, /opt, /workspace/bin], deny_writable: true}}"),
-              {{"/usr/bin/env", true, "process.exec.allow: /usr", ""},
-               {"/opt/x", false, "filesystem.default: deny", "filesystem: {read: [/opt/x]}"},
-               {"/workspace/bin/x", false, "process.exec.deny_writable: true",
-                "filesystem: {read: [/workspace/bin/x]}"},
-               {"/workspace/x", false, "process.exec: not in allow",
-                "process: {exec: {allow: [/workspace/x]}}\nfilesystem: {read: [/workspace/x]}"},
-               {"/srv/x", false, "process.exec: not in allow",
-                "process: {exec: {allow: [/srv/x]}}\nfilesystem: {read: [/srv/x]}"}});
+  expect_rows(
+      policy_of("filesystem: {read: [/usr], write: [/workspace]}\n"
+                "process: {exec: {allow: [/usr, /opt, /workspace/bin], deny_writable: true}}"),
+      {{"/usr/bin/env", true, "process.exec.allow: /usr", ""},
+       {"/opt/x", false, "filesystem.default: deny", "filesystem: {read: [/opt/x]}"},
+       {"/workspace/bin/x", false, "process.exec.deny_writable: true", "process: {exec: {deny_writable: false}}"},
+       {"/workspace/x", false, "process.exec: not in allow",
+        "process: {exec: {allow: [/workspace/x], deny_writable: false}}"},
+       {"/srv/x", false, "process.exec: not in allow",
+        "process: {exec: {allow: [/srv/x]}}\nfilesystem: {read: [/srv/x]}"}});
 }
 
 TEST(ExecExplain, untrusted_runs_the_systems_programs_and_nothing_of_its_own) {

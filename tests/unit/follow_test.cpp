@@ -140,7 +140,9 @@ TEST_F(Follow, a_directory_that_a_list_lets_others_write_is_told) {
   const Entry entries[] = {{1, 7, ~0u}, {2, 7, 1234}, {4, 5, ~0u}, {16, 7, ~0u}, {32, 5, ~0u}};
   std::array<char, 4 + sizeof entries> list{2};
   std::memcpy(list.data() + 4, entries, sizeof entries);
-  const auto below = [&] { return Follower(root_, ::getuid(), [](const std::string&) {}).follow("/listed/l")->links.at(0).below; };
+  const auto below = [&] {
+    return Follower(root_, ::getuid(), [](const std::string&) {}).follow("/listed/l")->links.at(0).below;
+  };
   EXPECT_EQ(below(), "");
   ASSERT_EQ(::setxattr((top_ / "listed").c_str(), "system.posix_acl_access", list.data(), list.size(), 0), 0);
   EXPECT_EQ(below(), "/listed");

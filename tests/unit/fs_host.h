@@ -26,7 +26,8 @@ struct Host {
   std::map<std::string, policy::FsInode> inodes = {{"/", {2, 1, 0, true}}};
   std::map<std::string, std::string> links;  // a path that is a symbolic link -> where it leads, which has no links
   std::set<std::string> mounts = {"/"};
-  // Another place of a directory -> the one that rules' paths lead through, and the mount point by which it is seen there.
+  // Another place of a directory -> the one that rules' paths lead through, and the mount point by which it is seen
+  // there.
   std::map<std::string, std::pair<std::string, std::string>> elsewhere;
   std::set<std::string> linked;  // names of files that have several
 

@@ -36,7 +36,7 @@ TEST(FilesystemHash, has_these_values) {
 }
 
 TEST(FilesystemHash, covers_whole_pieces_of_32_bytes) {
-  const auto fold = [](std::vector<std::uint64_t> words) {
+  const auto fold = [](const std::vector<std::uint64_t>& words) {
     std::uint64_t hash = 0x5342504600000000ull;
     for (const std::uint64_t word : words) {
       hash = (hash ^ word) * 0x9e3779b97f4a7c15ull;
@@ -72,15 +72,18 @@ TEST(FilesystemKeys, are_as_the_abi_has_them) {
   EXPECT_EQ(std::memcmp(abstract.addr, file.addr, sizeof file.addr), 0);
 }
 
-// One word's top bit goes through the hash as two bits, which the next word takes back: of any name with two words from `at` on.
+// One word's top bit goes through the hash as two bits, which the next word takes back: of any name with two words from
+// `at` on.
 std::string twin_of(std::string name, std::size_t at) {
-  for (const auto& [byte, bits] : {std::pair{7, 0x80}, std::pair{12, 0x04}, std::pair{15, 0x80}}) name[at + byte] = static_cast<char>(name[at + byte] ^ bits);
+  for (const auto& [byte, bits] : {std::pair{7, 0x80}, std::pair{12, 0x04}, std::pair{15, 0x80}})
+    name[at + byte] = static_cast<char>(name[at + byte] ^ bits);
   return name;
 }
 
 TEST(FilesystemImage, a_name_with_the_hash_of_another_is_not_that) {
   const std::string longer(64, 'n'), longest(255, 'n');
-  for (const auto& [name, at] : {std::pair{std::string("agent-output.svc"), 0u}, std::pair{longer, 0u}, std::pair{longer, 48u}, std::pair{longest, 0u}, std::pair{longest, 224u}}) {
+  for (const auto& [name, at] : {std::pair{std::string("agent-output.svc"), 0u}, std::pair{longer, 0u},
+                                 std::pair{longer, 48u}, std::pair{longest, 0u}, std::pair{longest, 224u}}) {
     const std::string twin = twin_of(name, at);
     ASSERT_NE(twin, name);
     ASSERT_EQ(fs_name_hash(twin), fs_name_hash(name));
@@ -310,7 +313,8 @@ TEST(FilesystemRefused, more_names_than_can_be_watched) {
   host.make("/w");
   const Error error = refusal(policy, host.view(policy));
   EXPECT_EQ(error.code.text(), "fs_too_deep");
-  EXPECT_EQ(error.message.rfind("filesystem: p.yaml:5:10: filesystem.deny: /w/1/2/3/4/5/6/7/8/9: only /w exists", 0), 0u)
+  EXPECT_EQ(error.message.rfind("filesystem: p.yaml:5:10: filesystem.deny: /w/1/2/3/4/5/6/7/8/9: only /w exists", 0),
+            0u)
       << error.message;
   EXPECT_EQ(error.hint, "create /w/1, or put the rule higher up");
   host.make("/w/1");

@@ -6,7 +6,8 @@ namespace sbpf::policy {
 namespace {
 
 // As if the rule's path led to `place`, through a link at `link`.
-FsView led(const Policy& policy, const Host& host, const std::string& rule, const std::string& place, const std::string& link) {
+FsView led(const Policy& policy, const Host& host, const std::string& rule, const std::string& place,
+           const std::string& link) {
   FsView view = host.view(policy);
   view.paths[rule] = {host.path(place)};
   view.links.push_back({rule, host.path(link), {}, place});
@@ -25,9 +26,10 @@ TEST(FilesystemLinks, one_where_a_rule_lets_the_sandbox_write_is_not_followed) {
   for (const char* path : {"/w/tests", "/root/unit"}) host.make(path);
   const Error error = refusal(policy, led(policy, host, "/w/tests/unit", "/root/unit", "/w/tests"));
   EXPECT_EQ(error.code.text(), "planted_link");
-  EXPECT_EQ(error.message,
-            "filesystem: p.yaml:5:13: /w/tests/unit leads through the symbolic link /w/tests -> /root/unit, which lies where the sandbox may "
-            "write");
+  EXPECT_EQ(
+      error.message,
+      "filesystem: p.yaml:5:13: /w/tests/unit leads through the symbolic link /w/tests -> /root/unit, which lies where the sandbox may "
+      "write");
   EXPECT_EQ(error.hint, "name the target instead: a program of an earlier run may have made the link");
 }
 
@@ -68,7 +70,9 @@ TEST(FilesystemLinks, another_path_of_the_same_directory_counts_too) {
 }
 
 TEST(FilesystemLinks, rules_for_programs_and_sockets_are_led_astray_no_more_easily) {
-  const auto policy = parse("version: 1\nname: p\nfilesystem: {write: [/w]}\nprocess: {exec: {allow: [/w/bin]}}\nnetwork: {unix: [/w/s]}\n", "p.yaml", nullptr);
+  const auto policy = parse(
+      "version: 1\nname: p\nfilesystem: {write: [/w]}\nprocess: {exec: {allow: [/w/bin]}}\nnetwork: {unix: [/w/s]}\n",
+      "p.yaml", nullptr);
   ASSERT_TRUE(policy);
   Host host;
   for (const char* path : {"/w/bin", "/w/s", "/usr/bin", "/run/s"}) host.make(path);

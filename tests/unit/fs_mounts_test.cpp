@@ -24,7 +24,8 @@ TEST(FilesystemImage, a_mount_on_a_node_that_did_not_know_it_keeps_names) {
   Host host;
   host.make("/w");
   FsView view = host.view(policy);
-  view.mounts.push_back({{"", host.inodes.at("/")}, {"w", FsInode{5000, 9, 0, true}}});  // below what the rule's path found
+  view.mounts.push_back(
+      {{"", host.inodes.at("/")}, {"w", FsInode{5000, 9, 0, true}}});  // below what the rule's path found
   const Image image = compiled(policy, view);
   EXPECT_EQ(at(image, fs_inode_key({5000, 9, 0, true})), "2 rw named holds ruled by 0");
 }
@@ -43,8 +44,8 @@ TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights) {
 // Each place has a right that the other has not: what both have is left, whichever comes first.
 TEST(FilesystemImage, a_root_that_is_mounted_to_be_run_and_to_be_written_is_only_read) {
   for (const auto& [run, write] : {std::pair{"/a", "/b"}, std::pair{"/b", "/a"}}) {
-    const Policy policy = policy_of("  read: [" + std::string(run) + "]\n  write: [" + write + "]\nprocess:\n  exec: {allow: [" +
-                                    run + "]}\n");
+    const Policy policy = policy_of("  read: [" + std::string(run) + "]\n  write: [" + write +
+                                    "]\nprocess:\n  exec: {allow: [" + run + "]}\n");
     Host host;
     for (const char* path : {"/a/m", "/b/m"}) {
       host.make(path);
@@ -83,7 +84,8 @@ TEST(FilesystemImage, a_root_that_is_mounted_twice_has_the_least_rights_in_eithe
 
 // A bind mount on the way to a rule: else the way would open what another rule denies.
 TEST(FilesystemImage, a_mount_on_the_way_to_a_rule_has_the_least_of_its_places) {
-  const Policy policy = policy_of("  default: read\n  write: [/m/a/below/w, /m/b/w]\n  deny: [/srv/secret]\n  protect: [/m/b/w/new/no]\n");
+  const Policy policy = policy_of(
+      "  default: read\n  write: [/m/a/below/w, /m/b/w]\n  deny: [/srv/secret]\n  protect: [/m/b/w/new/no]\n");
   Host host;
   for (const char* path : {"/m/a/below/w", "/m/b/w", "/srv/secret/a", "/srv/b"}) host.make(path);
   host.elsewhere = {{"/srv/secret/a", {"/m/a", "/"}}, {"/srv/b", {"/m/b", "/"}}};
@@ -111,7 +113,8 @@ TEST(FilesystemImage, a_mount_on_the_way_loses_nothing_for_a_third_place) {
   host.elsewhere = {{"/data/x", {"/pub/data", "/"}}, {"/vol/v", {"/pub/data", "/vol/v"}}};
   EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/pub/data").substr(1, 3), " r ");
   host.elsewhere.erase("/data/x");
-  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/pub/data").substr(1, 3), " - ") << "nothing else says where it is";
+  EXPECT_EQ(inode(compiled(policy, host.view(policy)), host, "/pub/data").substr(1, 3), " - ")
+      << "nothing else says where it is";
 }
 
 // One directory at two places: it has the rule's rights, whichever name comes first.
@@ -128,8 +131,10 @@ TEST(FilesystemImage, a_mount_that_is_on_the_way_and_named_has_the_rights_of_the
 
 // Of programs and of sockets alike; a place that denies files may still run what it has.
 TEST(FilesystemImage, a_mount_on_the_way_loses_of_each_kind_what_a_place_lacks) {
-  const auto policy = parse("version: 1\nname: p\nnetwork: {unix: [/m]}\nfilesystem: {default: read, read: [/m/a/x]}\n"
-                            "process: {exec: {allow: [/m]}}\n", "p.yaml", nullptr);
+  const auto policy = parse(
+      "version: 1\nname: p\nnetwork: {unix: [/m]}\nfilesystem: {default: read, read: [/m/a/x]}\n"
+      "process: {exec: {allow: [/m]}}\n",
+      "p.yaml", nullptr);
   ASSERT_TRUE(policy) << format(policy.error());
   Host host;
   for (const char* path : {"/m/a/x", "/srv"}) host.make(path);

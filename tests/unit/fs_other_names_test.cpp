@@ -19,7 +19,9 @@ Host host_of_names(const std::set<std::string>& names) {
   return host;
 }
 
-std::string file(const Policy& policy, const Host& host) { return at(compiled(policy, host.view(policy)), fs_inode_key(kFile)); }
+std::string file(const Policy& policy, const Host& host) {
+  return at(compiled(policy, host.view(policy)), fs_inode_key(kFile));
+}
 
 TEST(OtherNames, a_file_has_the_rights_of_its_place) {
   const Policy policy = policy_of("  write: [/w]\n  protect: [/w/tests]\n  deny: [/w/secret]\n");
@@ -65,16 +67,23 @@ std::vector<std::string> as_written(const std::string& path) { return {path}; }
 Paths own_places(const std::string& rules) { return places_of_other_names(policy_of(rules), as_written); }
 
 TEST(OtherNames, are_looked_for_in_what_is_taken_out_of_a_writable_place) {
-  EXPECT_EQ(own_places("  write: [/w]\n  protect: [/w/tests, /p]\n  deny: [/w/a/b, /d, /wx]\n  read: [/w/r]\n"), (Paths{"/w/a/b", "/w/r", "/w/tests"}));
+  EXPECT_EQ(own_places("  write: [/w]\n  protect: [/w/tests, /p]\n  deny: [/w/a/b, /d, /wx]\n  read: [/w/r]\n"),
+            (Paths{"/w/a/b", "/w/r", "/w/tests"}));
   EXPECT_EQ(own_places("  write: [/w]\n  read: [/w/r]\n  deny: [/w/r/no]\n"), (Paths{"/w/r", "/w/r/no"}));
   EXPECT_EQ(own_places("  write: [/]\n  deny: [/d]\n"), Paths{"/d"});
   EXPECT_EQ(own_places("  read: [/w]\n  deny: [/w/a]\n  protect: [/w/b]\n"), Paths{}) << "no link was made there";
   EXPECT_EQ(own_places("  default: write\n  deny: [/d]\n"), Paths{});
   EXPECT_EQ(own_places("  dangerously_allow_all: true\n"), Paths{});
-  const auto led = [](const std::string& path) { return std::vector<std::string>{path == "/link" ? "/w/tests" : path}; };
-  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  protect: [/link]\n"), led), Paths{"/link"}) << "where it leads counts";
-  const auto mounted = [](const std::string& path) { return path == "/m/tests" ? std::vector<std::string>{path, "/w/tests"} : std::vector<std::string>{path}; };
-  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  protect: [/m/tests]\n"), mounted), Paths{"/m/tests"}) << "where it lies, too";
+  const auto led = [](const std::string& path) {
+    return std::vector<std::string>{path == "/link" ? "/w/tests" : path};
+  };
+  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  protect: [/link]\n"), led), Paths{"/link"})
+      << "where it leads counts";
+  const auto mounted = [](const std::string& path) {
+    return path == "/m/tests" ? std::vector<std::string>{path, "/w/tests"} : std::vector<std::string>{path};
+  };
+  EXPECT_EQ(places_of_other_names(policy_of("  write: [/w]\n  protect: [/m/tests]\n"), mounted), Paths{"/m/tests"})
+      << "where it lies, too";
 }
 
 TEST(OtherNames, are_looked_for_where_the_policy_before_let_them_be_made) {

@@ -12,9 +12,14 @@ constexpr Owner kOwner{1000, 100, 41};
 
 std::string status(const std::string& key = "", const std::string& value = "") {
   std::string text;
-  for (const auto& [name, usual] : {std::pair<std::string, std::string>{"Name", "sh"}, {"PPid", "41"}, {"Uid", "1000\t1000\t1000\t1000"},
-                                    {"Gid", "100\t100\t100\t100"}, {"Threads", "1"}, {"CapPrm", "0000000000000000"},
-                                    {"CapEff", "0000000000000000"}, {"NoNewPrivs", "1"}})
+  for (const auto& [name, usual] : {std::pair<std::string, std::string>{"Name", "sh"},
+                                    {"PPid", "41"},
+                                    {"Uid", "1000\t1000\t1000\t1000"},
+                                    {"Gid", "100\t100\t100\t100"},
+                                    {"Threads", "1"},
+                                    {"CapPrm", "0000000000000000"},
+                                    {"CapEff", "0000000000000000"},
+                                    {"NoNewPrivs", "1"}})
     if (name != key || !value.empty()) text += name + ":\t" + (name == key ? value : usual) + "\n";
   return text;
 }
@@ -30,7 +35,8 @@ TEST(Process, ThatIsTheOwnersAndFit) {
 }
 
 TEST(Process, EachIdCounts) {
-  for (const char* ids : {"0\t1000\t1000\t1000", "1000\t0\t1000\t1000", "1000\t1000\t0\t1000", "1000\t1000\t1000\t0", "1001\t1001\t1001\t1001", "1000x", "-1"})
+  for (const char* ids : {"0\t1000\t1000\t1000", "1000\t0\t1000\t1000", "1000\t1000\t0\t1000", "1000\t1000\t1000\t0",
+                          "1001\t1001\t1001\t1001", "1000x", "-1"})
     EXPECT_EQ(code(status("Uid", ids)), "not_your_process") << ids;
   EXPECT_EQ(code(status("Gid", "100\t100\t0\t100")), "not_your_process");
   EXPECT_EQ(code(status("PPid", "1")), "not_your_process");
@@ -50,7 +56,8 @@ TEST(Process, OfRootKeepsItsCapabilities) {
 
 TEST(Process, OfWhomTheKernelDoesNotSayIsRefused) {
   EXPECT_NE(code(""), "ok");
-  for (const char* key : {"Uid", "Gid", "PPid", "Threads", "CapPrm", "CapEff", "NoNewPrivs"}) EXPECT_NE(code(status(key)), "ok") << key;
+  for (const char* key : {"Uid", "Gid", "PPid", "Threads", "CapPrm", "CapEff", "NoNewPrivs"})
+    EXPECT_NE(code(status(key)), "ok") << key;
 }
 
 TEST(PolicyOfAUser, NeedsNoRoot) {
@@ -65,7 +72,8 @@ TEST(PolicyOfAUser, NeedsNoRoot) {
   EXPECT_EQ(check("process: {user: {uid: 1001, gid: 1000}}\n"), "needs_root");
   EXPECT_EQ(check("process: {capabilities: [NET_RAW]}\n"), "needs_root");
   EXPECT_EQ(check("process: {capabilities: dangerously_all}\n"), "needs_root");
-  EXPECT_EQ(check("process: {seccomp: dangerously_unconfined, dangerously_allow_new_privileges: true}\n"), "needs_root");
+  EXPECT_EQ(check("process: {seccomp: dangerously_unconfined, dangerously_allow_new_privileges: true}\n"),
+            "needs_root");
   EXPECT_EQ(check("process: {secrets: [{name: A, file: /etc/key}]}\n"), "needs_root");
   EXPECT_EQ(check("network: {connect: [{host: a.example.org, ports: [443], protocol: tcp}]}\n"), "ok");
   EXPECT_EQ(check("process: {capabilities: [NET_RAW], user: {uid: 1, gid: 1}}\n", 0), "ok");

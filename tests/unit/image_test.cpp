@@ -6,21 +6,10 @@
 
 #include <cstddef>
 
-#include "policy/filesystem.h"
+#include "tests/unit/images.h"
 
 namespace sbpf::policy {
 namespace {
-
-// Nothing here has files to look up.
-Result<Image> compile(const Policy& policy, std::uint32_t generation) {
-  return compile(policy, generation, empty_view(policy));
-}
-
-Policy policy_of(const std::string& body) {
-  const auto policy = parse("version: 1\nname: image\n" + body, "image.yaml", nullptr);
-  EXPECT_TRUE(policy) << (policy ? "" : format(policy.error()));
-  return policy.value();
-}
 
 sbpf_rule_key key_of(sbpf_rule_kind kind, sbpf_proto proto, const char* address, int prefix, sbpf_port_match match,
                      int port) {
@@ -54,7 +43,8 @@ TEST(Image, renumbered_is_the_same_under_another_generation) {
   EXPECT_EQ(image.header().generation, 7u);
   EXPECT_EQ(again.header().generation, 9u);
   EXPECT_EQ(image_sha256(again.entries), image_sha256(image.entries));
-  EXPECT_EQ(std::memcmp(again.header().image_sha256, image.header().image_sha256, sizeof again.header().image_sha256), 0);
+  EXPECT_EQ(std::memcmp(again.header().image_sha256, image.header().image_sha256, sizeof again.header().image_sha256),
+            0);
   EXPECT_EQ(again.entries.size(), image.entries.size());
 }
 
@@ -118,7 +108,9 @@ TEST(Image, a_port_that_two_ranges_end_and_begin_with_is_of_the_first) {
   const auto image = compile(policy, 1).value();
   const auto rule_at = [&](int port) {
     std::uint32_t rule = kNoRule;
-    allows(image, {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(), static_cast<std::uint16_t>(port)}, &rule);
+    allows(image,
+           {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(), static_cast<std::uint16_t>(port)},
+           &rule);
     return rule;
   };
   EXPECT_EQ(rule_at(200), 0u);
@@ -144,9 +136,14 @@ TEST(Image, prefixes_are_listed_longest_first) {
 }
 
 TEST(Image, added_rules_stand_beside_its_own) {
-  auto image = compile(policy_of("network: {connect: [{address: 1.1.1.1, ports: [1-99, 443]}, {address: 2.2.2.2, ports: [1]}]}\n"), 1).value();
+  auto image =
+      compile(
+          policy_of("network: {connect: [{address: 1.1.1.1, ports: [1-99, 443]}, {address: 2.2.2.2, ports: [1]}]}\n"),
+          1)
+          .value();
   const auto allows_port = [&](const char* address, int port) {
-    return allows(image, NetQuery{SBPF_RULE_CONNECT, SBPF_PROTO_TCP, *parse_address(address), static_cast<std::uint16_t>(port)});
+    return allows(
+        image, NetQuery{SBPF_RULE_CONNECT, SBPF_PROTO_TCP, *parse_address(address), static_cast<std::uint16_t>(port)});
   };
   const HostRule host{"a.example", {{200, 299}, {443, 443}}, Protocol::tcp, {}, {}};
   for (const char* address : {"1.1.1.1", "3.3.3.3"}) {
@@ -262,7 +259,8 @@ TEST(ImageLimits, touching_ranges_of_many_rules_are_joined_when_they_must) {
 TEST(ImageLimits, joined_ranges_take_in_no_other_port_and_no_other_place) {
   std::string body = "network:\n  connect:\n";
   const auto add = [&body](int first, int last, const char* via) {
-    body += "    - {address: 127.0.0.1, ports: [" + std::to_string(first) + "-" + std::to_string(last) + "], protocol: tcp" + via + "}\n";
+    body += "    - {address: 127.0.0.1, ports: [" + std::to_string(first) + "-" + std::to_string(last) +
+            "], protocol: tcp" + via + "}\n";
   };
   for (int i = 0; i < SBPF_MAX_RANGES; ++i) add(1000 + 20 * i, 1019 + 20 * i, "");
   const int end = 1000 + 20 * SBPF_MAX_RANGES;
@@ -272,7 +270,10 @@ TEST(ImageLimits, joined_ranges_take_in_no_other_port_and_no_other_place) {
   ASSERT_TRUE(image) << image.error().message;
   const auto proxy_of = [&](int port) -> std::optional<std::uint16_t> {
     std::uint32_t rule = kNoRule;
-    if (!allows(*image, {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(), static_cast<std::uint16_t>(port)}, &rule))
+    if (!allows(
+            *image,
+            {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(), static_cast<std::uint16_t>(port)},
+            &rule))
       return std::nullopt;
     const auto via = via_of(*image, rule);
     return via ? via->port : std::uint16_t{0};
@@ -286,13 +287,15 @@ TEST(ImageLimits, joined_ranges_take_in_no_other_port_and_no_other_place) {
 TEST(ImageLimits, joined_ranges_leave_out_a_single_port_between_them) {
   std::string body = "network:\n  connect:\n";
   for (int i = 0; i < SBPF_MAX_RANGES; ++i)
-    body += "    - {address: 127.0.0.1, ports: [" + std::to_string(1000 + 20 * i) + "-" + std::to_string(1019 + 20 * i) + "]}\n";
+    body += "    - {address: 127.0.0.1, ports: [" + std::to_string(1000 + 20 * i) + "-" +
+            std::to_string(1019 + 20 * i) + "]}\n";
   const int gap = 1000 + 20 * SBPF_MAX_RANGES;
   body += "    - {address: 127.0.0.1, ports: [" + std::to_string(gap + 1) + "-" + std::to_string(gap + 20) + "]}\n";
   const auto image = compile(policy_of(body), 1);
   ASSERT_TRUE(image) << image.error().message;
   for (const int port : {gap - 1, gap, gap + 1})
-    EXPECT_EQ(allows(*image, {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(), static_cast<std::uint16_t>(port)}),
+    EXPECT_EQ(allows(*image, {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("127.0.0.1").value(),
+                              static_cast<std::uint16_t>(port)}),
               port != gap)
         << port;
 }
@@ -325,65 +328,6 @@ TEST(ImageLimits, rules) {
   ASSERT_FALSE(image);
   EXPECT_EQ(image.error().code.text(), "too_many_rules");
   EXPECT_NE(image.error().message.find("10.0.0.5"), std::string::npos) << image.error().message;
-}
-
-// The kernel leads it there, and what is led to a proxy does not go past that by another spelling.
-TEST(Explain, a_wildcard_is_led_by_the_rule_for_loopback) {
-  struct Row {
-    const char *network, *loopback, *wildcard, *led_to;
-  };
-  for (const Row& row : {Row{"cidr: 0.0.0.0/0", "cidr: 127.0.0.0/8, ports: [80]", "0.0.0.0", "127.0.0.1"},
-                         Row{"cidr: 0.0.0.0/1", "address: 127.0.0.1, ports: [80]", "0.0.0.0", "127.0.0.1"},
-                         Row{"cidr: 0.0.0.0/0", "address: 127.0.0.1, ports: [70-90]", "::ffff:0.0.0.0", "127.0.0.1"},
-                         Row{"cidr: \"::/112\"", "address: \"::1\", ports: [80]", "::", "::1"}}) {
-    const std::string led = std::string("{") + row.loopback + ", protocol: tcp, via: {address: 127.0.0.1, port: 3128}}";
-    const std::string network = std::string("{") + row.network + ", ports: [80], protocol: tcp}";
-    const std::string itself = std::string("{address: \"") + row.wildcard + "\", ports: [80], protocol: tcp}";
-    const NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address(row.wildcard).value(), 80};
-    const auto decided = [&](const std::string& rules, std::optional<Via>& via) {
-      const Policy policy = policy_of("network: {connect: [" + rules + "]}");
-      const Image image = compile(policy, 1).value();
-      std::uint32_t rule = kNoRule;
-      Address judged = query.address;
-      EXPECT_TRUE(allows(image, query, &rule, &judged)) << rules;
-      via = via_of(image, rule);
-      EXPECT_EQ(explain(policy, image, query).rule.find("via") != std::string::npos, via.has_value()) << rules;
-      return judged;
-    };
-    std::optional<Via> via;
-    EXPECT_EQ(decided(network + ", " + led, via), parse_address(row.led_to)) << row.loopback;
-    EXPECT_TRUE(via && via->port == 3128) << row.loopback;
-    EXPECT_EQ(decided(network, via), parse_address(row.led_to));
-    EXPECT_FALSE(via);
-    EXPECT_EQ(decided(network + ", " + led + ", " + itself, via), query.address);
-    EXPECT_FALSE(via);
-  }
-}
-
-TEST(Explain, names_the_rule_and_its_place) {
-  const Policy policy = policy_of("network:\n  connect:\n    - {cidr: 10.0.0.0/8, ports: [5432]}\n");
-  const auto image = compile(policy, 1).value();
-  NetQuery query{SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("10.1.2.3").value(), 5432};
-  const Explanation yes = explain(policy, image, query);
-  EXPECT_TRUE(yes.allowed);
-  EXPECT_EQ(yes.rule, "{cidr: 10.0.0.0/8, ports: [5432], protocol: any}");
-  ASSERT_TRUE(yes.where);
-  EXPECT_EQ(yes.where->file, "image.yaml");
-  EXPECT_EQ(yes.where->line, 5);
-  EXPECT_EQ(yes.where->column, 7);
-  std::uint32_t rule = SBPF_MAX_RULES;
-  EXPECT_TRUE(allows(image, query, &rule));
-  EXPECT_EQ(rule_text(policy, rule), "network.connect: {cidr: 10.0.0.0/8, ports: [5432], protocol: any}");
-
-  query.port = 5433;
-  const Explanation no = explain(policy, image, query);
-  EXPECT_FALSE(no.allowed);
-  EXPECT_EQ(no.suggestion, "network: {connect: [{address: 10.1.2.3, ports: [5433], protocol: tcp}]}");
-  query.address = parse_address("2001:db8::1").value();
-  query.kind = SBPF_RULE_BIND;
-  query.proto = SBPF_PROTO_UDP;
-  EXPECT_EQ(suggestion(query), "network: {bind: [{address: \"2001:db8::1\", ports: [5433], protocol: udp}]}");
-  EXPECT_EQ(rule_text(policy, 1), "");
 }
 
 }  // namespace

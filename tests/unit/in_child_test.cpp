@@ -52,7 +52,8 @@ TEST(InChild, EndedWithoutAnAnswerIsAnError) {
 TEST(InChild, HasTheDescriptorsThatItIsGivenAlone) {
   const Fd kept(::open("/dev/null", O_RDONLY | O_CLOEXEC)), lock(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   const auto answer = in_child(20s, {kept.get()}, [&](Doing) {
-    return std::string(::fcntl(kept.get(), F_GETFD) >= 0 ? "kept" : "gone") + (::fcntl(lock.get(), F_GETFD) >= 0 ? " kept" : " gone");
+    return std::string(::fcntl(kept.get(), F_GETFD) >= 0 ? "kept" : "gone") +
+           (::fcntl(lock.get(), F_GETFD) >= 0 ? " kept" : " gone");
   });
   EXPECT_EQ(*answer, "kept gone");
 }
@@ -104,7 +105,8 @@ TEST(ViewText, HandsErrorsOn) {
 
 TEST(ViewText, OtherBytesAreAnError) {
   const std::string whole = packed(policy::FsView{});
-  for (const std::string& text : {std::string(), std::string("\xa0"), whole.substr(0, whole.size() - 1), std::string("nonsense")})
+  for (const std::string& text :
+       {std::string(), std::string("\xa0"), whole.substr(0, whole.size() - 1), std::string("nonsense")})
     EXPECT_FALSE(unpacked(text)) << text.size();
 }
 

@@ -22,9 +22,9 @@ Image image_of(const std::string& body) {
 }
 
 // What Docker leaves to root, without NET_RAW, and IPC_LOCK: memory is limited.
-const std::set<int> kOpen = {CAP_CHOWN,   CAP_DAC_OVERRIDE, CAP_FOWNER,           CAP_FSETID, CAP_KILL,
-                             CAP_SETGID,  CAP_SETUID,       CAP_SETPCAP,          CAP_NET_BIND_SERVICE,
-                             CAP_IPC_LOCK, CAP_SYS_CHROOT,  CAP_MKNOD,            CAP_AUDIT_WRITE, CAP_SETFCAP};
+const std::set<int> kOpen = {CAP_CHOWN,      CAP_DAC_OVERRIDE, CAP_FOWNER,      CAP_FSETID,           CAP_KILL,
+                             CAP_SETGID,     CAP_SETUID,       CAP_SETPCAP,     CAP_NET_BIND_SERVICE, CAP_IPC_LOCK,
+                             CAP_SYS_CHROOT, CAP_MKNOD,        CAP_AUDIT_WRITE, CAP_SETFCAP};
 
 TEST(KernelAccess, by_default_only_these_capabilities_are_open) {
   const Image image = image_of("");
@@ -56,14 +56,16 @@ TEST(KernelAccess, interfaces_are_closed_but_for_io_uring) {
     EXPECT_EQ(opens(image, static_cast<sbpf_kernel_interface>(i)), i == SBPF_KERNEL_IO_URING) << i;
   const Image other = image_of("process: {kernel: {allow: [userfaultfd, perf], deny: [io_uring]}}\n");
   for (int i = 0; i <= SBPF_KERNEL_MAX; ++i)
-    EXPECT_EQ(opens(other, static_cast<sbpf_kernel_interface>(i)), i == SBPF_KERNEL_USERFAULTFD || i == SBPF_KERNEL_PERF)
+    EXPECT_EQ(opens(other, static_cast<sbpf_kernel_interface>(i)),
+              i == SBPF_KERNEL_USERFAULTFD || i == SBPF_KERNEL_PERF)
         << i;
 }
 
 TEST(KernelAccess, without_its_slot_nothing_is_open) {
   Image image = image_of("process: {kernel: {allow: [perf], dangerously_allow_capabilities: [SYS_TIME]}}\n");
   for (auto it = image.entries.begin(); it != image.entries.end();)
-    it = it->first.kind == SBPF_RULE_HEADER && it->first.port == SBPF_SLOT_PROCESS ? image.entries.erase(it) : std::next(it);
+    it = it->first.kind == SBPF_RULE_HEADER && it->first.port == SBPF_SLOT_PROCESS ? image.entries.erase(it)
+                                                                                   : std::next(it);
   EXPECT_FALSE(opens(image, SBPF_KERNEL_IO_URING));
   EXPECT_FALSE(opens(image, SBPF_KERNEL_PERF));
   EXPECT_FALSE(allows_capability(image, CAP_SYS_TIME));
@@ -74,9 +76,10 @@ TEST(KernelAccess, lists_of_extended_profiles_are_united) {
     return "version: 1\nname: base\nprocess: {kernel: {allow: [perf], deny: [io_uring], "
            "dangerously_allow_capabilities: [SYS_TIME]}}\n";
   };
-  const auto policy = parse("version: 1\nname: t\nextends: [base]\nprocess: {kernel: {allow: [keyrings, perf], "
-                            "dangerously_allow_capabilities: [SYSLOG]}}\n",
-                            "t", source)
+  const auto policy = parse(
+                          "version: 1\nname: t\nextends: [base]\nprocess: {kernel: {allow: [keyrings, perf], "
+                          "dangerously_allow_capabilities: [SYSLOG]}}\n",
+                          "t", source)
                           .value();
   EXPECT_EQ(policy.kernel.allow, (std::vector{SBPF_KERNEL_PERF, SBPF_KERNEL_KEYRINGS}));
   EXPECT_EQ(policy.kernel.deny, std::vector{SBPF_KERNEL_IO_URING});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is told from texts of /proc: whose a file there is, and which terminal is one's own; and which devices are everyone's.
+// What is told from texts of /proc: whose a file there is, and which terminal is one's own; and which devices are
+// everyone's.
 #include <gtest/gtest.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
@@ -53,9 +54,29 @@ struct statx device(mode_t type, unsigned major, unsigned minor) {
 
 TEST(KernelFiles, devices_of_everyone_and_of_the_machine) {
   const std::string nobody = "/nowhere";  // has no terminal
-  for (const auto& [major, minor] : {std::pair(1u, 3u), {1u, 5u}, {1u, 7u}, {1u, 8u}, {1u, 9u}, {5u, 0u}, {5u, 2u}, {136u, 4u}, {10u, 229u}, {10u, 232u}})
+  for (const auto& [major, minor] : {std::pair(1u, 3u),
+                                     {1u, 5u},
+                                     {1u, 7u},
+                                     {1u, 8u},
+                                     {1u, 9u},
+                                     {5u, 0u},
+                                     {5u, 2u},
+                                     {136u, 4u},
+                                     {10u, 229u},
+                                     {10u, 232u}})
     EXPECT_EQ(machine_device(device(S_IFCHR, major, minor), true, nobody), nullptr) << major << ":" << minor;
-  for (const auto& [major, minor] : {std::pair(1u, 1u), {1u, 2u}, {1u, 4u}, {4u, 1u}, {5u, 1u}, {7u, 1u}, {10u, 63u}, {10u, 235u}, {10u, 236u}, {13u, 64u}, {21u, 0u}, {202u, 0u}})
+  for (const auto& [major, minor] : {std::pair(1u, 1u),
+                                     {1u, 2u},
+                                     {1u, 4u},
+                                     {4u, 1u},
+                                     {5u, 1u},
+                                     {7u, 1u},
+                                     {10u, 63u},
+                                     {10u, 235u},
+                                     {10u, 236u},
+                                     {13u, 64u},
+                                     {21u, 0u},
+                                     {202u, 0u}})
     EXPECT_NE(machine_device(device(S_IFCHR, major, minor), false, nobody), nullptr) << major << ":" << minor;
   EXPECT_EQ(machine_device(device(S_IFCHR, 1, 11), false, nobody), nullptr) << "the log, to read";
   EXPECT_NE(machine_device(device(S_IFCHR, 1, 11), true, nobody), nullptr);
@@ -69,7 +90,8 @@ TEST(KernelFiles, devices_of_everyone_and_of_the_machine) {
 TEST(KernelFiles, handles_of_devices) {
   EXPECT_TRUE(is_handle_of_device("anon_inode:[vfio-device]"));
   EXPECT_TRUE(is_handle_of_device("anon_inode:gpio-line"));
-  for (const char* harmless : {"anon_inode:[eventfd]", "anon_inode:kvm-vm", "anon_inode:[io_uring]", "/tmp/anon_inode:[vfio", ""})
+  for (const char* harmless :
+       {"anon_inode:[eventfd]", "anon_inode:kvm-vm", "anon_inode:[io_uring]", "/tmp/anon_inode:[vfio", ""})
     EXPECT_FALSE(is_handle_of_device(harmless)) << harmless;
 }
 
@@ -80,9 +102,12 @@ TEST(KernelFiles, own_files_and_those_of_others) {
     const std::string number = std::to_string(file.get()), link = "/proc/self/fd/" + number;
     const std::set<pid_t> all{inside};
     std::error_code ec;
-    return KernelFiles(getpid(), all).forbidden(link, std::filesystem::read_symlink(link, ec).string(), read_file("/proc/self/fdinfo/" + number), false);
+    return KernelFiles(getpid(), all)
+        .forbidden(link, std::filesystem::read_symlink(link, ec).string(), read_file("/proc/self/fdinfo/" + number),
+                   false);
   };
-  for (const char* path : {"/proc/self/status", "/proc/thread-self/comm", "/proc/meminfo", "/proc/net/tcp", "/proc", "/proc/self", "/dev/null", "/etc"})
+  for (const char* path : {"/proc/self/status", "/proc/thread-self/comm", "/proc/meminfo", "/proc/net/tcp", "/proc",
+                           "/proc/self", "/dev/null", "/etc"})
     EXPECT_EQ(forbidden(path, getpid()), "") << path;
   EXPECT_NE(forbidden(("/proc/" + std::to_string(getppid()) + "/status").c_str(), getpid()), "");
   EXPECT_EQ(forbidden(("/proc/" + std::to_string(getppid()) + "/status").c_str(), getppid()), "");

@@ -23,8 +23,8 @@ TEST(Launch, defaults_take_every_privilege) {
 TEST(Launch, every_form_comes_back_from_the_canonical_text) {
   const std::string hash(64, 'a');
   for (const std::string& process :
-       {std::string("  seccomp: strict\n"), std::string("  seccomp: default\n"), std::string("  seccomp: /etc/p.json\n"),
-        "  seccomp: {file: /etc/p.json, sha256: \"" + hash + "\"}\n",
+       {std::string("  seccomp: strict\n"), std::string("  seccomp: default\n"),
+        std::string("  seccomp: /etc/p.json\n"), "  seccomp: {file: /etc/p.json, sha256: \"" + hash + "\"}\n",
         std::string("  capabilities: [SYS_CHROOT, CHOWN, CHOWN]\n"),
         std::string("  user: {uid: 1000, gid: 1001, groups: [7, 5, 7]}\n"),
         std::string("  seccomp: dangerously_unconfined\n  capabilities: dangerously_all\n"
@@ -38,7 +38,8 @@ TEST(Launch, every_form_comes_back_from_the_canonical_text) {
     const bool says_nothing_new = process == "  seccomp: default\n";
     EXPECT_EQ(sha256(policy) == sha256(policy_of("  env: {}\n")), says_nothing_new) << process;
   }
-  const Policy policy = policy_of("  capabilities: [SYS_CHROOT, CHOWN, CHOWN]\n  user: {uid: 1, gid: 2, groups: [7, 5, 7]}\n");
+  const Policy policy =
+      policy_of("  capabilities: [SYS_CHROOT, CHOWN, CHOWN]\n  user: {uid: 1, gid: 2, groups: [7, 5, 7]}\n");
   EXPECT_EQ(policy.launch.capabilities.keep, (std::vector<unsigned>{0, 18}));
   EXPECT_EQ(policy.launch.user->groups, (std::vector<std::uint32_t>{5, 7}));
 }
@@ -61,7 +62,8 @@ TEST(Launch, later_values_replace_earlier_ones_whole) {
   EXPECT_EQ(kept.launch.user->groups.size(), 1u);
   EXPECT_EQ(kept.limits.open_files, 100u);
   EXPECT_EQ(kept.limits.core, 0u);
-  const Policy other = policy_of("  seccomp: default\n  capabilities: []\n  user: {uid: 1, gid: 1}\n", profiles, "extends: [a]\n");
+  const Policy other =
+      policy_of("  seccomp: default\n  capabilities: []\n  user: {uid: 1, gid: 1}\n", profiles, "extends: [a]\n");
   EXPECT_EQ(other.launch.seccomp.kind, SeccompKind::builtin_default);
   EXPECT_TRUE(other.launch.capabilities.keep.empty());
   EXPECT_TRUE(other.launch.user->groups.empty());
@@ -116,7 +118,8 @@ TEST(OciProfile, is_read) {
 }
 
 TEST(OciProfile, is_written_so_that_it_reads_the_same) {
-  for (const std::string& text : {std::string(kProfile), built_in_seccomp("default").value(), built_in_seccomp("strict").value()}) {
+  for (const std::string& text :
+       {std::string(kProfile), built_in_seccomp("default").value(), built_in_seccomp("strict").value()}) {
     const auto profile = parse_seccomp(text, "p");
     ASSERT_TRUE(profile) << format(profile.error());
     const std::string once = oci_json(*profile);
@@ -136,23 +139,30 @@ TEST(OciProfile, what_is_wrong_has_a_place) {
   struct Case {
     const char *text, *place, *code;
   };
-  for (const Case& c : std::initializer_list<Case>{
-           {"{", "p:", "syntax"},
-           {"[]", "p:1:1", "wrong_type"},
-           {"{}", "p:1:1", "missing_key"},
-           {"{\"defaultAction\": \"SCMP_ACT_NOTIFY\"}", "p:1:19", "unsupported"},
-           {"{\"defaultAction\": \"SCMP_ACT_TRACE\"}", "p:1:19", "unsupported"},
-           {"{\"defaultAction\": \"ALLOW\"}", "p:1:19", "unsupported"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"default\": 1}", "p:2:2", "unknown_key"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"flags\": [\"SECCOMP_FILTER_FLAG_LOG\"]}", "p:2:11", "unsupported"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"listenerPath\": \"/x\"}", "p:2:2", "unsupported"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"architectures\": [\"x86\"]}", "p:2:20", "bad_architecture"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"defaultAction\": \"SCMP_ACT_ALLOW\"}", "p:2:2", "duplicate_key"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [\n {\"action\": \"SCMP_ACT_ERRNO\"}]}", "p:2:2", "missing_key"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [\n {\"names\": [\"a\"]}]}", "p:2:2", "missing_key"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [\n {\"names\": [\"a\"], \"action\": \"SCMP_ACT_ALLOW\", \"errnoRet\": 1}]}", "p:2:2", "contradiction"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [{\"names\": [\"a\"], \"action\": \"SCMP_ACT_ERRNO\", \"args\": [\n {\"index\": 6, \"value\": 1, \"op\": \"SCMP_CMP_EQ\"}]}]}", "p:2:12", "bad_number"},
-           {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [{\"names\": [\"a\"], \"action\": \"SCMP_ACT_ERRNO\", \"includes\":\n {\"caps\": [\"SYS_ROOT\"]}}]}", "p:2:12", "bad_capability"}}) {
+  for (
+      const Case& c : std::initializer_list<Case>{
+          {"{", "p:", "syntax"},
+          {"[]", "p:1:1", "wrong_type"},
+          {"{}", "p:1:1", "missing_key"},
+          {"{\"defaultAction\": \"SCMP_ACT_NOTIFY\"}", "p:1:19", "unsupported"},
+          {"{\"defaultAction\": \"SCMP_ACT_TRACE\"}", "p:1:19", "unsupported"},
+          {"{\"defaultAction\": \"ALLOW\"}", "p:1:19", "unsupported"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"default\": 1}", "p:2:2", "unknown_key"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"flags\": [\"SECCOMP_FILTER_FLAG_LOG\"]}", "p:2:11",
+           "unsupported"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"listenerPath\": \"/x\"}", "p:2:2", "unsupported"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"architectures\": [\"x86\"]}", "p:2:20", "bad_architecture"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\",\n \"defaultAction\": \"SCMP_ACT_ALLOW\"}", "p:2:2",
+           "duplicate_key"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [\n {\"action\": \"SCMP_ACT_ERRNO\"}]}", "p:2:2",
+           "missing_key"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [\n {\"names\": [\"a\"]}]}", "p:2:2", "missing_key"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [\n {\"names\": [\"a\"], \"action\": \"SCMP_ACT_ALLOW\", \"errnoRet\": 1}]}",
+           "p:2:2", "contradiction"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [{\"names\": [\"a\"], \"action\": \"SCMP_ACT_ERRNO\", \"args\": [\n {\"index\": 6, \"value\": 1, \"op\": \"SCMP_CMP_EQ\"}]}]}",
+           "p:2:12", "bad_number"},
+          {"{\"defaultAction\": \"SCMP_ACT_ALLOW\", \"syscalls\": [{\"names\": [\"a\"], \"action\": \"SCMP_ACT_ERRNO\", \"includes\":\n {\"caps\": [\"SYS_ROOT\"]}}]}",
+           "p:2:12", "bad_capability"}}) {
     const auto profile = parse_seccomp(c.text, "p");
     ASSERT_FALSE(profile) << c.text;
     const std::string text = format(profile.error());

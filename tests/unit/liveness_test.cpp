@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the answers of a sentinel say: three answers, and only a hook that the kernel got past without running it is lost.
+// What the answers of a sentinel say: three answers, and only a hook that the kernel got past without running it is
+// lost.
 #include "agent/verify/liveness.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +16,8 @@ sentinel::Report whole() {
   for (std::size_t i = 0; i < report.error.size(); i++) {
     report.error[i] = sentinel::kNotTried;
     if (!sentinel::calls(static_cast<sbpf_hook>(i))) continue;
-    for (const int error : {0, EINVAL, EISDIR, ENOTDIR, ENOTCONN, EOPNOTSUPP, ENOPROTOOPT, EEXIST, EFAULT, ENOTTY, ENOEXEC})
+    for (const int error :
+         {0, EINVAL, EISDIR, ENOTDIR, ENOTCONN, EOPNOTSUPP, ENOPROTOOPT, EEXIST, EFAULT, ENOTTY, ENOEXEC})
       if (sentinel::passed(static_cast<sbpf_hook>(i), error)) report.error[i] = error;
   }
   return report;
@@ -32,8 +34,9 @@ TEST(Liveness, every_lsm_hook_but_a_few_is_called) {
   for (const Hook& hook : all_hooks())
     if (hook.kind == HookKind::lsm && !sentinel::calls(hook.id)) without.emplace_back(hook.name);
   // docs/WATCH.md names them.
-  EXPECT_EQ(without, (std::vector<std::string>{"userns_create", "uring_override_creds", "file_ioctl_compat", "inode_file_setattr", "key_alloc",
-                                               "key_permission", "kernel_module_request"}));
+  EXPECT_EQ(without,
+            (std::vector<std::string>{"userns_create", "uring_override_creds", "file_ioctl_compat",
+                                      "inode_file_setattr", "key_alloc", "key_permission", "kernel_module_request"}));
 }
 
 TEST(Liveness, all_counted_is_alive) { EXPECT_EQ(sentinel::judge(whole(), {}, all_ran()).proof, Proof::runs); }

@@ -12,7 +12,8 @@ std::uint32_t on(const std::vector<Mount>& mounts, const std::string& path) {
 }
 
 TEST(MountPlaces, a_path_lies_on_the_mount_that_is_entered_last) {
-  const std::vector<Mount> mounts{{1, 1, "8:1", "/", "/", "ext4"}, {2, 1, "0:2", "/", "/a", "tmpfs"}, {3, 2, "0:3", "/", "/a/b", "tmpfs"}};
+  const std::vector<Mount> mounts{
+      {1, 1, "8:1", "/", "/", "ext4"}, {2, 1, "0:2", "/", "/a", "tmpfs"}, {3, 2, "0:3", "/", "/a/b", "tmpfs"}};
   EXPECT_EQ(on(mounts, "/"), 1u);
   EXPECT_EQ(on(mounts, "/ab"), 1u) << "another name";
   EXPECT_EQ(on(mounts, "/a"), 2u);
@@ -23,13 +24,17 @@ TEST(MountPlaces, a_path_lies_on_the_mount_that_is_entered_last) {
 
 TEST(MountPlaces, what_lies_on_top_counts_and_not_what_came_last) {
   // 3 was made at /b, then 4 at /a over 2, and 3 moved over it.
-  const std::vector<Mount> mounts{{1, 0, "8:1", "/", "/", "ext4"}, {2, 1, "0:2", "/", "/a", "tmpfs"}, {3, 4, "0:3", "/", "/a", "tmpfs"}, {4, 2, "0:4", "/", "/a", "tmpfs"}};
+  const std::vector<Mount> mounts{{1, 0, "8:1", "/", "/", "ext4"},
+                                  {2, 1, "0:2", "/", "/a", "tmpfs"},
+                                  {3, 4, "0:3", "/", "/a", "tmpfs"},
+                                  {4, 2, "0:4", "/", "/a", "tmpfs"}};
   EXPECT_EQ(on(mounts, "/a/x"), 3u);
 }
 
 TEST(MountPlaces, what_is_hidden_is_not_entered) {
   // /a was mounted over /a/b.
-  const std::vector<Mount> mounts{{1, 1, "8:1", "/", "/", "ext4"}, {2, 1, "0:2", "/", "/a/b", "tmpfs"}, {3, 1, "0:3", "/", "/a", "tmpfs"}};
+  const std::vector<Mount> mounts{
+      {1, 1, "8:1", "/", "/", "ext4"}, {2, 1, "0:2", "/", "/a/b", "tmpfs"}, {3, 1, "0:3", "/", "/a", "tmpfs"}};
   EXPECT_EQ(on(mounts, "/a/b/c"), 3u);
 }
 
@@ -46,7 +51,10 @@ TEST(MountPlaces, ids_that_go_in_a_circle_have_no_bottom) {
 }
 
 TEST(MountPlaces, other_places_are_those_of_the_same_filesystem_that_have_it) {
-  const std::vector<Mount> mounts{{1, 1, "8:1", "/", "/", "ext4"}, {2, 1, "8:1", "/w", "/m", "ext4"}, {3, 1, "8:1", "/x", "/n", "ext4"}, {4, 1, "0:9", "/w", "/o", "tmpfs"}};
+  const std::vector<Mount> mounts{{1, 1, "8:1", "/", "/", "ext4"},
+                                  {2, 1, "8:1", "/w", "/m", "ext4"},
+                                  {3, 1, "8:1", "/x", "/n", "ext4"},
+                                  {4, 1, "0:9", "/w", "/o", "tmpfs"}};
   const auto others = other_places(mounts, mounts[0], "/w/f");
   ASSERT_EQ(others.size(), 1u);
   EXPECT_EQ(others[0].path, "/m/f");

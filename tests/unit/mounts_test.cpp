@@ -30,7 +30,8 @@ TEST(Mounts, octal_in_paths) {
 
 TEST(Mounts, lines_that_are_not_whole_are_left_out) {
   EXPECT_TRUE(parse_mounts("").empty());
-  EXPECT_TRUE(parse_mounts("36 35 98:0 /mnt1\n\nx y z\n36 35 98:0 / /mnt rw shared:1\n36 35 98:0 / /mnt rw -\n").empty());
+  EXPECT_TRUE(
+      parse_mounts("36 35 98:0 /mnt1\n\nx y z\n36 35 98:0 / /mnt rw shared:1\n36 35 98:0 / /mnt rw -\n").empty());
 }
 
 TEST(Mounts, own_ones_have_a_root) {

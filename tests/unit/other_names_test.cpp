@@ -33,7 +33,9 @@ class OtherNames : public InTempDir {
   std::set<std::string> found(const std::string& below, const std::set<std::uint64_t>& renamed = {}) const {
     const Fd fd(::open((top_ / below).c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
     std::set<std::string> all;
-    const auto done = each_file_with_other_names(fd, {"top"}, renamed, [](const std::string&) {}, [&](const std::vector<std::string>& names) { all.insert(join(names, names.size())); });
+    const auto done = each_file_with_other_names(
+        fd, {"top"}, renamed, [](const std::string&) {},
+        [&](const std::vector<std::string>& names) { all.insert(join(names, names.size())); });
     EXPECT_TRUE(done) << done.error().message;
     return all;
   }
@@ -67,7 +69,8 @@ TEST_F(OtherNames, links_are_not_followed_and_pipes_not_opened) {
   fs::create_directories(top_ / "a");
   fs::create_directory_symlink(top_ / "outside", top_ / "a/link");
   fs::create_symlink(top_ / "outside/one", top_ / "a/file");
-  ASSERT_EQ(::linkat(AT_FDCWD, (top_ / "a/file").c_str(), AT_FDCWD, (top_ / "a/again").c_str(), 0), 0) << "a link with two names";
+  ASSERT_EQ(::linkat(AT_FDCWD, (top_ / "a/file").c_str(), AT_FDCWD, (top_ / "a/again").c_str(), 0), 0)
+      << "a link with two names";
   ASSERT_EQ(::mkfifo((top_ / "a/pipe").c_str(), 0600), 0);
   link("a/pipe", "a/pipe2");
   EXPECT_EQ(found("a"), (std::set<std::string>{"/top/pipe", "/top/pipe2"}));
@@ -89,7 +92,8 @@ TEST_F(OtherNames, as_deep_as_the_hooks_walk) {
 }
 
 TEST_F(OtherNames, what_is_no_file_is_an_error) {
-  const auto done = each_file_with_other_names(Fd(), {"top"}, {}, [](const std::string&) {}, [](const std::vector<std::string>&) {});
+  const auto done = each_file_with_other_names(
+      Fd(), {"top"}, {}, [](const std::string&) {}, [](const std::vector<std::string>&) {});
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code.text(), "fs_view");
   EXPECT_EQ(done.error().sys_errno, EBADF);

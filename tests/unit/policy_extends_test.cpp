@@ -41,9 +41,10 @@ const Files kFiles = {
     {"files", "filesystem: {default: read, read: [/usr], write: [/w], deny: [/w/no]}\n"},
     {"more_files", "filesystem: {write: [/usr], protect: [/w/tests]}\n"},
     {"none", "network: none\n"},
-    {"peers", "network: {unix: [/run/peer, \"@abstract\"], connect: [{host: a.example, ports: [443]}], dns: {resolver: 127.0.0.53}, "
-              "dangerously_allow_metadata: true, record_flows: true, trusted_programs: [\"00000000000000a1\", \"00000000000000A2\"], "
-              "interfaces: [eth0, lo]}\n"},
+    {"peers",
+     "network: {unix: [/run/peer, \"@abstract\"], connect: [{host: a.example, ports: [443]}], dns: {resolver: 127.0.0.53}, "
+     "dangerously_allow_metadata: true, record_flows: true, trusted_programs: [\"00000000000000a1\", \"00000000000000A2\"], "
+     "interfaces: [eth0, lo]}\n"},
     {"all", "network: {dangerously_allow_all: true}\n"},
     {"loop1", "extends: [loop2]\n"},
     {"loop2", "extends: [loop1]\n"},
@@ -65,6 +66,26 @@ TEST(Extends, lists_are_united_and_later_values_replace) {
   EXPECT_EQ(p.limits.cpu_millis, 1000u);
 }
 
+TEST(Extends, a_path_is_asked_for_relative_to_the_file_that_names_it) {
+  const Files files = {{"./lib/a.yaml", "extends: [.//b.yaml, ../c.yaml, /d.yaml]\n"},
+                       {"./lib/b.yaml", "mode: audit\n"},
+                       {"./lib/../c.yaml", "on_loss: kill\n"},
+                       {"/d.yaml", "network: {record_flows: true}\n"},
+                       {"named", "extends: [./c.yaml]\n"}};
+  const ProfileSource source = [&](std::string_view name) -> std::optional<std::string> {
+    const auto found = files.find(name);
+    return found == files.end() ? std::nullopt : std::optional("version: 1\nname: x\n" + found->second);
+  };
+  const auto policy = parse("version: 1\nname: own\nextends: [./lib/a.yaml]\n", "own.yaml", source);
+  ASSERT_TRUE(policy) << format(policy.error());
+  EXPECT_EQ(policy->mode, Mode::audit);
+  EXPECT_EQ(policy->on_loss, OnLoss::kill);
+  EXPECT_TRUE(policy->network.record_flows);
+  const auto refused = parse("version: 1\nname: own\nextends: [named]\n", "own.yaml", source);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().front().message, "the profile \"named\" is installed, and extends a file");
+}
+
 TEST(Extends, order_decides) {
   EXPECT_EQ(policy_of("extends: [b, a]", kFiles).on_loss, OnLoss::kill);
   EXPECT_EQ(policy_of("extends: [b, a]\non_loss: freeze", kFiles).on_loss, OnLoss::freeze);
@@ -78,8 +99,11 @@ TEST(Extends, is_transitive_and_a_diamond_is_no_cycle) {
 }
 
 TEST(Extends, trusted_programs_are_united) {
-  const Policy p = policy_of("extends: [peers]\nnetwork: {trusted_programs: [\"00000000000000a2\", \"0000000000000001\"]}", kFiles);
-  EXPECT_EQ(p.network.trusted_programs, (std::vector<ProgramTag>{{0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 0, 0xa1}, {0, 0, 0, 0, 0, 0, 0, 0xa2}}));
+  const Policy p =
+      policy_of("extends: [peers]\nnetwork: {trusted_programs: [\"00000000000000a2\", \"0000000000000001\"]}", kFiles);
+  EXPECT_EQ(
+      p.network.trusted_programs,
+      (std::vector<ProgramTag>{{0, 0, 0, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0, 0, 0xa1}, {0, 0, 0, 0, 0, 0, 0, 0xa2}}));
 }
 
 TEST(Extends, interfaces_are_united) {

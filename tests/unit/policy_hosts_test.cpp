@@ -31,7 +31,8 @@ TEST(HostPattern, covers_names) {
       {"localhost", "localhost", true},
       {"localhost", "", false},
   };
-  for (const auto& [pattern, name, matches] : kCases) EXPECT_EQ(host_matches(pattern, name), matches) << pattern << " " << name;
+  for (const auto& [pattern, name, matches] : kCases)
+    EXPECT_EQ(host_matches(pattern, name), matches) << pattern << " " << name;
 }
 
 Policy parsed(const std::string& network) {
@@ -58,8 +59,9 @@ TEST(HostRules, of_a_profile_are_kept_and_its_resolver_is_replaced) {
     return std::optional<std::string>(
         "version: 1\nname: base\nnetwork: {connect: [{host: a.example, ports: [1]}], dns: {resolver: 10.0.0.1}}\n");
   };
-  const auto policy = parse("version: 1\nname: n\nextends: [base]\nnetwork: {connect: [{host: b.example, ports: [2]}], dns: {resolver: 10.0.0.2}}\n",
-                            "p", source);
+  const auto policy = parse(
+      "version: 1\nname: n\nextends: [base]\nnetwork: {connect: [{host: b.example, ports: [2]}], dns: {resolver: 10.0.0.2}}\n",
+      "p", source);
   ASSERT_TRUE(policy);
   EXPECT_EQ(policy->network.hosts.size(), 2u);
   EXPECT_EQ(policy->network.resolver, parse_address("10.0.0.2"));
@@ -76,8 +78,9 @@ TEST(HostRules, are_explained) {
   EXPECT_EQ(yes.rule, "{host: \"*.example.org\", ports: [443], protocol: tcp}");
   ASSERT_TRUE(yes.where);
   EXPECT_EQ(yes.where->line, 5);
-  for (const auto& [name, proto, port] :
-       {std::tuple{"a.example.org", SBPF_PROTO_TCP, 80}, {"a.example.org", SBPF_PROTO_UDP, 443}, {"example.org", SBPF_PROTO_TCP, 443}}) {
+  for (const auto& [name, proto, port] : {std::tuple{"a.example.org", SBPF_PROTO_TCP, 80},
+                                          {"a.example.org", SBPF_PROTO_UDP, 443},
+                                          {"example.org", SBPF_PROTO_TCP, 443}}) {
     const Explanation no = explain_host(policy, name, proto, static_cast<std::uint16_t>(port));
     EXPECT_FALSE(no.allowed);
     EXPECT_TRUE(no.rule.empty());
@@ -88,15 +91,54 @@ TEST(HostRules, are_explained) {
 }
 
 TEST(Names, lead_to_public_addresses_only) {
-  for (const char* address : {"1.1.1.1", "93.184.216.34", "11.0.0.1", "172.32.0.1", "192.0.1.1", "100.128.0.1", "198.20.0.1",
-                              "223.255.255.255", "2606:4700::1111", "2001:200::1", "2a00:1450::1", "64:ff9b::101:101", "::ffff:1.1.1.1"})
-    EXPECT_TRUE(is_public(*parse_address(address))) << address;
   for (const char* address :
-       {"0.0.0.0", "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.255", "169.254.169.254",
-        "168.63.129.16", "172.16.0.1", "172.31.255.255", "192.0.0.192", "192.0.2.1", "192.168.1.1", "198.18.0.1", "198.19.255.255",
-        "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.1.1.1", "240.0.0.1", "255.255.255.255", "::", "::1", "::ffff:127.0.0.1",
-        "::ffff:10.1.2.3", "::7f00:1", "64:ff9b::a00:1", "64:ff9b::7f00:1", "64:ff9b:1::1", "100::1", "2001::1", "2001:20::1", "2001:1ff::1", "2001:db8::1",
-        "2002:a00:1::", "fc00::1", "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1", "3fff::1", "5f00::1", "4000::1"})
+       {"1.1.1.1", "93.184.216.34", "11.0.0.1", "172.32.0.1", "192.0.1.1", "100.128.0.1", "198.20.0.1",
+        "223.255.255.255", "2606:4700::1111", "2001:200::1", "2a00:1450::1", "64:ff9b::101:101", "::ffff:1.1.1.1"})
+    EXPECT_TRUE(is_public(*parse_address(address))) << address;
+  for (const char* address : {"0.0.0.0",
+                              "0.1.2.3",
+                              "10.0.0.1",
+                              "100.64.0.1",
+                              "100.100.100.200",
+                              "127.0.0.1",
+                              "127.255.255.255",
+                              "169.254.169.254",
+                              "168.63.129.16",
+                              "172.16.0.1",
+                              "172.31.255.255",
+                              "192.0.0.192",
+                              "192.0.2.1",
+                              "192.168.1.1",
+                              "198.18.0.1",
+                              "198.19.255.255",
+                              "198.51.100.1",
+                              "203.0.113.1",
+                              "224.0.0.1",
+                              "239.1.1.1",
+                              "240.0.0.1",
+                              "255.255.255.255",
+                              "::",
+                              "::1",
+                              "::ffff:127.0.0.1",
+                              "::ffff:10.1.2.3",
+                              "::7f00:1",
+                              "64:ff9b::a00:1",
+                              "64:ff9b::7f00:1",
+                              "64:ff9b:1::1",
+                              "100::1",
+                              "2001::1",
+                              "2001:20::1",
+                              "2001:1ff::1",
+                              "2001:db8::1",
+                              "2002:a00:1::",
+                              "fc00::1",
+                              "fd00:ec2::254",
+                              "fe80::1",
+                              "fec0::1",
+                              "ff02::1",
+                              "3fff::1",
+                              "5f00::1",
+                              "4000::1"})
     EXPECT_FALSE(is_public(*parse_address(address))) << address;
 }
 
@@ -107,19 +149,24 @@ TEST(Names, lead_to_listed_networks_too) {
   entry.address = *parse_address("10.1.0.0");
   entry.prefix = 96 + 15;
   network.connect.push_back(entry);
-  for (const char* address : {"10.0.0.1", "10.1.255.255"}) EXPECT_TRUE(may_lead_to(network, *parse_address(address))) << address;
-  for (const char* address : {"10.2.0.0", "192.168.1.1", "::1"}) EXPECT_FALSE(may_lead_to(network, *parse_address(address))) << address;
+  for (const char* address : {"10.0.0.1", "10.1.255.255"})
+    EXPECT_TRUE(may_lead_to(network, *parse_address(address))) << address;
+  for (const char* address : {"10.2.0.0", "192.168.1.1", "::1"})
+    EXPECT_FALSE(may_lead_to(network, *parse_address(address))) << address;
 }
 
 // It is open as far as `connect` lists it, and no further.
 TEST(Names, open_nothing_at_an_address_that_is_not_public) {
   for (const Protocol protocol : {Protocol::any, Protocol::tcp, Protocol::udp})
-    for (const std::optional<Via>& via : {std::optional<Via>{}, std::optional<Via>{Via{*parse_address("127.0.0.1"), 3128}}}) {
+    for (const std::optional<Via>& via :
+         {std::optional<Via>{}, std::optional<Via>{Via{*parse_address("127.0.0.1"), 3128}}}) {
       const HostRule host{"a.example", {{22, 22}, {8000, 8999}}, protocol, {}, via};
-      for (const char* address : {"127.0.0.1", "10.1.2.3", "169.254.169.254", "0.0.0.0", "::1", "fd00::1", "fe80::1", "64:ff9b::7f00:1"})
+      for (const char* address :
+           {"127.0.0.1", "10.1.2.3", "169.254.169.254", "0.0.0.0", "::1", "fd00::1", "fe80::1", "64:ff9b::7f00:1"})
         EXPECT_TRUE(opened_entries(host, 2, *parse_address(address)).value().empty()) << address;
       for (const char* address : {"1.1.1.1", "2606:4700::1"})
-        EXPECT_EQ(opened_entries(host, 2, *parse_address(address)).value().size(), protocol == Protocol::any ? 4u : 2u) << address;
+        EXPECT_EQ(opened_entries(host, 2, *parse_address(address)).value().size(), protocol == Protocol::any ? 4u : 2u)
+            << address;
     }
 }
 
@@ -128,7 +175,7 @@ TEST(Names, have_another_number_where_they_open_anything_else) {
   const auto number = [](const std::string& network, const std::string& more = "") {
     const auto policy = parse("version: 1\nname: x\n" + more + "network: {" + network + "}\n", "p.yaml", nullptr);
     EXPECT_TRUE(policy) << (policy ? "" : format(policy.error()));
-    return compile(*policy, 1, empty_view(*policy)).value().header().names;
+    return compile(*policy, 1, empty_view(*policy)).value().header().host_names_id;
   };
   const std::string host = "connect: [{host: a.example, ports: [443], protocol: tcp}]";
   const std::uint32_t first = number(host);
@@ -148,7 +195,8 @@ TEST(MayLeadTo, public_addresses_and_those_that_connect_lists) {
   const auto leads = [&network](const char* address) { return may_lead_to(network, *parse_address(address)); };
   EXPECT_TRUE(leads("93.184.216.34"));
   EXPECT_TRUE(leads("2606:2800:220:1:248:1893:25c8:1946"));
-  for (const char* inside : {"10.0.0.5", "127.0.0.1", "169.254.169.254", "::1", "fd00::1", "fe80::1"}) EXPECT_FALSE(leads(inside)) << inside;
+  for (const char* inside : {"10.0.0.5", "127.0.0.1", "169.254.169.254", "::1", "fd00::1", "fe80::1"})
+    EXPECT_FALSE(leads(inside)) << inside;
   network.connect.push_back({*parse_address("10.0.0.0"), 96 + 9, {{443, 443}}, Protocol::tcp, {}});
   network.connect.push_back({*parse_address("fd00::1"), 128, {{443, 443}}, Protocol::tcp, {}});
   EXPECT_TRUE(leads("10.0.0.5"));

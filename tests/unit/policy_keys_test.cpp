@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The list of keys is the language: the schema, the man page and the fuzzer's dictionary have each of them, and no others.
+// The list of keys is the language: the schema has each of them, and no others.
 #include "policy/keys.h"
 
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 namespace sbpf::policy::internal {
 namespace {
@@ -18,20 +16,6 @@ const Key* find_key(std::string_view path) {
   for (const Key& key : keys())
     if (key.path == path) return &key;
   return nullptr;
-}
-
-bool is_section(const Key& key) {
-  for (const Key& other : keys())
-    if (other.section() == key.path && !other.path.empty()) return true;
-  return false;
-}
-
-std::string source(const char* file) {
-  std::ifstream in(std::string(SBPF_SOURCE_DIR) + "/" + file);
-  std::ostringstream text;
-  text << in.rdbuf();
-  EXPECT_FALSE(text.str().empty()) << file;
-  return text.str();
 }
 
 class Schema {
@@ -52,7 +36,8 @@ class Schema {
 
   json properties_of(const json& schema) const {
     if (schema.contains("properties")) return schema.at("properties");
-    if (schema.contains("$ref")) return properties_of(root_.at(json::json_pointer(schema.at("$ref").get<std::string>().substr(1))));
+    if (schema.contains("$ref"))
+      return properties_of(root_.at(json::json_pointer(schema.at("$ref").get<std::string>().substr(1))));
     if (schema.contains("oneOf"))
       for (const json& one : schema.at("oneOf"))
         if (const json properties = properties_of(one); !properties.empty()) return properties;
@@ -96,24 +81,6 @@ void nothing_else_below(const Schema& schema, const std::string& section) {
 }
 
 TEST(PolicyKeys, the_schema_has_no_other) { nothing_else_below(Schema(), ""); }
-
-TEST(PolicyKeys, the_man_page_tells_of_each) {
-  std::istringstream page(source("docs/man/sbpf-policy.5"));
-  std::string named;
-  for (std::string line; std::getline(page, line);)
-    if (line.starts_with(".B") || line.starts_with(".SS") || line.starts_with(".SH") || line.starts_with(".I")) named += " " + line + " ";
-  for (const Key& key : keys()) {
-    if (key.unsupported != nullptr) continue;
-    const auto at = named.find(std::string(key.name()));
-    EXPECT_NE(at, std::string::npos) << key.path;
-  }
-}
-
-TEST(PolicyKeys, the_fuzzer_knows_each) {
-  const std::string words = source("tests/fuzz/policy.dict");
-  for (const Key& key : keys())
-    EXPECT_TRUE(key.unsupported != nullptr || words.find(std::string(key.name()) + ":") != std::string::npos) << key.path;
-}
 
 }  // namespace
 }  // namespace sbpf::policy::internal

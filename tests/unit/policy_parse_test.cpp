@@ -259,10 +259,11 @@ TEST(Profiles, code_interpreter_reaches_the_proxy_and_the_resolver_only) {
             std::string::npos);
 }
 
-// On loopback alone, of either family, at the ports that a profile lists or at one that the kernel picks.
+// On the host's loopback alone, of either family, at the ports that a profile lists or at one that the kernel picks.
 TEST(Profiles, for_development_serve_on_loopback) {
   for (const auto& [name, port] : {std::pair("python-dev", 8000), std::pair("node-dev", 3000)}) {
-    const Policy p = parse(built_in_profile(name).value(), name, built_in_profile).value();
+    const std::string over = std::string("{version: 1, name: p, extends: [") + name + "], network: {loopback: host}}";
+    const Policy p = parse(over, name, built_in_profile).value();
     const Image image = compile(p, 1, empty_view(p)).value();
     const auto asked = [&](const char* address, int at, sbpf_proto proto, sbpf_rule_kind kind) {
       const NetQuery query{kind, proto, parse_address(address).value(), static_cast<std::uint16_t>(at)};
@@ -279,7 +280,8 @@ TEST(Profiles, for_development_serve_on_loopback) {
       EXPECT_FALSE(asked(address, 40000, SBPF_PROTO_TCP, SBPF_RULE_CONNECT)) << name << " " << address;
     }
     for (const char* address : {"127.0.0.2", "192.0.2.1", "2001:db8::1"})
-      for (const int at : {0, port}) EXPECT_FALSE(asked(address, at, SBPF_PROTO_TCP, SBPF_RULE_BIND)) << name << " " << address;
+      for (const int at : {0, port})
+        EXPECT_FALSE(asked(address, at, SBPF_PROTO_TCP, SBPF_RULE_BIND)) << name << " " << address;
   }
 }
 
@@ -288,9 +290,9 @@ TEST(Profiles, runtime_files_lets_programs_start_and_keeps_the_rest) {
   for (const char* path : {"/usr/lib/x86_64-linux-gnu/libc.so.6", "/etc/ssl/certs/ca-certificates.crt", "/dev/urandom",
                            "/proc/self/status", "/etc/resolv.conf", "/etc/dbus-1/session.d/x.conf"})
     EXPECT_TRUE(explain_path(p, FsOperation::read, path).allowed) << path;
-  for (const char* path : {"/etc/shadow", "/etc/ssl/private/key.pem", "/root/.ssh/id_ed25519", "/home/me/.bashrc",
-                           "/dev/sda", "/dev/kmsg", "/etc/npmrc", "/etc/pip.conf", "/var/lib", "/run", "/sys/kernel", "/etc/dbus-1/system.d",
-                           "/etc/machine-id"})
+  for (const char* path :
+       {"/etc/shadow", "/etc/ssl/private/key.pem", "/root/.ssh/id_ed25519", "/home/me/.bashrc", "/dev/sda", "/dev/kmsg",
+        "/etc/npmrc", "/etc/pip.conf", "/var/lib", "/run", "/sys/kernel", "/etc/dbus-1/system.d", "/etc/machine-id"})
     EXPECT_FALSE(explain_path(p, FsOperation::read, path).allowed) << path;
   for (const char* path : {"/tmp/x", "/dev/null", "/dev/shm/x", "/dev/mqueue/x", "/dev/pts/0"})
     EXPECT_TRUE(explain_path(p, FsOperation::write, path).allowed) << path;

@@ -37,9 +37,11 @@ TEST(PolicySecrets, sources_and_forms) {
 }
 
 TEST(PolicySecrets, canonical_text) {
-  const Policy p = read("process: {secrets: [{name: no, file: \"/a, b\"}, {name: B, stdin: true, as: fd}, {name: C, credential: 1.k}]}");
-  EXPECT_NE(canonical(p).find("  secrets:\n    - {name: B, stdin: true, as: fd}\n    - {name: C, credential: \"1.k\", as: file}\n"
-                              "    - {name: \"no\", file: \"/a, b\", as: file}\n"),
+  const Policy p = read(
+      "process: {secrets: [{name: no, file: \"/a, b\"}, {name: B, stdin: true, as: fd}, {name: C, credential: 1.k}]}");
+  EXPECT_NE(canonical(p).find(
+                "  secrets:\n    - {name: B, stdin: true, as: fd}\n    - {name: C, credential: \"1.k\", as: file}\n"
+                "    - {name: \"no\", file: \"/a, b\", as: file}\n"),
             std::string::npos)
       << canonical(p);
   EXPECT_EQ(canonical(parse(canonical(p), "c", nullptr).value()), canonical(p));
@@ -48,7 +50,8 @@ TEST(PolicySecrets, canonical_text) {
 
 TEST(PolicySecrets, a_later_secret_replaces_one_of_the_same_name) {
   const auto base = [](std::string_view) {
-    return std::optional<std::string>("version: 1\nname: base\nprocess: {secrets: [{name: A, file: /base}, {name: B, file: /b}]}\n");
+    return std::optional<std::string>(
+        "version: 1\nname: base\nprocess: {secrets: [{name: A, file: /base}, {name: B, file: /b}]}\n");
   };
   const Policy p = read("extends: [base]\nprocess: {secrets: [{name: A, credential: own}]}\n", base);
   ASSERT_EQ(p.secrets.size(), 2u);
@@ -68,10 +71,13 @@ TEST(PolicySecrets, the_place_of_files_is_readable_and_nothing_more) {
   EXPECT_FALSE(explain_path(p, FsOperation::read, "/run/sbpf").allowed);
   EXPECT_EQ(rule(read(files + "process: {secrets: [{name: A, file: /a, as: fd}]}")), nullptr);
   EXPECT_EQ(rule(read("process: {secrets: [{name: A, file: /a}]}")), nullptr);
-  EXPECT_EQ(rule(read("filesystem: {dangerously_allow_all: true}\nprocess: {secrets: [{name: A, file: /a}]}")), nullptr);
+  EXPECT_EQ(rule(read("filesystem: {dangerously_allow_all: true}\nprocess: {secrets: [{name: A, file: /a}]}")),
+            nullptr);
   // Written out, as by the canonical text, it is the same.
-  EXPECT_EQ(canonical(read("filesystem: {read: [/usr, /run/sbpf/secrets], deny: [/run]}\nprocess: {secrets: [{name: A, file: /a}]}")),
-            canonical(p));
+  EXPECT_EQ(
+      canonical(read(
+          "filesystem: {read: [/usr, /run/sbpf/secrets], deny: [/run]}\nprocess: {secrets: [{name: A, file: /a}]}")),
+      canonical(p));
 }
 
 }  // namespace

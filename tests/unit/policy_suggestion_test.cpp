@@ -8,12 +8,45 @@
 namespace sbpf::policy {
 namespace {
 
-// Names of files and hosts are a sandbox's to choose: they are made of what means something to YAML, to a policy, to a terminal.
+// Names of files and hosts are a sandbox's to choose: they are made of what means something to YAML, to a policy, to a
+// terminal.
 std::string hostile_name() {
-  static const std::vector<std::string> kPieces = {"x",   "], default: write, deny: [", "\"", "'",    "\\", "\\x2f",  "\n",     "#",          ": ",
-                                                   ", ",  "}",                          "{",  "]",    "[",  "${HOME}", "~",      "*",          "/../",
-                                                   "//",  "&a",                         "!!", "| ",   "> ", "%",       "\xc2\x9b", "\xe2\x80\xa8", "\xff",
-                                                   "\t", "- ",                         "?",  "null", "é",  "\xed\xa0\x80", " ",   ".",          "@"};
+  static const std::vector<std::string> kPieces = {"x",
+                                                   "], default: write, deny: [",
+                                                   "\"",
+                                                   "'",
+                                                   "\\",
+                                                   "\\x2f",
+                                                   "\n",
+                                                   "#",
+                                                   ": ",
+                                                   ", ",
+                                                   "}",
+                                                   "{",
+                                                   "]",
+                                                   "[",
+                                                   "${HOME}",
+                                                   "~",
+                                                   "*",
+                                                   "/../",
+                                                   "//",
+                                                   "&a",
+                                                   "!!",
+                                                   "| ",
+                                                   "> ",
+                                                   "%",
+                                                   "\xc2\x9b",
+                                                   "\xe2\x80\xa8",
+                                                   "\xff",
+                                                   "\t",
+                                                   "- ",
+                                                   "?",
+                                                   "null",
+                                                   "é",
+                                                   "\xed\xa0\x80",
+                                                   " ",
+                                                   ".",
+                                                   "@"};
   std::string name;
   for (int i = *rc::gen::inRange(1, 6); i > 0; --i) name += *rc::gen::elementOf(kPieces);
   return name;

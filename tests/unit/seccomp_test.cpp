@@ -74,7 +74,8 @@ TEST(SeccompReady, profiles_mean_the_same_on_every_kernel) {
 
 TEST(SeccompReady, is_what_would_be_compiled_now) {
   const Capabilities some{.keep = {0}};
-  for (const SeccompKind kind : {SeccompKind::builtin_default, SeccompKind::builtin_strict, SeccompKind::dangerously_unconfined})
+  for (const SeccompKind kind :
+       {SeccompKind::builtin_default, SeccompKind::builtin_strict, SeccompKind::dangerously_unconfined})
     for (const Capabilities& keep : {Capabilities{}, some})
       EXPECT_TRUE(same(seccomp_filters(built_in(kind), keep).value(), compiled(built_in(kind), keep)));
   EXPECT_FALSE(same(compiled(built_in(SeccompKind::builtin_default)), compiled(built_in(SeccompKind::builtin_strict))));
@@ -98,17 +99,24 @@ TEST(Seccomp, ordinary_calls_are_let_through) {
     EXPECT_EQ(under(filters, call(SYS_openat, AT_FDCWD, "/", O_RDONLY)), 0);
     EXPECT_EQ(under(filters, [] { return ::fork() < 0 ? -1L : 0L; }), 0);
     EXPECT_EQ(under(filters, [] { return static_cast<long>(::execl("/bin/true", "true", nullptr)); }), 0);
-    EXPECT_EQ(under(filters, [] { return ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1L : 0L; }), 0);
+    EXPECT_EQ(under(filters,
+                    [] {
+                      return ::mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED ? -1L
+                                                                                                                : 0L;
+                    }),
+              0);
   }
 }
 
 TEST(Seccomp, dangerous_calls_are_refused_as_such) {
   const SeccompFilters none, filters = compiled(kDefault), strict = compiled(kStrict);
-  for (const long number : {SYS_mount, SYS_umount2, SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl, SYS_add_key,
-                            SYS_request_key, SYS_io_uring_setup, SYS_unshare, SYS_setns, SYS_kexec_load, SYS_init_module,
-                            SYS_finit_module, SYS_delete_module, SYS_reboot, SYS_swapon, SYS_pivot_root, SYS_chroot,
-                            SYS_open_by_handle_at, SYS_acct, SYS_quotactl, SYS_fsopen, SYS_open_tree, SYS_move_mount,
-                            SYS_mount_setattr, SYS_settimeofday, SYS_syslog, SYS_fanotify_init}) {
+  for (const long number :
+       {SYS_mount,         SYS_umount2,      SYS_bpf,         SYS_perf_event_open, SYS_userfaultfd,
+        SYS_keyctl,        SYS_add_key,      SYS_request_key, SYS_io_uring_setup,  SYS_unshare,
+        SYS_setns,         SYS_kexec_load,   SYS_init_module, SYS_finit_module,    SYS_delete_module,
+        SYS_reboot,        SYS_swapon,       SYS_pivot_root,  SYS_chroot,          SYS_open_by_handle_at,
+        SYS_acct,          SYS_quotactl,     SYS_fsopen,      SYS_open_tree,       SYS_move_mount,
+        SYS_mount_setattr, SYS_settimeofday, SYS_syslog,      SYS_fanotify_init}) {
     EXPECT_EQ(under(filters, call(number, -1, -1, -1, -1, -1)), EPERM) << number;
     EXPECT_EQ(under(strict, call(number, -1, -1, -1, -1, -1)), EPERM) << number;
   }
@@ -142,7 +150,8 @@ TEST(Seccomp, clone_makes_processes_but_no_namespaces) {
   };
   for (const Seccomp& profile : {kDefault, kStrict}) {
     EXPECT_EQ(under(compiled(profile), clone(0)), 0);
-    for (const unsigned long flag : {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWPID, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP})
+    for (const unsigned long flag :
+         {CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWNET, CLONE_NEWPID, CLONE_NEWIPC, CLONE_NEWUTS, CLONE_NEWCGROUP})
       EXPECT_EQ(under(compiled(profile), clone(flag)), ENOSYS) << flag;
     EXPECT_EQ(under(compiled(profile), call(SYS_clone3, nullptr, 0)), ENOSYS);
   }
@@ -203,7 +212,9 @@ TEST(Seccomp, other_architectures_do_not_get_around_it) {
 
 TEST(Seccomp, profiles_of_ones_own_do_what_they_say) {
   const auto one = [](const char* action) {
-    return compiled(custom(std::string(R"({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["getppid"], "action": ")") + action + "\"}]}"));
+    return compiled(
+        custom(std::string(R"({"defaultAction": "SCMP_ACT_ALLOW", "syscalls": [{"names": ["getppid"], "action": ")") +
+               action + "\"}]}"));
   };
   EXPECT_EQ(under(one("SCMP_ACT_ERRNO"), call(SYS_getppid)), EPERM);
   EXPECT_EQ(under(one("SCMP_ACT_KILL_PROCESS"), call(SYS_getppid)), kKilled + SIGSYS);
@@ -228,12 +239,18 @@ TEST(Seccomp, profiles_of_ones_own_do_what_they_say) {
 
 TEST(Seccomp, mistakes_of_a_profile_are_found) {
   const auto error_of = [](const std::string& rules, const std::string& more = "") {
-    const auto filters = compile_seccomp(custom("{\"defaultAction\": \"SCMP_ACT_ERRNO\"" + more + ",\n\"syscalls\": [\n" + rules + "]}"), {});
+    const auto filters = compile_seccomp(
+        custom("{\"defaultAction\": \"SCMP_ACT_ERRNO\"" + more + ",\n\"syscalls\": [\n" + rules + "]}"), {});
     EXPECT_FALSE(filters) << rules;
     return filters ? "" : filters.error().code.str() + " " + filters.error().message;
   };
-  EXPECT_NE(error_of(R"({"names": ["raed"], "action": "SCMP_ACT_ALLOW"})").find("/p.json:3:1: syscalls[0]: no system call is named raed"), std::string::npos);
-  EXPECT_NE(error_of(R"({"names": ["read"], "action": "SCMP_ACT_ALLOW"}, {"names": ["read"], "action": "SCMP_ACT_LOG"})").find("another action"), std::string::npos);
+  EXPECT_NE(error_of(R"({"names": ["raed"], "action": "SCMP_ACT_ALLOW"})")
+                .find("/p.json:3:1: syscalls[0]: no system call is named raed"),
+            std::string::npos);
+  EXPECT_NE(
+      error_of(R"({"names": ["read"], "action": "SCMP_ACT_ALLOW"}, {"names": ["read"], "action": "SCMP_ACT_LOG"})")
+          .find("another action"),
+      std::string::npos);
   EXPECT_NE(error_of("", R"(, "architectures": ["SCMP_ARCH_S390X"])").find("not for this machine"), std::string::npos);
   EXPECT_EQ(error_of("{").rfind("invalid_policy", 0), 0u);
 }
@@ -241,7 +258,8 @@ TEST(Seccomp, mistakes_of_a_profile_are_found) {
 // What is exported is what is enforced: both give the same programs.
 TEST(Seccomp, the_export_compiles_to_the_same_filter) {
   for (const char* name : {"default", "strict"}) {
-    const std::string text = policy::oci_json(policy::parse_seccomp(policy::built_in_seccomp(name).value(), name).value());
+    const std::string text =
+        policy::oci_json(policy::parse_seccomp(policy::built_in_seccomp(name).value(), name).value());
     const SeccompFilters a = compiled(name == std::string("strict") ? kStrict : kDefault), b = compiled(custom(text));
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -258,8 +276,7 @@ TEST(Seccomp, the_built_in_profiles_name_every_call) {
   for (const char* name : {"default", "strict"}) {
     std::set<std::string> named;
     const policy::SeccompProfile profile = policy::parse_seccomp(policy::built_in_seccomp(name).value(), name).value();
-    for (const auto& rule : profile.rules)
-      named.insert(rule.names.begin(), rule.names.end());
+    for (const auto& rule : profile.rules) named.insert(rule.names.begin(), rule.names.end());
     for (int number = 0; number < 600; number++) {
       char* call_name = ::seccomp_syscall_resolve_num_arch(SCMP_ARCH_NATIVE, number);
       if (call_name == nullptr) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for secrets (I10), asked of the kernel and not of the code that set it up: not swapped, not in a core, not in a
-// child, and wiped before it goes.
+// Memory for secrets (I10), asked of the kernel and not of the code that set it up: not swapped, not in a core, not in
+// a child, and wiped before it goes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/uio.h>
@@ -31,8 +31,8 @@ LockedMemory filled() {
   return std::move(*memory);
 }
 
-// What the kernel says of the mapping that begins at the address (proc(5), VmFlags): lo locked, dd not in a core, wf wiped
-// in a child.
+// What the kernel says of the mapping that begins at the address (proc(5), VmFlags): lo locked, dd not in a core, wf
+// wiped in a child.
 std::string flags_of(const void* address) {
   std::ostringstream begin;
   begin << std::hex << reinterpret_cast<std::uintptr_t>(address) << '-';
@@ -59,7 +59,8 @@ class HeldPage {
   bool held() const { return held_; }
   std::size_t left_of(char byte) const {
     std::array<char, kPage> contents{};
-    if (::read(reader_.get(), contents.data(), contents.size()) != static_cast<ssize_t>(contents.size())) return kPage + 1;
+    if (::read(reader_.get(), contents.data(), contents.size()) != static_cast<ssize_t>(contents.size()))
+      return kPage + 1;
     return static_cast<std::size_t>(std::ranges::count(contents, byte));
   }
   static constexpr std::size_t kPage = 4096;
@@ -72,7 +73,8 @@ class HeldPage {
 TEST(LockedMemory, IsNeitherSwappedNorDumpedNorInherited) {
   const LockedMemory memory = filled();
   const std::string flags = flags_of(memory.data());
-  for (const char* flag : {" dd ", " wf "}) EXPECT_NE(flags.find(flag), std::string::npos) << flag << "is not in" << flags;
+  for (const char* flag : {" dd ", " wf "})
+    EXPECT_NE(flags.find(flag), std::string::npos) << flag << "is not in" << flags;
 #ifndef __SANITIZE_ADDRESS__  // its mlock does nothing: there it is tests/live/secrets.sh that sees the locked memory
   EXPECT_NE(flags.find(" lo "), std::string::npos) << flags;
 #endif

@@ -23,8 +23,10 @@ TEST(Seen, OnlyAbsenceIsAbsence) {
 }
 
 TEST(Seen, AnotherFileAtAPinIsNoPin) {
-  for (const int error : {ENOENT, EACCES, EINVAL, ENOTDIR, ELOOP}) EXPECT_EQ(seen_by_pin_error(error), Seen::absent) << error;
-  for (const int error : {EMFILE, ENFILE, ENOMEM, EINTR, EPERM, EROFS}) EXPECT_EQ(seen_by_pin_error(error), Seen::unknown) << error;
+  for (const int error : {ENOENT, EACCES, EINVAL, ENOTDIR, ELOOP})
+    EXPECT_EQ(seen_by_pin_error(error), Seen::absent) << error;
+  for (const int error : {EMFILE, ENFILE, ENOMEM, EINTR, EPERM, EROFS})
+    EXPECT_EQ(seen_by_pin_error(error), Seen::unknown) << error;
 }
 
 TEST(Seen, AbsenceIsStrongerThanDoubtAndDoubtThanPresence) {
@@ -60,9 +62,11 @@ TEST(Poll, GoesOnBelowTheLimitOfDescriptors) {
               if (::pipe(ends) != 0 || ::write(ends[1], "x", 1) != 1) return false;
               const rlimit few{3, 3};
               if (::setrlimit(RLIMIT_NOFILE, &few) != 0) return false;
-              std::array<pollfd, 5> waiting{{{-1, POLLIN, 0}, {-1, POLLIN, 0}, {ends[0], POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}}};
+              std::array<pollfd, 5> waiting{
+                  {{-1, POLLIN, 0}, {-1, POLLIN, 0}, {ends[0], POLLIN, 0}, {-1, POLLIN, 0}, {-1, POLLIN, 0}}};
               if (::poll(waiting.data(), waiting.size(), 0) != -1 || errno != EINVAL) return false;  // control
-              return poll_all(waiting.data(), waiting.size()) == 1 && waiting[2].revents == POLLIN && waiting[0].revents == 0;
+              return poll_all(waiting.data(), waiting.size()) == 1 && waiting[2].revents == POLLIN &&
+                     waiting[0].revents == 0;
             }),
             0);
 }

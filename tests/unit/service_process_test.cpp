@@ -49,7 +49,8 @@ class Programs : public InTempDir, public Observer {
     command.arguments = {program(text), "status"};
     std::optional<Result<Json>> answer;
     asio::co_spawn(
-        context_, [&]() -> asio::awaitable<void> { answer = co_await ask(context_, std::move(command), limit); }, asio::detached);
+        context_, [&]() -> asio::awaitable<void> { answer = co_await ask(context_, std::move(command), limit); },
+        asio::detached);
     until([&] { return answer.has_value(); });
     if (answer) return std::move(*answer);
     return fail("time", "it never came to an end");
@@ -79,7 +80,10 @@ TEST_F(Programs, AnswerIsTakenAsItIs) {
   auto answer = ask_it("echo '{\"a\": 1}'", milliseconds(10000));
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->at("a"), 1);
-  EXPECT_EQ(ask_it("echo '{\"error\": {\"code\": \"busy\", \"message\": \"m\"}}'; exit 125", milliseconds(10000)).error().code.text(), "busy");
+  EXPECT_EQ(ask_it("echo '{\"error\": {\"code\": \"busy\", \"message\": \"m\"}}'; exit 125", milliseconds(10000))
+                .error()
+                .code.text(),
+            "busy");
 }
 
 TEST_F(Programs, LateOneIsEnded) {
@@ -95,7 +99,8 @@ TEST_F(Programs, KilledOneIsAnErrorWithAReason) {
   const Error error = ask_it("kill -9 $$", milliseconds(10000)).error();
   EXPECT_EQ(error.code.text(), "sbpf");
   EXPECT_NE(error.message.find("exit code 137"), std::string::npos) << error.message;
-  EXPECT_NE(ask_it("echo half; echo why >&2; exit 1", milliseconds(10000)).error().message.find("why"), std::string::npos);
+  EXPECT_NE(ask_it("echo half; echo why >&2; exit 1", milliseconds(10000)).error().message.find("why"),
+            std::string::npos);
 }
 
 // A client that hangs up at once has its program ended before that has begun.
@@ -137,12 +142,11 @@ TEST_F(Programs, WatchThatHangsIsStartedAnew) {
 TEST_F(Programs, WatchThatEndsIsStartedAnewAndKnowsNothingUntilItsFirstPass) {
   World world(*this);
   std::vector<std::string> reasons;
-  Watch watch(context_, world, program("echo '{\"pass\": {\"sandboxes\": 0}}'; exit 7"),
-              [&](const std::string& why) {
-                EXPECT_TRUE(world.current());
-                reasons.push_back(why);
-                program("exec sleep 60");  // the next one says nothing
-              });
+  Watch watch(context_, world, program("echo '{\"pass\": {\"sandboxes\": 0}}'; exit 7"), [&](const std::string& why) {
+    EXPECT_TRUE(world.current());
+    reasons.push_back(why);
+    program("exec sleep 60");  // the next one says nothing
+  });
   bool over = false;
   asio::co_spawn(context_, watch.run(), [&](std::exception_ptr) { over = true; });
   ASSERT_TRUE(until([&] { return !reasons.empty() && !world.current(); }));

@@ -36,7 +36,8 @@ TEST(Config, SaysNothingIsDefaults) {
 TEST(Config, ReadsEveryKey) {
   auto config = parse_config(
       "socket: /run/a.sock\ngroup: ops\nsbpf: /usr/bin/sbpf\npolicies: /p\nlog_level: debug\nmetrics: false\n"
-      "limits: {connections: 2, connections_per_user: 1, body_bytes: 1024, receive_seconds: 3, request_seconds: 4, watch_seconds: 5, runs: 6, runs_per_user: 0}\n", "f.yaml");
+      "limits: {connections: 2, connections_per_user: 1, body_bytes: 1024, receive_seconds: 3, request_seconds: 4, watch_seconds: 5, runs: 6, runs_per_user: 0}\n",
+      "f.yaml");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->group, "ops");
   EXPECT_EQ(config->log_level, LogLevel::debug);
@@ -51,8 +52,11 @@ TEST(Config, ErrorsHavePlaceKeyAndHint) {
   EXPECT_NE(wrong("limits: {conections: 2}\n").find("f.yaml:1:10: limits.conections: unknown key"), std::string::npos);
   EXPECT_NE(wrong("limits: {conections: 2}\n").find("hint: did you mean \"connections\""), std::string::npos);
   EXPECT_NE(wrong("group: a\ngroup: b\n").find("f.yaml:2:1: group"), std::string::npos);
-  for (const char* text : {"socket: api.sock\n", "socket: /a/../b\n", "socket: /run/root.sock\n", "group: a b\n", "metrics: maybe\n", "log_level: loud\n",
-                           "limits: {connections: 0}\n", "limits: {connections: 1001}\n", "limits: {connections: 010}\n", "limits: {connections: 0x10}\n", "limits: {connections: +10}\n", "limits: {body_bytes: 2k}\n", "- a\n", "socket: [\n"})
+  for (const char* text :
+       {"socket: api.sock\n", "socket: /a/../b\n", "socket: /run/root.sock\n", "group: a b\n", "metrics: maybe\n",
+        "log_level: loud\n", "limits: {connections: 0}\n", "limits: {connections: 1001}\n",
+        "limits: {connections: 010}\n", "limits: {connections: 0x10}\n", "limits: {connections: +10}\n",
+        "limits: {body_bytes: 2k}\n", "- a\n", "socket: [\n"})
     EXPECT_NE(wrong(text).find("f.yaml:"), std::string::npos) << text;
 }
 
@@ -64,7 +68,8 @@ TEST(Proof, NamesWhatIsMissingFirst) {
       R"({"ok": false, "checks": [{"name": "lsm", "ok": true}, {"name": "canary", "ok": false, "reason": "r", "fix": "f"}]})"));
   ASSERT_TRUE(error);
   EXPECT_EQ(error->code.str() + " " + error->message + " " + error->hint, "missing_canary r f");
-  for (const char* answer : {"{}", R"({"ok": false})", R"({"ok": false, "checks": [1]})"}) EXPECT_TRUE(failed_check(Json::parse(answer)));
+  for (const char* answer : {"{}", R"({"ok": false})", R"({"ok": false, "checks": [1]})"})
+    EXPECT_TRUE(failed_check(Json::parse(answer)));
 }
 
 TEST(Requests, Routes) {
@@ -81,8 +86,10 @@ TEST(Requests, Routes) {
 }
 
 TEST(Requests, WhatTheyWant) {
-  for (const Asks asks : {Asks::attach, Asks::swap, Asks::detach}) EXPECT_EQ(wants(asks), Wants::change) << static_cast<int>(asks);
-  for (const Asks asks : {Asks::sandboxes, Asks::sandbox, Asks::events}) EXPECT_EQ(wants(asks), Wants::read) << static_cast<int>(asks);
+  for (const Asks asks : {Asks::attach, Asks::swap, Asks::detach})
+    EXPECT_EQ(wants(asks), Wants::change) << static_cast<int>(asks);
+  for (const Asks asks : {Asks::sandboxes, Asks::sandbox, Asks::events})
+    EXPECT_EQ(wants(asks), Wants::read) << static_cast<int>(asks);
 }
 
 TEST(Requests, Names) {
@@ -96,11 +103,16 @@ TEST(Requests, BodiesAreStrict) {
   EXPECT_TRUE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p"})", Asks::attach)->keep);
   EXPECT_TRUE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p", "keep": true})", Asks::attach)->keep);
   EXPECT_FALSE(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p", "keep": false})", Asks::attach)->keep);
-  EXPECT_EQ(parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p", "keep": "no"})", Asks::attach).error().code.text(), "bad_body");
+  EXPECT_EQ(
+      parse_change(R"({"cgroup": "/c", "name": "n", "policy": "p", "keep": "no"})", Asks::attach).error().code.text(),
+      "bad_body");
   EXPECT_EQ(parse_change(R"({"policy": "p", "keep": false})", Asks::swap).error().code.text(), "bad_body");
   for (const Asks asks : {Asks::attach, Asks::swap}) {
-    const std::string rest = asks == Asks::attach ? R"("policy": "p", "cgroup": "/c", "name": "n"})" : R"("policy": "p"})";
-    const auto open = [&](const std::string& value) { return parse_change(R"({"already_open": )" + value + ", " + rest, asks); };
+    const std::string rest =
+        asks == Asks::attach ? R"("policy": "p", "cgroup": "/c", "name": "n"})" : R"("policy": "p"})";
+    const auto open = [&](const std::string& value) {
+      return parse_change(R"({"already_open": )" + value + ", " + rest, asks);
+    };
     EXPECT_EQ(parse_change("{" + rest, asks)->open, Change::Open::refuse);
     EXPECT_EQ(open(R"("refuse")")->open, Change::Open::refuse);
     EXPECT_EQ(open(R"("evict")")->open, Change::Open::evict);
@@ -108,13 +120,17 @@ TEST(Requests, BodiesAreStrict) {
     for (const char* value : {"true", "\"\"", "\"Evict\"", "null", "[\"evict\"]"}) EXPECT_FALSE(open(value)) << value;
   }
   EXPECT_FALSE(parse_change(R"({"already_open": "evict", "pid": 5, "policy": "p"})", Asks::run));
-  for (const char* body : {"", "[]", "{", R"({"cgroup": "/c", "name": "n"})", R"({"cgroup": "c", "name": "n", "policy": "p"})",
-                           R"({"cgroup": "/c", "name": "--all", "policy": "p"})", R"({"cgroup": "/c", "name": "n", "policy": "../p"})",
-                           R"({"cgroup": "/c", "name": "a/b", "policy": "p"})", R"({"cgroup": "/c", "name": "a/", "policy": "p"})",
-                           R"({"cgroup": "/c", "name": "n", "policy": "a/b"})", R"({"cgroup": "/c", "name": "n", "policy": "a/../p"})",
-                           R"({"cgroup": "/c", "name": "n", "policy": "p.yaml"})", R"({"cgroup": "/c", "name": "n", "policy": "p", "x": "y"})",
-                           R"({"cgroup": "/c", "name": "n", "policy": "p", "policy": "q"})", R"({"cgroup": "/c", "name": "n", "policy": 1})",
-                           R"({"cgroup": "/c", "name": "n", "policy": "p", "policy_text": "t"})", "{\"cgroup\": \"/c\\u0000\", \"name\": \"n\", \"policy\": \"p\"}"})
+  for (const char* body :
+       {"", "[]", "{", R"({"cgroup": "/c", "name": "n"})", R"({"cgroup": "c", "name": "n", "policy": "p"})",
+        R"({"cgroup": "/c", "name": "--all", "policy": "p"})", R"({"cgroup": "/c", "name": "n", "policy": "../p"})",
+        R"({"cgroup": "/c", "name": "a/b", "policy": "p"})", R"({"cgroup": "/c", "name": "a/", "policy": "p"})",
+        R"({"cgroup": "/c", "name": "n", "policy": "a/b"})", R"({"cgroup": "/c", "name": "n", "policy": "a/../p"})",
+        R"({"cgroup": "/c", "name": "n", "policy": "p.yaml"})",
+        R"({"cgroup": "/c", "name": "n", "policy": "p", "x": "y"})",
+        R"({"cgroup": "/c", "name": "n", "policy": "p", "policy": "q"})",
+        R"({"cgroup": "/c", "name": "n", "policy": 1})",
+        R"({"cgroup": "/c", "name": "n", "policy": "p", "policy_text": "t"})",
+        "{\"cgroup\": \"/c\\u0000\", \"name\": \"n\", \"policy\": \"p\"}"})
     EXPECT_EQ(parse_change(body, Asks::attach).error().code.text(), "bad_body") << body;
   EXPECT_FALSE(parse_change(R"({"policy": "p", "cgroup": "/c"})", Asks::swap));
   EXPECT_EQ(parse_change(R"({"policy": "a/b"})", Asks::swap).error().code.text(), "bad_body");
@@ -129,16 +145,20 @@ TEST(Requests, BodiesOfRunsAreStrict) {
   const std::string longest(40, 'a');
   EXPECT_TRUE(parse_change(R"({"pid": 1, "policy": "p", "name": ")" + longest + "\"}", Asks::run));
   EXPECT_TRUE(is_name(run_name(4294967294, longest)));
-  for (const std::string& body : {std::string(R"({"policy": "p"})"), std::string(R"({"pid": 0, "policy": "p"})"), std::string(R"({"pid": -1, "policy": "p"})"),
-                                 std::string(R"({"pid": "1", "policy": "p"})"), std::string(R"({"pid": 1.5, "policy": "p"})"),
-                                 std::string(R"({"pid": 4294967297, "policy": "p"})"), std::string(R"({"pid": 1})"), std::string(R"({"pid": 1, "pid": 2, "policy": "p"})"),
-                                 std::string(R"({"pid": 1, "policy": "../p"})"), std::string(R"({"pid": 1, "policy": "p", "name": "a.b"})"),
-                                 std::string(R"({"pid": 1, "policy": "p", "name": "../a"})"),
-                                 std::string(R"({"pid": 1, "policy": "p", "name": "a/b"})"), std::string(R"({"pid": 1, "policy": "a/b"})"),
-                                 std::string(R"({"pid": 1, "policy": "p", "name": ""})"),
-                                 std::string(R"({"pid": 1, "policy": "p", "cgroup": "/x"})"), R"({"pid": 1, "policy": "p", "name": ")" + longest + "a\"}"})
+  for (const std::string& body :
+       {std::string(R"({"policy": "p"})"), std::string(R"({"pid": 0, "policy": "p"})"),
+        std::string(R"({"pid": -1, "policy": "p"})"), std::string(R"({"pid": "1", "policy": "p"})"),
+        std::string(R"({"pid": 1.5, "policy": "p"})"), std::string(R"({"pid": 4294967297, "policy": "p"})"),
+        std::string(R"({"pid": 1})"), std::string(R"({"pid": 1, "pid": 2, "policy": "p"})"),
+        std::string(R"({"pid": 1, "policy": "../p"})"), std::string(R"({"pid": 1, "policy": "p", "name": "a.b"})"),
+        std::string(R"({"pid": 1, "policy": "p", "name": "../a"})"),
+        std::string(R"({"pid": 1, "policy": "p", "name": "a/b"})"), std::string(R"({"pid": 1, "policy": "a/b"})"),
+        std::string(R"({"pid": 1, "policy": "p", "name": ""})"),
+        std::string(R"({"pid": 1, "policy": "p", "cgroup": "/x"})"),
+        R"({"pid": 1, "policy": "p", "name": ")" + longest + "a\"}"})
     EXPECT_EQ(parse_change(body, Asks::run).error().code.text(), "bad_body") << body;
-  EXPECT_EQ(parse_change(R"({"pid": 0, "policy": "p"})", Asks::run).error().message, "\"pid\" must be the number of a process");
+  EXPECT_EQ(parse_change(R"({"pid": 0, "policy": "p"})", Asks::run).error().message,
+            "\"pid\" must be the number of a process");
   EXPECT_EQ(parse_change(R"({"policy": "p"})", Asks::run).error().message, "\"pid\" is missing");
   EXPECT_FALSE(parse_change(R"({"pid": 1, "policy": "p"})", Asks::swap));
   EXPECT_EQ(route("POST", "/v1/runs")->asks, Asks::run);
@@ -192,13 +212,16 @@ TEST_F(StateFile, OfAnotherVersionIsRefused) {
 TEST_F(StateFile, NamesAreNames) {
   const std::string longest(63, 'a');
   for (const std::string& name : {longest, std::string("a.b_c-d")}) {
-    write(R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": ")" + name + R"(", "instance": 7, "sha256": "ab"}}})");
+    write(R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": ")" + name +
+          R"(", "instance": 7, "sha256": "ab"}}})");
     EXPECT_TRUE(Assignments(file).load()) << name;
   }
-  for (const std::string& name : {std::string(), std::string("../a"), std::string("--all"), std::string("a/b"), std::string("a\\nb"), longest + "a"}) {
-    for (const std::string& text : {R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": "web", "instance": 7, "sha256": "ab"}}})",
-                                    R"({"version": 1, "sandboxes": {"web": {"policy": ")" + name + R"(", "instance": 7, "sha256": "ab"}}})",
-                                    R"({"version": 1, "sandboxes": {}, "runs": {")" + name + R"(": {"uid": 1, "cgroup_id": 7}}})"}) {
+  for (const std::string& name : {std::string(), std::string("../a"), std::string("--all"), std::string("a/b"),
+                                  std::string("a\\nb"), longest + "a"}) {
+    for (const std::string& text :
+         {R"({"version": 1, "sandboxes": {")" + name + R"(": {"policy": "web", "instance": 7, "sha256": "ab"}}})",
+          R"({"version": 1, "sandboxes": {"web": {"policy": ")" + name + R"(", "instance": 7, "sha256": "ab"}}})",
+          R"({"version": 1, "sandboxes": {}, "runs": {")" + name + R"(": {"uid": 1, "cgroup_id": 7}}})"}) {
       write(text);
       Assignments state(file);
       const auto loaded = state.load();
@@ -236,8 +259,9 @@ TEST_F(StateFile, OfAServiceThatHadNoRunsIsRead) {
 }
 
 TEST_F(StateFile, WithRunsThatAreNotOursIsRefused) {
-  for (const char* runs : {"7", R"({"a": 1})", R"({"a": {"uid": 1}})", R"({"a": {"uid": -1, "cgroup_id": 1}})", R"({"a": {"uid": 1, "cgroup_id": "x"}})",
-                           R"({"a": {"uid": 4294967296, "cgroup_id": 1}})", R"({"a": {"uid": 4294967295, "cgroup_id": 1}})"}) {
+  for (const char* runs : {"7", R"({"a": 1})", R"({"a": {"uid": 1}})", R"({"a": {"uid": -1, "cgroup_id": 1}})",
+                           R"({"a": {"uid": 1, "cgroup_id": "x"}})", R"({"a": {"uid": 4294967296, "cgroup_id": 1}})",
+                           R"({"a": {"uid": 4294967295, "cgroup_id": 1}})"}) {
     write(std::string(R"({"version": 1, "sandboxes": {}, "runs": )") + runs + "}");
     Assignments state(file);
     auto loaded = state.load();
@@ -258,7 +282,8 @@ TEST(Peers, Who) {
 }
 
 TEST(Peers, SandboxByCgroup) {
-  const std::map<std::string, Json> boxes = {{"web", {{"cgroup", "/sys/fs/cgroup/system.slice/web"}}}, {"gone", {{"cgroup", ""}}}};
+  const std::map<std::string, Json> boxes = {{"web", {{"cgroup", "/sys/fs/cgroup/system.slice/web"}}},
+                                             {"gone", {{"cgroup", ""}}}};
   EXPECT_EQ(sandbox_of("/system.slice/web", "/sys/fs/cgroup", boxes), "web");
   EXPECT_EQ(sandbox_of("/system.slice/web/x", "/sys/fs/cgroup", boxes), "web");
   EXPECT_EQ(sandbox_of("/system.slice/web2", "/sys/fs/cgroup", boxes), "");
@@ -284,10 +309,12 @@ TEST(World, CountsWhatWasAddedAndForgetsWhatIsGone) {
   Recorder recorder;
   World world(recorder);
   const auto now = Clock::now();
-  const std::string pass = R"({"pass":{"active":1,"degraded":0,"inactive":0,"duration_us":100,"canary_age_s":7,"late_us":700000}})";
+  const std::string pass =
+      R"({"pass":{"active":1,"degraded":0,"inactive":0,"duration_us":100,"canary_age_s":7,"late_us":700000}})";
   const auto box = [](int n) {
-    return R"({"sandbox":{"name":"a","isolation":"active","generation":)" + std::to_string(n + 10) + R"(,"lost_full":)" + std::to_string(n + 20) +
-           R"(,"lost_rate":)" + std::to_string(n + 30) + R"(,"denied":{"connect4":)" + std::to_string(n) + "}}}";
+    return R"({"sandbox":{"name":"a","isolation":"active","generation":)" + std::to_string(n + 10) +
+           R"(,"lost_full":)" + std::to_string(n + 20) + R"(,"lost_rate":)" + std::to_string(n + 30) +
+           R"(,"denied":{"connect4":)" + std::to_string(n) + "}}}";
   };
   EXPECT_FALSE(world.age(now));
   for (const std::string& line : {box(2), pass, box(5)}) ASSERT_TRUE(world.take(line, now)) << line;
@@ -311,7 +338,8 @@ TEST(World, CountsWhatWasAddedAndForgetsWhatIsGone) {
   const std::string gone = R"({"gone":{"name":"a"}})";
   for (int i = 0; i < 2; i++) ASSERT_TRUE(world.take(gone, now));  // the second time it is not there
   EXPECT_EQ(recorder.told, (std::vector<std::string>{"gone a active", "gone a active"}));
-  for (const char* line : {"", "nonsense", "[]", "{}", R"({"new":{}})", R"({"sandbox":{"name":"x"}})"}) EXPECT_FALSE(world.take(line, now)) << line;
+  for (const char* line : {"", "nonsense", "[]", "{}", R"({"new":{}})", R"({"sandbox":{"name":"x"}})"})
+    EXPECT_FALSE(world.take(line, now)) << line;
 }
 
 }  // namespace

@@ -230,8 +230,6 @@ TEST(LinkForm, is_told_by_the_text) {
   EXPECT_EQ(link_form("...", 0), LinkForm::plain);
 }
 
-// ---- what is no file -------------------------------------------------------------------------------------------
-
 TEST_F(Stage, pipes_sockets_and_devices_are_refused) {
   fs::create_directories(root_ / "d");
   ASSERT_EQ(::mkfifo((root_ / "d/special").c_str(), 0600), 0);
@@ -308,7 +306,10 @@ TEST_F(Stage, what_exists_is_kept_unless_it_is_to_be_replaced) {
       wanted.destination = out_ / name;
       refused(wanted, "destination_exists");
       wanted.replace = true;
-      if (std::string(name) + source == "fullfile") { refused(wanted, "destination_exists"); continue; }  // no tree goes for a file
+      if (std::string(name) + source == "fullfile") {
+        refused(wanted, "destination_exists");
+        continue;
+      }  // no tree goes for a file
       const auto staged = stage(wanted);
       ASSERT_TRUE(staged) << staged.error().message;
       EXPECT_EQ(staged->left_over, "");
@@ -366,8 +367,6 @@ TEST_F(Stage, limits_hold_to_the_byte_and_the_entry) {
   refused(wanted, "too_large");
 }
 
-// ---- a kernel that lacks it ------------------------------------------------------------------------------------
-
 // In a child: a filter cannot be taken off again.
 int stage_without_openat2(const StageOptions& wanted, unsigned error) {
   const pid_t child = ::fork();
@@ -382,7 +381,7 @@ int stage_without_openat2(const StageOptions& wanted, unsigned error) {
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
       ::_exit(2);
     const auto staged = stage(wanted);
-    ::_exit(!staged && staged.error().code == "no_openat2" && staged.error().hint != "" ? 0 : 1);
+    ::_exit(!staged && staged.error().code == "no_openat2" && !staged.error().hint.empty() ? 0 : 1);
   }
   int status = -1;
   ::waitpid(child, &status, 0);

@@ -16,7 +16,9 @@ namespace attack::driver {
 
 namespace {
 
-std::string place(const Outcome& outcome, const std::string& file) { return "/proc/" + std::to_string(outcome.pid) + "/" + file; }
+std::string place(const Outcome& outcome, const std::string& file) {
+  return "/proc/" + std::to_string(outcome.pid) + "/" + file;
+}
 
 std::string link_at(const std::string& path) {
   std::error_code none;
@@ -45,7 +47,8 @@ std::vector<Fd> sockets_of(const Outcome& outcome) {
   for (const auto& file : std::filesystem::directory_iterator(place(outcome, "fd"), none)) {
     if (!link_at(file.path()).starts_with("socket:")) continue;
     const int number = std::stoi(file.path().filename());
-    if (Fd socket(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), number, 0))); socket) all.push_back(std::move(socket));
+    if (Fd socket(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), number, 0))); socket)
+      all.push_back(std::move(socket));
   }
   return all;
 }
@@ -59,7 +62,9 @@ int option(const Fd& socket, int level, int name) {
 
 class AttackerSocket : public Thing {
  public:
-  explicit AttackerSocket(const Scene& scene) { std::istringstream(scene.spec->shows) >> family_ >> type_ >> protocol_; }
+  explicit AttackerSocket(const Scene& scene) {
+    std::istringstream(scene.spec->shows) >> family_ >> type_ >> protocol_;
+  }
 
  private:
   bool harmed(const Outcome& outcome) const override {
@@ -77,7 +82,8 @@ class AttackerOption : public Thing {
 
  private:
   bool harmed(const Outcome& outcome) const override {
-    return std::ranges::any_of(sockets_of(outcome), [this](const Fd& its) { return option(its, level_, name_) == value_; });
+    return std::ranges::any_of(sockets_of(outcome),
+                               [this](const Fd& its) { return option(its, level_, name_) == value_; });
   }
   int level_ = 0, name_ = 0, value_ = 0;
 };
@@ -89,7 +95,7 @@ class AttackerNamespace : public Thing {
  private:
   bool harmed(const Outcome& outcome) const override {
     const std::string its = link_at(place(outcome, kind_));
-    return !its.empty() && its != link_at("/proc/self/" + kind_);
+    return !its.empty() && its != outcome.began;  // not the host's: `run` may have given it one of its own
   }
   std::string kind_;
 };
@@ -102,7 +108,8 @@ class AttackerSettings : public Thing {
     prlimit(outcome.pid, RLIMIT_MSGQUEUE, nullptr, &its);
     getrlimit(RLIMIT_MSGQUEUE, &ours);
     const std::string protection = read_file(place(outcome, "oom_score_adj"));
-    return getpriority(PRIO_PROCESS, static_cast<id_t>(outcome.pid)) < 0 || sched_getscheduler(outcome.pid) == SCHED_FIFO ||
+    return getpriority(PRIO_PROCESS, static_cast<id_t>(outcome.pid)) < 0 ||
+           sched_getscheduler(outcome.pid) == SCHED_FIFO ||
            syscall(SYS_ioprio_get, 1, outcome.pid) >> kClassOfIo == kRealtimeIo || its.rlim_max > ours.rlim_max ||
            (!protection.empty() && protection.front() == '-');
   }

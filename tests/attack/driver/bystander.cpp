@@ -40,7 +40,10 @@ std::string proc_link(pid_t pid, const char* name) {
 class Bystander : public Receiver {
  public:
   Bystander(const Scene& scene, Victim kind)
-      : Receiver(scene.token), kind_(kind), token_(scene.token), secret_(scene.secret),
+      : Receiver(scene.token),
+        kind_(kind),
+        token_(scene.token),
+        secret_(scene.secret),
         directory_(scene.directory + "/" + scene.secret) {
     if (kind_ == Victim::bystander_memory_secret || kind_ == Victim::bystander_program_secret) make_secrets();
     Fd listener = open_socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK);
@@ -104,7 +107,8 @@ class Bystander : public Receiver {
   // What is handed to the attacker: where its memory or its program is the victim, a file of it.
   Fd connection() override {
     if (kind_ == Victim::bystander_memory) return open_file("/proc/" + std::to_string(pid_) + "/mem", O_RDWR);
-    if (kind_ == Victim::bystander_program_secret) return open_file("/proc/" + std::to_string(pid_) + "/environ", O_RDONLY);
+    if (kind_ == Victim::bystander_program_secret)
+      return open_file("/proc/" + std::to_string(pid_) + "/environ", O_RDONLY);
     return Fd(must(dup(connection_.get()), "dup"));
   }
 
@@ -126,7 +130,8 @@ class Bystander : public Receiver {
     write_file(directory_ + "/etc/passwd", secret_);
     fs::copy_file("/bin/sleep", program());
     std::ofstream(program(), std::ios::app | std::ios::binary) << secret_ << std::flush;
-    for (const std::string& path : {directory_, directory_ + "/etc", program()}) must(chmod(path.c_str(), 0755), "chmod");
+    for (const std::string& path : {directory_, directory_ + "/etc", program()})
+      must(chmod(path.c_str(), 0755), "chmod");
   }
   bool has_terminal() const { return kind_ == Victim::bystander_terminal || kind_ == Victim::bystander_new_terminal; }
 
@@ -159,7 +164,9 @@ class Bystander : public Receiver {
     prctl(PR_SET_DUMPABLE, 1);
     if (kind_ == Victim::bystander_terminal && setsid() < 0) _exit(1);
     // The first terminal that the leader of a session opens becomes that session's.
-    if (has_terminal() && open(terminal_name_.c_str(), O_RDWR | (kind_ == Victim::bystander_terminal ? 0 : O_NOCTTY)) < 0) _exit(1);
+    if (has_terminal() &&
+        open(terminal_name_.c_str(), O_RDWR | (kind_ == Victim::bystander_terminal ? 0 : O_NOCTTY)) < 0)
+      _exit(1);
     if (kind_ == Victim::bystander_program_secret) run_program();
     close(ready);
     for (;;) pause();

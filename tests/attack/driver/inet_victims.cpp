@@ -156,7 +156,8 @@ class OtherTap : public OtherWire {
   explicit OtherTap(const Scene& scene) : OtherWire(scene) {
     ip({"link add sbpfother2 type dummy", "link set sbpfother2 addrgenmode none up",
         "link add sbpfmacvtap link " + std::string(kOtherInterface) + " type macvtap",
-        "link add sbpfipvtap link sbpfother2 type ipvtap mode l2", "link set sbpfmacvtap up", "link set sbpfipvtap up"});
+        "link add sbpfipvtap link sbpfother2 type ipvtap mode l2", "link set sbpfmacvtap up",
+        "link set sbpfipvtap up"});
     receive_at(frames_of("sbpfother2"));
     settle();
   }

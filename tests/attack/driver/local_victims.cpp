@@ -12,7 +12,10 @@ namespace {
 class UnixServer : public Receiver {
  public:
   UnixServer(const Scene& scene, int type, bool abstract)
-      : Receiver(scene.token), path_(scene.directory + "/socket"), name_("sbpf-attack-" + scene.token), host_(scene.directory) {
+      : Receiver(scene.token),
+        path_(scene.directory + "/socket"),
+        name_("sbpf-attack-" + scene.token),
+        host_(scene.directory) {
     Fd fd = open_socket(AF_UNIX, type | SOCK_NONBLOCK);
     bind_to(fd, abstract ? unix_abstract(name_) : unix_path(path_));
     if (!abstract) must(chmod(path_.c_str(), 0777), "chmod");

@@ -52,7 +52,8 @@ struct Settings {
 
   Settings() { uname(&names); }
   bool operator==(const Settings& other) const {
-    return std::string(names.nodename) == other.names.nodename && std::string(names.domainname) == other.names.domainname &&
+    return std::string(names.nodename) == other.names.nodename &&
+           std::string(names.domainname) == other.names.domainname &&
            zone.tz_minuteswest == other.zone.tz_minuteswest && std::abs(offset - other.offset) < 60 &&
            clock_frequency == other.clock_frequency && console_level == other.console_level &&
            reboot_by_keys == other.reboot_by_keys;
@@ -109,7 +110,9 @@ class Machine : public Thing {
 
 class KernelLog : public Thing {
  public:
-  explicit KernelLog(const Scene& scene) : secret_(scene.secret) { write_file("/dev/kmsg", "sbpf-attack " + secret_ + "\n"); }
+  explicit KernelLog(const Scene& scene) : secret_(scene.secret) {
+    write_file("/dev/kmsg", "sbpf-attack " + secret_ + "\n");
+  }
 
  private:
   bool harmed(const Outcome& outcome) const override { return outcome.loot.find(secret_) != std::string::npos; }

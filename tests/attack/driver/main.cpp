@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // attack_test [--controls-only] [--only SUBSTRING] [--shard I/N] [--turns N] [--share-controls] [--nested] [--list]
 //             [--uid N] [--profile NAME] [--on-host]
-// Runs every attack three times: without a sandbox, allowed, denied; or denied by a profile. Exit code 1 if any run was not as it must be.
-// With --nested: those of driver/nested.cpp, in a sandbox within a sandbox, of which both or one allow the attack.
+// Runs every attack three times: without a sandbox, allowed, denied; or denied by a profile. Exit code 1 if any run was
+// not as it must be. With --nested: those of driver/nested.cpp, in a sandbox within a sandbox, of which both or one
+// allow the attack.
 // `--only network/`, `--only filesystem/`, `--only process/` and `--only exec/` take one corpus.
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -74,8 +75,8 @@ std::vector<NestedAttack> nested_selection(const Options& options) {
   return share_of(all, options.shard);
 }
 
-// Whether an attack gets through where it is allowed is the policy's doing more than the kernel's, and without a policy not ours at
-// all. One that some kernels lack has its turn on each: it might be that of a kernel that lacks it.
+// Whether an attack gets through where it is allowed is the policy's doing more than the kernel's, and without a policy
+// not ours at all. One that some kernels lack has its turn on each: it might be that of a kernel that lacks it.
 bool takes_turn(const Attack& attack, const Options& options) {
   if (attack.spec.lacking.any()) return true;
   utsname kernel{};
@@ -108,7 +109,8 @@ class Report {
   int count_ = 0, failed_ = 0;
 };
 
-// That each gets through without a sandbox is what the three runs tell; here it is asked of those alone that the kernel may lack.
+// That each gets through without a sandbox is what the three runs tell; here it is asked of those alone that the kernel
+// may lack.
 void run_under_profile(Host host, const Attack& attack, const std::string& profile, Report& report) {
   if (attack.spec.lacking.any() && control(host, attack).kind == Verdict::Kind::skip) return;
   host.profile = profile;
@@ -140,7 +142,8 @@ void run_nested(const Host& host, const NestedAttack& chosen, const Options& opt
   report(*chosen.attack, "nested-control-open", open);
   if (options.controls_only) return;
   for (const NestedCase& each : nested_cases(chosen))
-    report(*chosen.attack, each.name, open.kind == Verdict::Kind::skip ? open : nested(host, *chosen.attack, each.nesting));
+    report(*chosen.attack, each.name,
+           open.kind == Verdict::Kind::skip ? open : nested(host, *chosen.attack, each.nesting));
 }
 
 void list(const Options& options) {

@@ -12,9 +12,9 @@ struct Listed {
   bool in_run;
 };
 
-// The gate finds the two sandboxes in two ways (`in_run` is the other one), and what asks them differs by family: files and
-// programs by LSM_ASK_ONCE, guards and capabilities by LSM_ASK, a descriptor that is received by both. The cgroup layer's
-// programs are called by the kernel for each cgroup above.
+// The gate finds the two sandboxes in two ways (`in_run` is the other one), and what asks them differs by family: files
+// and programs by LSM_ASK_ONCE, guards and capabilities by LSM_ASK, a descriptor that is received by both. The cgroup
+// layer's programs are called by the kernel for each cgroup above.
 constexpr Listed kListed[] = {
     // The mapping is asked for before and after the program.
     {"executable_mapping_is_refused", false},

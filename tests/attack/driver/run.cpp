@@ -54,13 +54,19 @@ Outcome parse_outcome(const std::string& line) {
           .pid = static_cast<pid_t>(std::stol(field(line, "pid"))),
           .served = field(line, "served"),
           .step = field(line, "step"),
-          .loot = field(line, "loot")};
+          .loot = field(line, "loot"),
+          .began = field(line, "namespace")};
 }
 
 class Run {
  public:
   Run(const Host& host, const Attack& attack, Phase phase, std::optional<Nesting> nesting = {})
-      : host_(host), attack_(attack), spec_(attack.spec), process_(attack.spec.process), phase_(phase), nesting_(nesting),
+      : host_(host),
+        attack_(attack),
+        spec_(attack.spec),
+        process_(attack.spec.process),
+        phase_(phase),
+        nesting_(nesting),
         token_(fresh_token()) {}
 
   Result operator()() {
@@ -87,15 +93,15 @@ class Run {
   // Attached with --keep-open-sockets.
   bool keeps_sockets() const { return spec_.launch == Launch::attach || spec_.launch == Launch::attach_inside; }
   // By the driver, when the attacker is ready.
-  bool attaches() const {
-    return !nesting_ && (keeps_sockets() || attach_refuses(spec_) || shown());
-  }
+  bool attaches() const { return !nesting_ && (keeps_sockets() || attach_refuses(spec_) || shown()); }
   bool runs() const { return sandboxed() && (nesting_ ? in_run() : !attaches()); }
   bool calls_join() const {
     return spec_.launch == Launch::run_child || keeps_sockets() || attach_refuses(spec_) || in_run() ||
            (spec_.files && spec_.files->meanwhile) || (process_ && process_->hidden_by_run);
   }
-  bool shown() const { return process_ && process_->hidden_by_run && (host_.profile.empty() || phase_ != Phase::denied); }
+  bool shown() const {
+    return process_ && process_->hidden_by_run && (host_.profile.empty() || phase_ != Phase::denied);
+  }
   bool sandboxed() const { return phase_ != Phase::control; }
 
   std::string policy(Phase phase) const {
@@ -133,7 +139,8 @@ class Run {
       boxed.emplace(host_, *box, write_process_policy(host_, "env: {}", false, arguments_), true);
       if (boxed->exit_code() != 0) throw Failure{ECHILD, "attach of the bystander: " + boxed->errors()};
     }
-    if (!sandboxed() && spec_.victim == Victim::other_cgroup) in.start.emplace(host_.cgroup_root + "/sbpf-attack-start");
+    if (!sandboxed() && spec_.victim == Victim::other_cgroup)
+      in.start.emplace(host_.cgroup_root + "/sbpf-attack-start");
     if (sandboxed() && attaches()) in.start.emplace(host_.cgroup_root + "/sbpf-attack-attached");
     if (nesting_ && !in_run()) make_nest(in);
     {
@@ -230,7 +237,7 @@ class Run {
   const Attack& attack_;
   const Spec& spec_;
   const ProcessSpec* process_;  // nullptr for attacks on the network or on files
-  Phase phase_;  // of a nest: denied if either policy denies
+  Phase phase_;                 // of a nest: denied if either policy denies
   std::optional<Nesting> nesting_;
   std::string token_;
   Arguments arguments_;

@@ -48,7 +48,8 @@ Host find_host(int uid) {
   host.sbpf = sbpf ? sbpf : (here.parent_path() / "bin" / "sbpf").string();
   host.program = (here / "attacker").string();
   host.cgroup_root = cgroup2_mount();
-  if (!host.cgroup_root.empty()) mkdir((host.cgroup_root + "/sbpf-attack-victim").c_str(), 0755);  // of attacks on a cgroup of others
+  if (!host.cgroup_root.empty())
+    mkdir((host.cgroup_root + "/sbpf-attack-victim").c_str(), 0755);  // of attacks on a cgroup of others
   host.uid = uid;
   host.before_6_5 = kernel_before_6_5();
   mkdir("/tmp", 01777);
@@ -166,7 +167,8 @@ std::string write_file_policy(const Host& host, const FileSpec& files, bool allo
   if (allowing && files.grant == Grant::audit) text += "mode: audit\n";
   // Files and programs alone are judged.
   text += std::string("network:\n  dangerously_allow_all: true\n") + kProcess + kOtherDomains;
-  if (allowing && files.grant == Grant::none) return write_text(host, text + "filesystem: {dangerously_allow_all: true}\n", all);
+  if (allowing && files.grant == Grant::none)
+    return write_text(host, text + "filesystem: {dangerously_allow_all: true}\n", all);
   text += exec_of(files, allowing && files.grant == Grant::scene);
   if (files.programs == Programs::listed || files.programs == Programs::named) return write_text(host, text, all);
   text += "filesystem:\n";
@@ -204,7 +206,7 @@ void Cgroup::take(pid_t pid) const { write_file(path_ + "/cgroup.procs", std::to
 Attachment::Attachment(const Host& host, const Cgroup& cgroup, const std::string& policy, bool keep_open_sockets)
     : host_(host), name_(fresh_name()) {
   std::vector<std::string> argv = {host.sbpf, "attach", "--cgroup", cgroup.path(), "--policy", policy, "--name", name_};
-  if (keep_open_sockets) argv.push_back("--keep-open-sockets");
+  if (keep_open_sockets) argv.emplace_back("--keep-open-sockets");
   exit_code_ = run_command(argv, &errors_);
 }
 

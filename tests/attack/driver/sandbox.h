@@ -10,13 +10,13 @@
 namespace attack::driver {
 
 struct Host {
-  std::string sbpf;         // the program under test
-  std::string program;      // the `attacker` binary
-  std::string cgroup_root;  // empty if there is no cgroup2
-  std::string directory;    // for this run; removed at the end
-  int uid = 0;              // the attackers'
+  std::string sbpf;          // the program under test
+  std::string program;       // the `attacker` binary
+  std::string cgroup_root;   // empty if there is no cgroup2
+  std::string directory;     // for this run; removed at the end
+  int uid = 0;               // the attackers'
   std::string profile = {};  // denied runs are under this profile instead of the attack's own policy; empty: none
-  bool before_6_5 = false;  // the running kernel
+  bool before_6_5 = false;   // the running kernel
 };
 
 Host find_host(int uid);

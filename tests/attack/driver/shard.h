@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A share of a list: every N-th element, starting with the I-th. The N shares have no element in common, and together they
-// are the whole list.
+// A share of a list: every N-th element, starting with the I-th. The N shares have no element in common, and together
+// they are the whole list.
 #pragma once
 
 #include <charconv>

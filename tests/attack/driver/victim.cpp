@@ -118,8 +118,9 @@ Seen Thing::look(const Outcome& outcome, milliseconds patience) {
 
 std::unique_ptr<VictimState> make_victim(Victim kind, const Scene& scene) {
   if (kind == Victim::claim) return std::make_unique<Nobody>();
-  for (const auto make : {make_inet_victim, make_local_victim, make_client_victim, make_bystander_victim,
-                          make_kernel_victim, make_control_victim, make_machine_victim, make_attacker_victim, make_file_victim})
+  for (const auto make :
+       {make_inet_victim, make_local_victim, make_client_victim, make_bystander_victim, make_kernel_victim,
+        make_control_victim, make_machine_victim, make_attacker_victim, make_file_victim})
     if (auto victim = make(kind, scene)) return victim;
   throw std::logic_error("a victim without a maker");
 }

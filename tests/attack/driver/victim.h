@@ -22,7 +22,8 @@ struct Outcome {
   pid_t pid = 0;
   std::string served;  // "ADDRESS,PORT", "-" if nothing
   std::string step;
-  std::string loot;  // one word of what it read, "-" if nothing
+  std::string loot;   // one word of what it read, "-" if nothing
+  std::string began;  // the namespace that it began in, of the kind that it attacks: "-" if none
 };
 
 // What the victim noticed: nothing; something, a bare connection for instance; or the harm that was meant.

@@ -28,29 +28,26 @@ PROGRAM_ATTACK(denied_program_is_refused,
   run_and_take(ctx, {workspace(ctx, "secret/program"), "stamp"});
 }
 
-PROGRAM_ATTACK(denied_program_on_overlay_is_refused,
-               {.at = "exec",
-                .programs = Programs::named,
-                .ground = Ground::overlay,
-                .prepare = admin_denied_program}) {
+PROGRAM_ATTACK(denied_program_on_overlay_is_refused, {.at = "exec",
+                                                      .programs = Programs::named,
+                                                      .ground = Ground::overlay,
+                                                      .prepare = admin_denied_program}) {
   run_and_take(ctx, {workspace(ctx, "secret/program"), "stamp"});
 }
 
-PROGRAM_ATTACK(denied_program_by_hard_link_is_refused,
-               {.at = "exec",
-                .programs = Programs::named,
-                .forbid = "workspace/tools/program",
-                .prepare = admin_movable_program}) {
+PROGRAM_ATTACK(denied_program_by_hard_link_is_refused, {.at = "exec",
+                                                        .programs = Programs::named,
+                                                        .forbid = "workspace/tools/program",
+                                                        .prepare = admin_movable_program}) {
   must(link(workspace(ctx, "tools/program").c_str(), workspace(ctx, "dir/other").c_str()), "link");
   run_and_take(ctx, {workspace(ctx, "dir/other"), "stamp"});
 }
 
-PROGRAM_ATTACK(denied_program_by_hard_link_on_tmpfs_is_refused,
-               {.at = "exec",
-                .programs = Programs::named,
-                .ground = Ground::memory,
-                .forbid = "workspace/tools/program",
-                .prepare = admin_movable_program}) {
+PROGRAM_ATTACK(denied_program_by_hard_link_on_tmpfs_is_refused, {.at = "exec",
+                                                                 .programs = Programs::named,
+                                                                 .ground = Ground::memory,
+                                                                 .forbid = "workspace/tools/program",
+                                                                 .prepare = admin_movable_program}) {
   must(link(workspace(ctx, "tools/program").c_str(), workspace(ctx, "dir/other").c_str()), "link");
   run_and_take(ctx, {workspace(ctx, "dir/other"), "stamp"});
 }
@@ -61,20 +58,18 @@ PROGRAM_ATTACK(denied_program_by_symlink_is_refused,
   run_and_take(ctx, {workspace(ctx, "dir/link/program"), "stamp"});
 }
 
-PROGRAM_ATTACK(denied_program_that_was_renamed_is_refused,
-               {.at = "exec",
-                .programs = Programs::named,
-                .forbid = "workspace/tools/program",
-                .prepare = admin_movable_program}) {
+PROGRAM_ATTACK(denied_program_that_was_renamed_is_refused, {.at = "exec",
+                                                            .programs = Programs::named,
+                                                            .forbid = "workspace/tools/program",
+                                                            .prepare = admin_movable_program}) {
   rename_to(workspace(ctx, "tools/program"), workspace(ctx, "dir/other"));
   run_and_take(ctx, {workspace(ctx, "dir/other"), "stamp"});
 }
 
-PROGRAM_ATTACK(denied_program_in_a_directory_that_was_renamed_is_refused,
-               {.at = "exec",
-                .programs = Programs::named,
-                .forbid = "workspace/tools",
-                .prepare = admin_movable_program}) {
+PROGRAM_ATTACK(denied_program_in_a_directory_that_was_renamed_is_refused, {.at = "exec",
+                                                                           .programs = Programs::named,
+                                                                           .forbid = "workspace/tools",
+                                                                           .prepare = admin_movable_program}) {
   rename_to(workspace(ctx, "tools"), workspace(ctx, "dir/other"));
   run_and_take(ctx, {workspace(ctx, "dir/other/program"), "stamp"});
 }
@@ -87,15 +82,15 @@ PROGRAM_ATTACK(denied_program_that_appears_later_is_refused,
   run_and_take(ctx, {workspace(ctx, "later"), "stamp"});
 }
 
-PROGRAM_ATTACK(denied_program_that_was_replaced_is_refused,
-               {.at = "exec",
-                .programs = Programs::named,
-                .forbid = "workspace/tools/program",
-                .prepare = admin_movable_program,
-                .meanwhile = [](const FileScene& s) {
-                  admin_program(s, s("workspace/tools/fresh"));
-                  admin_rename(s("workspace/tools/fresh"), s("workspace/tools/program"));
-                }}) {
+PROGRAM_ATTACK(denied_program_that_was_replaced_is_refused, {.at = "exec",
+                                                             .programs = Programs::named,
+                                                             .forbid = "workspace/tools/program",
+                                                             .prepare = admin_movable_program,
+                                                             .meanwhile = [](const FileScene& s) {
+                                                               admin_program(s, s("workspace/tools/fresh"));
+                                                               admin_rename(s("workspace/tools/fresh"),
+                                                                            s("workspace/tools/program"));
+                                                             }}) {
   ctx.join();
   run_and_take(ctx, {workspace(ctx, "tools/program"), "stamp"});
 }
@@ -115,23 +110,21 @@ PROGRAM_ATTACK(denied_program_by_dynamic_loader_is_refused,
 }
 
 // A filesystem that was not there when the policy was published could hold anything.
-PROGRAM_ATTACK(own_bind_mount_beside_exec_rules_is_refused,
-               {.at = "mount",
-                .expected = EPERM,
-                .programs = Programs::named,
-                .grant = Grant::none,
-                .prepare = admin_denied_program,
-                .root = true}) {
+PROGRAM_ATTACK(own_bind_mount_beside_exec_rules_is_refused, {.at = "mount",
+                                                             .expected = EPERM,
+                                                             .programs = Programs::named,
+                                                             .grant = Grant::none,
+                                                             .prepare = admin_denied_program,
+                                                             .root = true}) {
   must(mount(workspace(ctx, "secret").c_str(), workspace(ctx, "dir").c_str(), nullptr, MS_BIND, nullptr), "mount");
   run_and_take(ctx, {workspace(ctx, "dir/program"), "stamp"});
 }
 
-PROGRAM_ATTACK(own_user_namespace_beside_exec_rules_is_refused,
-               {.at = "unshare",
-                .expected = EPERM,
-                .programs = Programs::named,
-                .grant = Grant::none,
-                .prepare = admin_denied_program}) {
+PROGRAM_ATTACK(own_user_namespace_beside_exec_rules_is_refused, {.at = "unshare",
+                                                                 .expected = EPERM,
+                                                                 .programs = Programs::named,
+                                                                 .grant = Grant::none,
+                                                                 .prepare = admin_denied_program}) {
   must(unshare(CLONE_NEWUSER), "unshare");
   run_and_take(ctx, {workspace(ctx, "secret/program"), "stamp"});
 }

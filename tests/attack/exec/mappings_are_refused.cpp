@@ -25,11 +25,10 @@ PROGRAM_ATTACK(executable_mapping_of_denied_code_is_refused,
   run_code(ctx, map_file(unlisted_code(ctx), PROT_READ | PROT_EXEC));
 }
 
-PROGRAM_ATTACK(executable_mapping_on_overlay_is_refused,
-               {.at = "mmap",
-                .programs = Programs::listed,
-                .ground = Ground::overlay,
-                .prepare = admin_unlisted_code}) {
+PROGRAM_ATTACK(executable_mapping_on_overlay_is_refused, {.at = "mmap",
+                                                          .programs = Programs::listed,
+                                                          .ground = Ground::overlay,
+                                                          .prepare = admin_unlisted_code}) {
   run_code(ctx, map_file(unlisted_code(ctx), PROT_READ | PROT_EXEC));
 }
 
@@ -56,21 +55,19 @@ PROGRAM_ATTACK(mapping_of_denied_code_made_executable_is_refused,
 }
 
 // The mapping holds the file of the overlay's layer, not the overlay's.
-PROGRAM_ATTACK(mapping_on_overlay_made_executable_is_refused,
-               {.at = "mprotect",
-                .programs = Programs::listed,
-                .ground = Ground::overlay,
-                .prepare = admin_unlisted_code}) {
+PROGRAM_ATTACK(mapping_on_overlay_made_executable_is_refused, {.at = "mprotect",
+                                                               .programs = Programs::listed,
+                                                               .ground = Ground::overlay,
+                                                               .prepare = admin_unlisted_code}) {
   void* memory = map_file(unlisted_code(ctx), PROT_READ);
   protect(memory, PROT_READ | PROT_EXEC);
   run_code(ctx, memory);
 }
 
-PROGRAM_ATTACK(mapping_of_denied_code_on_overlay_made_executable_is_refused,
-               {.at = "mprotect",
-                .programs = Programs::named,
-                .ground = Ground::overlay,
-                .prepare = admin_unlisted_code}) {
+PROGRAM_ATTACK(mapping_of_denied_code_on_overlay_made_executable_is_refused, {.at = "mprotect",
+                                                                              .programs = Programs::named,
+                                                                              .ground = Ground::overlay,
+                                                                              .prepare = admin_unlisted_code}) {
   void* memory = map_file(unlisted_code(ctx), PROT_READ);
   protect(memory, PROT_READ | PROT_EXEC);
   run_code(ctx, memory);

@@ -21,14 +21,13 @@ PROGRAM_ATTACK(program_copied_out_of_the_list_is_refused,
   run_and_take(ctx, {workspace(ctx, "dir/program"), "stamp"});
 }
 
-PROGRAM_ATTACK(program_moved_out_of_the_list_is_refused,
-               {.at = "exec",
-                .programs = Programs::listed,
-                .allow = "workspace/tools",
-                .prepare = [](const FileScene& s) {
-                  admin_mkdir(s("workspace/tools"));
-                  admin_program(s, s("workspace/tools/program"));
-                }}) {
+PROGRAM_ATTACK(program_moved_out_of_the_list_is_refused, {.at = "exec",
+                                                          .programs = Programs::listed,
+                                                          .allow = "workspace/tools",
+                                                          .prepare = [](const FileScene& s) {
+                                                            admin_mkdir(s("workspace/tools"));
+                                                            admin_program(s, s("workspace/tools/program"));
+                                                          }}) {
   rename_to(workspace(ctx, "tools/program"), workspace(ctx, "dir/program"));
   run_and_take(ctx, {workspace(ctx, "dir/program"), "stamp"});
 }

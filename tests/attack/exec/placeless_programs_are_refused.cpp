@@ -51,9 +51,7 @@ PROGRAM_ATTACK(program_in_memory_beside_writable_files_is_refused,
                {.at = "exec",
                 .programs = Programs::unwritable,
                 .form = Form::carved,
-                .prepare = [](const FileScene& s) {
-                  admin_program(s, s("workspace/ro/program"));
-                }}) {
+                .prepare = [](const FileScene& s) { admin_program(s, s("workspace/ro/program")); }}) {
   const Fd fd = memory_file();
   copy_into(fd, workspace(ctx, "ro/program"));
   run_fd_and_take(ctx, fd, "");
@@ -89,7 +87,8 @@ PROGRAM_ATTACK(executable_system_v_memory_is_refused,
 PROGRAM_ATTACK(executable_mapping_of_ring_is_refused,
                {.at = "mmap", .programs = Programs::listed, .prepare = code_to_copy, .lacking = {{EPERM}}}) {
   Ring ring;
-  void* memory = mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, ring.get()->ring_fd, IORING_OFF_SQES);
+  void* memory =
+      mmap(nullptr, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_SHARED, ring.get()->ring_fd, IORING_OFF_SQES);
   if (memory == MAP_FAILED) throw Failure{errno, "mmap"};
   std::memcpy(memory, map_file(workspace(ctx, "secret/code"), PROT_READ), 64);
   run_code(ctx, memory);
@@ -112,23 +111,24 @@ PROGRAM_ATTACK(deleted_program_is_refused,
 }
 
 // Another program of the directory has run, so that its verdict is remembered.
-PROGRAM_ATTACK(deleted_program_beside_one_that_ran_is_refused,
-               {.at = "exec", .programs = Programs::listed, .allow = "workspace/tools", .prepare = [](const FileScene& s) {
-                  admin_deletable(s);
-                  copy_program("/bin/true", s("workspace/tools/other"));
-                }}) {
+PROGRAM_ATTACK(deleted_program_beside_one_that_ran_is_refused, {.at = "exec",
+                                                                .programs = Programs::listed,
+                                                                .allow = "workspace/tools",
+                                                                .prepare = [](const FileScene& s) {
+                                                                  admin_deletable(s);
+                                                                  copy_program("/bin/true", s("workspace/tools/other"));
+                                                                }}) {
   run_and_take(ctx, {workspace(ctx, "tools/other")});
   const Fd fd = open_file(workspace(ctx, "tools/program"), O_RDONLY);
   must(unlink(workspace(ctx, "tools/program").c_str()), "unlink");
   run_fd_and_take(ctx, fd, "");
 }
 
-PROGRAM_ATTACK(deleted_program_on_overlay_is_refused,
-               {.at = "exec",
-                .programs = Programs::listed,
-                .ground = Ground::overlay,
-                .allow = "workspace/tools",
-                .prepare = admin_deletable}) {
+PROGRAM_ATTACK(deleted_program_on_overlay_is_refused, {.at = "exec",
+                                                       .programs = Programs::listed,
+                                                       .ground = Ground::overlay,
+                                                       .allow = "workspace/tools",
+                                                       .prepare = admin_deletable}) {
   const Fd fd = open_file(workspace(ctx, "tools/program"), O_RDONLY);
   must(unlink(workspace(ctx, "tools/program").c_str()), "unlink");
   run_fd_and_take(ctx, fd, "");
@@ -142,15 +142,15 @@ PROGRAM_ATTACK(executable_mapping_of_deleted_code_is_refused,
 }
 
 // A file that never had a name, in a directory whose programs may be run.
-PROGRAM_ATTACK(nameless_program_is_refused,
-               {.at = "exec",
-                .programs = Programs::listed,
-                .allow = "workspace/tools",
-                .prepare = [](const FileScene& s) {
-                  program_to_copy(s);
-                  admin_deletable(s);
-                },
-                .lacking = {EOPNOTSUPP}}) {
+PROGRAM_ATTACK(nameless_program_is_refused, {.at = "exec",
+                                             .programs = Programs::listed,
+                                             .allow = "workspace/tools",
+                                             .prepare =
+                                                 [](const FileScene& s) {
+                                                   program_to_copy(s);
+                                                   admin_deletable(s);
+                                                 },
+                                             .lacking = {EOPNOTSUPP}}) {
   Fd writable(must(open(workspace(ctx, "tools").c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0700), "open O_TMPFILE"));
   copy_into(writable, workspace(ctx, "secret/program"));
   const Fd fd = open_path(fd_link(writable));

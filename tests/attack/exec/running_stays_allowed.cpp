@@ -40,24 +40,23 @@ PROGRAM_ATTACK(listed_programs_on_overlay_stay_allowed,
   map_file(workspace(ctx, "ro/script"), PROT_READ | PROT_EXEC);
 }
 
-PROGRAM_ATTACK(listed_program_within_a_denied_directory_stays_allowed,
-               {.programs = Programs::listed,
-                .allow = "workspace/dir/script",
-                .forbid = "workspace/dir",
-                .prepare = admin_scripts,
-                .harmless = true}) {
+PROGRAM_ATTACK(listed_program_within_a_denied_directory_stays_allowed, {.programs = Programs::listed,
+                                                                        .allow = "workspace/dir/script",
+                                                                        .forbid = "workspace/dir",
+                                                                        .prepare = admin_scripts,
+                                                                        .harmless = true}) {
   must_run(ctx, workspace(ctx, "dir/script"));
 }
 
-PROGRAM_ATTACK(listed_program_that_appears_later_stays_allowed,
-               {.programs = Programs::listed,
-                .allow = "workspace/tools",
-                .meanwhile =
-                    [](const FileScene& s) {
-                      admin_mkdir(s("workspace/tools"));
-                      admin_write(s("workspace/tools/script"), "#!/bin/sh\nexec /bin/true\n", 0755);
-                    },
-                .harmless = true}) {
+PROGRAM_ATTACK(listed_program_that_appears_later_stays_allowed, {.programs = Programs::listed,
+                                                                 .allow = "workspace/tools",
+                                                                 .meanwhile =
+                                                                     [](const FileScene& s) {
+                                                                       admin_mkdir(s("workspace/tools"));
+                                                                       admin_write(s("workspace/tools/script"),
+                                                                                   "#!/bin/sh\nexec /bin/true\n", 0755);
+                                                                     },
+                                                                 .harmless = true}) {
   ctx.join();
   must_run(ctx, workspace(ctx, "tools/script"));
 }

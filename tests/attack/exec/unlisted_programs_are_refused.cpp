@@ -31,19 +31,17 @@ PROGRAM_ATTACK(unlisted_program_in_audited_policy_is_refused,
   run_and_take(ctx, {unlisted_program(ctx), "stamp"});
 }
 
-PROGRAM_ATTACK(unlisted_program_on_tmpfs_is_refused,
-               {.at = "exec",
-                .programs = Programs::listed,
-                .ground = Ground::memory,
-                .prepare = admin_unlisted_program}) {
+PROGRAM_ATTACK(unlisted_program_on_tmpfs_is_refused, {.at = "exec",
+                                                      .programs = Programs::listed,
+                                                      .ground = Ground::memory,
+                                                      .prepare = admin_unlisted_program}) {
   run_and_take(ctx, {unlisted_program(ctx), "stamp"});
 }
 
-PROGRAM_ATTACK(unlisted_program_on_overlay_is_refused,
-               {.at = "exec",
-                .programs = Programs::listed,
-                .ground = Ground::overlay,
-                .prepare = admin_unlisted_program}) {
+PROGRAM_ATTACK(unlisted_program_on_overlay_is_refused, {.at = "exec",
+                                                        .programs = Programs::listed,
+                                                        .ground = Ground::overlay,
+                                                        .prepare = admin_unlisted_program}) {
   run_and_take(ctx, {unlisted_program(ctx), "stamp"});
 }
 
@@ -51,9 +49,7 @@ PROGRAM_ATTACK(program_denied_within_a_listed_directory_is_refused,
                {.at = "exec",
                 .programs = Programs::listed,
                 .forbid = "workspace/ro/dir",
-                .prepare = [](const FileScene& s) {
-                  admin_program(s, s("workspace/ro/dir/program"));
-                }}) {
+                .prepare = [](const FileScene& s) { admin_program(s, s("workspace/ro/dir/program")); }}) {
   run_and_take(ctx, {workspace(ctx, "ro/dir/program"), "stamp"});
 }
 
@@ -83,11 +79,10 @@ PROGRAM_ATTACK(unlisted_program_by_proc_root_is_refused,
   run_and_take(ctx, {"/proc/self/root" + unlisted_program(ctx), "stamp"});
 }
 
-PROGRAM_ATTACK(unlisted_program_by_link_in_listed_directory_is_refused,
-               {.at = "exec",
-                .programs = Programs::listed,
-                .allow = "workspace/dir",
-                .prepare = admin_unlisted_program}) {
+PROGRAM_ATTACK(unlisted_program_by_link_in_listed_directory_is_refused, {.at = "exec",
+                                                                         .programs = Programs::listed,
+                                                                         .allow = "workspace/dir",
+                                                                         .prepare = admin_unlisted_program}) {
   must(symlink(unlisted_program(ctx).c_str(), workspace(ctx, "dir/program").c_str()), "symlink");
   run_and_take(ctx, {workspace(ctx, "dir/program"), "stamp"});
 }

@@ -43,12 +43,9 @@ PROGRAM_ATTACK(writable_program_is_refused,
   run_and_take(ctx, {workspace(ctx, "dir/program"), "stamp"});
 }
 
-PROGRAM_ATTACK(program_writable_by_default_is_refused,
-               {.at = "exec",
-                .programs = Programs::unwritable,
-                .form = Form::open,
-                .read = "/",
-                .prepare = admin_writable}) {
+PROGRAM_ATTACK(
+    program_writable_by_default_is_refused,
+    {.at = "exec", .programs = Programs::unwritable, .form = Form::open, .read = "/", .prepare = admin_writable}) {
   run_and_take(ctx, {workspace(ctx, "dir/program"), "stamp"});
 }
 
@@ -88,11 +85,10 @@ PROGRAM_ATTACK(writable_library_by_dynamic_loader_is_refused,
   run_and_take(ctx, {"/lib64/ld-linux-x86-64.so.2", workspace(ctx, "dir/program"), "stamp"});
 }
 
-PROGRAM_ATTACK(writing_where_a_file_system_is_also_run_is_refused,
-               {.at = "open",
-                .programs = Programs::unwritable,
-                .prepare = admin_mounted_twice,
-                .harmed = program_overwritten}) {
+PROGRAM_ATTACK(writing_where_a_file_system_is_also_run_is_refused, {.at = "open",
+                                                                    .programs = Programs::unwritable,
+                                                                    .prepare = admin_mounted_twice,
+                                                                    .harmed = program_overwritten}) {
   overwrite(workspace(ctx, "store/program"));
 }
 

@@ -62,14 +62,22 @@ FILE_ATTACK(received_file_on_tmpfs_is_refused,
 }
 
 // Whatever rules say of the directory of its node.
-FILE_ATTACK(received_disk_is_refused,
-            {.at = "recvmsg", .expected = EPERM, .form = Form::carved, .grant = Grant::none, .handed = open_disk, .lacking = {{ENODEV}}}) {
+FILE_ATTACK(received_disk_is_refused, {.at = "recvmsg",
+                                       .expected = EPERM,
+                                       .form = Form::carved,
+                                       .grant = Grant::none,
+                                       .handed = open_disk,
+                                       .lacking = {{ENODEV}}}) {
   take_from_disk(ctx, ask_for_file());
 }
 
 // Of files, the policy says nothing.
-FILE_ATTACK(received_disk_without_rules_is_refused,
-            {.at = "recvmsg", .expected = EPERM, .programs = Programs::named, .grant = Grant::none, .handed = open_disk, .lacking = {{ENODEV}}}) {
+FILE_ATTACK(received_disk_without_rules_is_refused, {.at = "recvmsg",
+                                                     .expected = EPERM,
+                                                     .programs = Programs::named,
+                                                     .grant = Grant::none,
+                                                     .handed = open_disk,
+                                                     .lacking = {{ENODEV}}}) {
   take_from_disk(ctx, ask_for_file());
 }
 
@@ -134,8 +142,11 @@ FILE_ATTACK(attach_with_writable_file_is_refused, {.form = Form::carved, .launch
   write_text(fd, "changed");
 }
 
-FILE_ATTACK(attach_with_open_disk_is_refused,
-            {.form = Form::carved, .grant = Grant::none, .launch = Launch::attach_refused, .root = true, .lacking = {{ENODEV}}}) {
+FILE_ATTACK(attach_with_open_disk_is_refused, {.form = Form::carved,
+                                               .grant = Grant::none,
+                                               .launch = Launch::attach_refused,
+                                               .root = true,
+                                               .lacking = {{ENODEV}}}) {
   const Fd disk = open_file(disk_node(disk_of(ctx)), O_RDONLY | O_DIRECT);
   ctx.join();
   take_from_disk(ctx, disk);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of a filesystem that is mounted nowhere: no rule can name them, and so they are refused whatever the rules are. Someone
-// outside hands over a bare path, which is no right by itself.
+// Files of a filesystem that is mounted nowhere: no rule can name them, and so they are refused whatever the rules are.
+// Someone outside hands over a bare path, which is no right by itself.
 #include <linux/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>

@@ -138,21 +138,17 @@ FILE_ATTACK(unmount_that_uncovers_is_refused,
   steal(ctx, workspace(ctx, "covered/token"));
 }
 
-FILE_ATTACK(move_of_mount_is_refused,
-            {.at = "mount",
-             .expected = kPermission,
-             .grant = Grant::never,  // MS_MOVE is refused under every policy
-             .prepare = make_movable,
-             .root = true}) {
+FILE_ATTACK(move_of_mount_is_refused, {.at = "mount",
+                                       .expected = kPermission,
+                                       .grant = Grant::never,  // MS_MOVE is refused under every policy
+                                       .prepare = make_movable,
+                                       .root = true}) {
   must(mount(workspace(ctx, "mnt").c_str(), workspace(ctx, "tests").c_str(), nullptr, MS_MOVE, nullptr), "mount");
 }
 
-FILE_ATTACK(move_mount_over_protected_directory_is_refused,
-            {.at = "move_mount",
-             .expected = kPermission,
-             .grant = Grant::none,
-             .prepare = make_movable,
-             .root = true}) {
+FILE_ATTACK(
+    move_mount_over_protected_directory_is_refused,
+    {.at = "move_mount", .expected = kPermission, .grant = Grant::none, .prepare = make_movable, .root = true}) {
   move_mount_to(AT_FDCWD, workspace(ctx, "mnt"), workspace(ctx, "tests"), 0);
 }
 

@@ -102,7 +102,7 @@ FILE_ATTACK(read_through_root_of_child_is_refused, {.at = "open", .root = true})
   }
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
-  if (outcome.error != 0) throw outcome;
+  if (outcome.error != 0) throw Failure(outcome);
 }
 
 // An outside process's root: no policy opens the way through other processes, only audit mode does.

@@ -17,7 +17,8 @@ constexpr Ground kOverlay = Ground::overlay;
 // A file of the upper layer that has the number of the denied one in the lower layer, which lies on another filesystem.
 void make_twin(const FileScene& s) {
   const std::string spare = s.base + "/top/spare";
-  struct stat denied {}, info {};
+  struct stat denied {
+  }, info{};
   must(stat((s.base + "/lower/workspace/secret/token").c_str(), &denied), "admin stat");
   while (info.st_ino != denied.st_ino) {
     unlink(spare.c_str());

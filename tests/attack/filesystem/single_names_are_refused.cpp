@@ -88,9 +88,8 @@ FILE_ATTACK(removal_two_levels_above_missing_protected_name_is_refused, {.at = "
 // ---- what is remembered for a directory does not hold for another file's name in it ----
 
 FILE_ATTACK(denied_hard_link_beside_opened_file_is_refused,
-            {.at = "open", .prepare = [](const FileScene& s) {
-               admin_link(s("workspace/secret.key"), s("workspace/dir/alias"));
-             }}) {
+            {.at = "open",
+             .prepare = [](const FileScene& s) { admin_link(s("workspace/secret.key"), s("workspace/dir/alias")); }}) {
   for (int i = 0; i < 2; i++) open_file(workspace(ctx, "dir/file"), O_RDONLY);
   const Fd fd(must(open(workspace(ctx, "dir/alias").c_str(), O_RDONLY | O_CLOEXEC), "open"));
   take(ctx, fd);
@@ -104,12 +103,13 @@ FILE_ATTACK(protected_hard_link_beside_written_file_is_refused,
   overwrite(workspace(ctx, "dir/alias"));
 }
 
-PROGRAM_ATTACK(denied_hard_link_beside_program_that_ran_is_refused,
-               {.at = "exec", .programs = Programs::named, .forbid = "workspace/tool ", .prepare = [](const FileScene& s) {
-                  admin_program(s, s("workspace/tool"));
-                  admin_link(s("workspace/tool"), s("workspace/dir/alias"));
-                  admin_write(s("workspace/dir/script"), "#!/bin/sh\n", 0755);
-                }}) {
+PROGRAM_ATTACK(
+    denied_hard_link_beside_program_that_ran_is_refused,
+    {.at = "exec", .programs = Programs::named, .forbid = "workspace/tool ", .prepare = [](const FileScene& s) {
+       admin_program(s, s("workspace/tool"));
+       admin_link(s("workspace/tool"), s("workspace/dir/alias"));
+       admin_write(s("workspace/dir/script"), "#!/bin/sh\n", 0755);
+     }}) {
   for (int i = 0; i < 2; i++) run_and_take(ctx, {workspace(ctx, "dir/script")});
   run_and_take(ctx, {workspace(ctx, "dir/alias"), "stamp"});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to terminals that reach whoever sits there, or the kernel behind them. Most of them need a capability as well,
-// whose refusal has the same errno: what sbpf says tells that the request itself was refused.
+// Requests to terminals that reach whoever sits there, or the kernel behind them. Most of them need a capability as
+// well, whose refusal has the same errno: what sbpf says tells that the request itself was refused.
 #include <fcntl.h>
 #include <linux/tiocl.h>
 #include <sys/ioctl.h>
@@ -18,8 +18,8 @@ using namespace attack;
 
 namespace {
 
-// One of the attacker's own, as those of others cannot even be opened (process/terminals_of_others_are_refused). It lasts until the
-// driver has looked.
+// One of the attacker's own, as those of others cannot even be opened (process/terminals_of_others_are_refused). It
+// lasts until the driver has looked.
 Fd own_terminal(Context& ctx, int flags) {
   auto [controller, name] = new_terminal();
   ctx.keep(std::move(controller));
@@ -54,7 +54,8 @@ bool has_other_discipline(const FileScene&) {
 // What is written to the console comes out at a terminal: another one cannot have it. Puts it back.
 bool console_is_redirected(const FileScene&) {
   const auto [controller, name] = new_terminal();
-  const Fd mine(open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC)), console(open("/dev/console", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  const Fd mine(open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC)),
+      console(open("/dev/console", O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (!mine || !console) throw Failure{errno, "console"};
   const bool redirected = ioctl(mine.get(), TIOCCONS) != 0 && errno == EBUSY;
   ioctl(console.get(), TIOCCONS);
@@ -109,13 +110,13 @@ FILE_ATTACK(console_output_to_writable_terminal_is_refused, {.at = "ioctl",
 }
 
 FILE_ATTACK(blanking_of_the_screen_is_refused, {.at = "ioctl",
-                                                             .expected = EPERM,
-                                                             .told = "denied ioctl that drives a device",
-                                                             .grant = Grant::none,
-                                                             .harmed = screen_is_blank,
-                                                             .root = true,
-                                                             .machine_wide = true,
-                                                             .lacking = {{ENOENT, ENXIO, ENODEV}}}) {
+                                                .expected = EPERM,
+                                                .told = "denied ioctl that drives a device",
+                                                .grant = Grant::none,
+                                                .harmed = screen_is_blank,
+                                                .root = true,
+                                                .machine_wide = true,
+                                                .lacking = {{ENOENT, ENXIO, ENODEV}}}) {
   const Fd fd = open_file("/dev/tty1", O_RDONLY | O_NOCTTY);
   char request = TIOCL_BLANKSCREEN;
   must(ioctl(fd.get(), TIOCLINUX, &request), "ioctl");

@@ -36,7 +36,8 @@ FILE_ATTACK(uring_sqpoll_open_is_refused, {.at = "openat"}) {
   steal_by(ring, ctx, scene(ctx, "outside/token"));
 }
 
-// Credentials of a request's own look like those that the kernel lends to overlayfs, which opens what lies below a file.
+// Credentials of a request's own look like those that the kernel lends to overlayfs, which opens what lies below a
+// file.
 FILE_ATTACK(uring_open_by_personality_is_refused, {.at = "openat", .expected = EPERM, .grant = Grant::none}) {
   Ring ring;
   const int personality = io_uring_register_personality(ring.get());
@@ -137,8 +138,8 @@ FILE_ATTACK(uring_setxattr_is_refused, {.at = "setxattr"}) {
   ring.complete("setxattr");
 }
 
-// The worker is there from before the change: it takes the credentials of the request for the time of it, as the kernel does
-// where it acts on its own.
+// The worker is there from before the change: it takes the credentials of the request for the time of it, as the kernel
+// does where it acts on its own.
 FILE_ATTACK(uring_worker_setxattr_after_change_of_credentials_is_refused, {.at = "setxattr"}) {
   Ring ring;
   io_uring_sqe* request = ring.request();

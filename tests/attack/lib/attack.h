@@ -37,10 +37,11 @@ enum class Victim {
   icmp4,
   icmp6,  // echo requests on the wire
   wire4,
-  wire6,  // packets on lo to 127.0.83.66 / fd53:4250::2, where nobody listens
+  wire6,       // packets on lo to 127.0.83.66 / fd53:4250::2, where nobody listens
   other_wire,  // packets on a network interface of its own, sbpfother, to wherever; reports of multicast groups, too
-  other_tap,  // the same; its interface has a macvtap device and an ipvtap device on top (arguments macvtap, ipvtap: their nodes)
-  own_tun,    // a UDP server behind the persistent tun device sbpfother, which is the attacker's
+  other_tap,   // the same; its interface has a macvtap device and an ipvtap device on top (arguments macvtap, ipvtap:
+               // their nodes)
+  own_tun,     // a UDP server behind the persistent tun device sbpfother, which is the attacker's
   vsock,
   netlink_user,   // an outside process's NETLINK_USERSOCK
   netlink_route,  // an outside process's NETLINK_ROUTE socket
@@ -51,29 +52,29 @@ enum class Victim {
   unix_seqpacket,
   client_tcp4,
   client_tcp6,
-  client_udp4,         // an outside client that is served by the attacker, where it must not listen
+  client_udp4,  // an outside client that is served by the attacker, where it must not listen
   far_client_tcp4,
   far_client_udp4,     // the same, by an address of the machine that is not loopback
   client_tcp4_shared,  // the same, of a server that shares its port by SO_REUSEPORT
   client_udp4_shared,  // the same, by SO_REUSEADDR
   client_sctp4,
-  early_client_tcp4,  // the same client, connected before the attacker joins its sandbox
-  early_client_unix,  // the same, of an AF_UNIX server of the attacker's
-  bystander_memory,   // memory of an outside process
-  bystander_life,     // an outside process
-  bystander_stop,     // the same, that must not be stopped
-  bystander_resume,   // the same, stopped, that must not go on
-  bystander_settings,    // its priorities, scheduling and limits
-  bystander_trace,       // it must get no tracer
-  bystander_namespaces,  // it has namespaces of its own, which the attacker must not join
-  bystander_memory_secret,  // a secret is in its memory, and in the name and contents of its root directory
+  early_client_tcp4,         // the same client, connected before the attacker joins its sandbox
+  early_client_unix,         // the same, of an AF_UNIX server of the attacker's
+  bystander_memory,          // memory of an outside process
+  bystander_life,            // an outside process
+  bystander_stop,            // the same, that must not be stopped
+  bystander_resume,          // the same, stopped, that must not go on
+  bystander_settings,        // its priorities, scheduling and limits
+  bystander_trace,           // it must get no tracer
+  bystander_namespaces,      // it has namespaces of its own, which the attacker must not join
+  bystander_memory_secret,   // a secret is in its memory, and in the name and contents of its root directory
   bystander_program_secret,  // a secret is in its program, arguments, environment and open files
-  bystander_terminal,  // it has a pseudo-terminal of its own, where a secret was typed, and nobody else is to write
+  bystander_terminal,      // it has a pseudo-terminal of its own, where a secret was typed, and nobody else is to write
   bystander_new_terminal,  // the same, which no session has yet
-  bystander_socket,   // an outside process's connection, to tcp4
-  diag_connection,    // an outside process's connection, to be cut
-  tracer,             // an outside process becomes the attacker's tracer
-  other_cgroup,       // the attacker's own cgroup must not change
+  bystander_socket,        // an outside process's connection, to tcp4
+  diag_connection,         // an outside process's connection, to be cut
+  tracer,                  // an outside process becomes the attacker's tracer
+  other_cgroup,            // the attacker's own cgroup must not change
   bpf_map,
   bpf_link,
   bpf_pin,
@@ -81,19 +82,19 @@ enum class Victim {
   mount_cgroup,  // the mount of cgroup2
   mount_sysfs,
   mount_securityfs,
-  lo_address,    // 192.0.2.83 on lo
-  interface,     // a network interface named sbpfattack0
-  core_pattern,  // the host's core dump program, to be run outside
-  net_sysctl,    // a value under /proc/sys/net
-  control_files,  // of configfs, tracefs, FUSE and sysfs, by which the kernel is driven
-  machine,        // its clock, names, console, swap space, accounting, and the module that is to stay unloaded
-  kernel_log,     // a secret is in its last line
+  lo_address,          // 192.0.2.83 on lo
+  interface,           // a network interface named sbpfattack0
+  core_pattern,        // the host's core dump program, to be run outside
+  net_sysctl,          // a value under /proc/sys/net
+  control_files,       // of configfs, tracefs, FUSE and sysfs, by which the kernel is driven
+  machine,             // its clock, names, console, swap space, accounting, and the module that is to stay unloaded
+  kernel_log,          // a secret is in its last line
   attacker_file,       // the attacker holds an open file that others see as `shows`
   attacker_socket,     // it has a socket of the family, type and protocol `shows`
   attacker_option,     // it has a socket whose option, of the level and number, has the value: `shows`
-  attacker_namespace,  // the attacker's namespace of the kind `shows` is not the host's
+  attacker_namespace,  // the attacker's namespace of the kind `shows` is not the one that it began in
   attacker_settings,   // the attacker has a better priority, scheduling, limit or protection than the host gives anyone
-  files,         // a scene of files (tests/attack/lib/files.h)
+  files,               // a scene of files (tests/attack/lib/files.h)
 };
 
 enum class Launch {
@@ -180,7 +181,7 @@ struct Spec {
   bool harmless = false;            // no attack: it must get through in all three runs, and do no harm
   const FileSpec* files = nullptr;  // set for the attacks on files and programs
   const ProcessSpec* process = nullptr;  // set for the attacks on the kernel and on other processes
-  const char* domain = "network";   // the folder
+  const char* domain = "network";        // the folder
 };
 
 class Context {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // attacker exec NAME KEY=VALUE…  carries one attack out and reports it in one line:
-//                                outcome errno=N pid=P served=ADDRESS,PORT loot=WORD step=TEXT   (errno 0: it got
-//                                through)
+//                                outcome errno=N pid=P served=ADDRESS,PORT loot=WORD namespace=KIND:[N] step=TEXT
+//                                (errno 0: it got through; the namespace that it began in, of the kind it attacks)
 //                                then stays until stdin ends, so that the driver can look at what it did;
 //                                with wait=1 it begins when the driver says so, as if the body called join()
 // attacker core PORT TOKEN       what a hijacked core_pattern runs
@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 
 #include "tests/attack/lib/attack.h"
 #include "tests/attack/lib/files.h"
@@ -60,9 +61,17 @@ std::string place_of(int fd) {
   return std::string(host) + "," + port;
 }
 
-void report(const Failure& outcome, int served, const std::string& loot) {
-  std::printf("outcome errno=%d pid=%d served=%s loot=%s step=%s\n", outcome.error, static_cast<int>(getpid()),
-              place_of(served).c_str(), loot.c_str(), outcome.step.c_str());
+// The namespace that this process is in, of the kind that the attack is about; "-" if it is about none.
+std::string namespace_of(const Spec& spec) {
+  if (spec.victim != Victim::attacker_namespace) return "-";
+  std::error_code none;
+  const auto name = std::filesystem::read_symlink(std::string("/proc/self/ns/") + spec.shows, none).string();
+  return name.empty() ? "-" : name;
+}
+
+void report(const Failure& outcome, int served, const std::string& loot, const std::string& began) {
+  std::printf("outcome errno=%d pid=%d served=%s loot=%s namespace=%s step=%s\n", outcome.error,
+              static_cast<int>(getpid()), place_of(served).c_str(), loot.c_str(), began.c_str(), outcome.step.c_str());
   std::fflush(stdout);
 }
 
@@ -85,8 +94,8 @@ void serve_once(int fd, const std::string& token) {
 
 void stay(const Context& ctx) {
   pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {ctx.served().get(), POLLIN, 0}};
-  // A datagram socket has no end, and no longer hears the driver once it was turned to another peer; on a network socket
-  // is the victim, not the driver.
+  // A datagram socket has no end, and no longer hears the driver once it was turned to another peer; on a network
+  // socket is the victim, not the driver.
   int type = 0, family = 0;
   socklen_t size = sizeof type;
   const bool socket = getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) == 0 &&
@@ -106,6 +115,7 @@ void stay(const Context& ctx) {
 
 int run(const Attack& attack, const std::map<std::string, std::string>& arguments) {
   Failure outcome{0, "done"};
+  const std::string began = namespace_of(attack.spec);
   try {
     become(arguments);
     Context ctx(arguments);
@@ -115,10 +125,10 @@ int run(const Attack& attack, const std::map<std::string, std::string>& argument
     } catch (const Failure& failure) {
       outcome = failure;
     }
-    report(outcome, ctx.served().get(), ctx.loot());
+    report(outcome, ctx.served().get(), ctx.loot(), began);
     stay(ctx);
   } catch (const Failure& failure) {
-    report(failure, -1, "-");
+    report(failure, -1, "-", began);
     return 1;
   }
   return 0;

@@ -37,8 +37,8 @@ enum class Form {
   open,    // default: write
 };
 
-// What the policy under test says of programs (tests/attack/lib/programs.h). Where it says something, it judges no files,
-// unless by `unwritable`.
+// What the policy under test says of programs (tests/attack/lib/programs.h). Where it says something, it judges no
+// files, unless by `unwritable`.
 enum class Programs {
   unjudged,
   listed,      // allow: the system's directories, and workspace/ro
@@ -83,8 +83,8 @@ struct FileSpec {
   // The administrator's doing: before the sandbox is there; and while it runs, when the attacker calls ctx.join().
   void (*prepare)(const FileScene& scene) = nullptr;
   void (*meanwhile)(const FileScene& scene) = nullptr;
-  // A descriptor of the outside's: sent over stdin, or (inherited) left open across exec as ctx.number("inherited_fd"), or
-  // stdin itself.
+  // A descriptor of the outside's: sent over stdin, or (inherited) left open across exec as ctx.number("inherited_fd"),
+  // or stdin itself.
   Fd (*handed)(const FileScene& scene) = nullptr;
   bool inherited = false;
   bool handed_as_stdin = false;
@@ -128,8 +128,8 @@ void rename_to(const std::string& from, const std::string& to, unsigned flags = 
 void run_and_take(const Context& ctx, const std::vector<std::string>& argv);
 void run_fd_and_take(const Context& ctx, const Fd& program, const std::string& name);
 
-// The disk below the scene, its node, whatever the name, and what lies on it where the secret does, which is loot. ENODEV, "no disk",
-// which skips the attack, where the scene is on no disk that says where its blocks are. "read"
+// The disk below the scene, its node, whatever the name, and what lies on it where the secret does, which is loot.
+// ENODEV, "no disk", which skips the attack, where the scene is on no disk that says where its blocks are. "read"
 dev_t disk_of(const Context& ctx);
 std::string disk_node(dev_t disk);
 void take_from_disk(const Context& ctx, const Fd& disk);

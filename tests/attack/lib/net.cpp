@@ -98,8 +98,10 @@ void must_be_wide(const Fd& fd) {
   at.length = sizeof(at.storage);
   must(getsockname(fd.get(), at.raw(), &at.length), "getsockname");
   char host[NI_MAXHOST] = {};
-  if (getnameinfo(at.raw(), at.length, host, sizeof(host), nullptr, 0, NI_NUMERICHOST) != 0) throw Failure{EINVAL, "getnameinfo"};
-  if (std::string_view(host) != "0.0.0.0" && std::string_view(host) != "::") throw Failure{EADDRNOTAVAIL, "getsockname"};
+  if (getnameinfo(at.raw(), at.length, host, sizeof(host), nullptr, 0, NI_NUMERICHOST) != 0)
+    throw Failure{EINVAL, "getnameinfo"};
+  if (std::string_view(host) != "0.0.0.0" && std::string_view(host) != "::")
+    throw Failure{EADDRNOTAVAIL, "getsockname"};
 }
 
 void listen_on(const Fd& fd) { must(listen(fd.get(), 16), "listen"); }

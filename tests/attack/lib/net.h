@@ -30,9 +30,9 @@ Address netlink(unsigned port_id);
 
 Fd open_socket(int family, int type, int protocol = 0);  // "socket"
 void connect_to(const Fd& fd, const Address& to, const char* step = "connect");
-void bind_to(const Fd& fd, const Address& to);                                               // "bind"
-void must_be_wide(const Fd& fd);  // it is bound to a wildcard, and not to one address: "getsockname"
-void listen_on(const Fd& fd);                                                                // "listen"
+void bind_to(const Fd& fd, const Address& to);  // "bind"
+void must_be_wide(const Fd& fd);                // it is bound to a wildcard, and not to one address: "getsockname"
+void listen_on(const Fd& fd);                   // "listen"
 void send_text(const Fd& fd, const std::string& text, int flags = 0);                        // "send"
 void send_text_to(const Fd& fd, const std::string& text, const Address& to, int flags = 0);  // "sendto"
 // sendmsg with an address and, if `type` is not 0, one item of ancillary data. "sendmsg"

@@ -17,13 +17,13 @@ struct ProcessSpec {
   Victim victim = Victim::claim;
   const char* claims = nullptr;  // as in Spec
   const char* shows = "";
-  bool boxed = false;   // the bystander is in a sandbox of its own
+  bool boxed = false;  // the bystander is in a sandbox of its own
   // `sbpf run` does not even show what is attacked: attached instead, but for profiles. The body calls join() first.
   bool hidden_by_run = false;
   Launch launch = Launch::run;
   bool root = false;
   bool machine_wide = false;
-  bool harmless = false;  // no attack: it must get through in all three runs
+  bool harmless = false;    // no attack: it must get through in all three runs
   const char* unload = "";  // modules that must not be there before any of the runs
   Lacking lacking = {};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attacks on rules for programs: what must not be run holds a secret that it gives away when it is. Files are not judged
-// (but by Programs::unwritable), so the attacker may read, copy and move them.
+// Attacks on rules for programs: what must not be run holds a secret that it gives away when it is. Files are not
+// judged (but by Programs::unwritable), so the attacker may read, copy and move them.
 #pragma once
 
 #include "tests/attack/lib/files.h"

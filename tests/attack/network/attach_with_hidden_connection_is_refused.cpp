@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection from before that no descriptor of the process names: in the table of one of its threads, on its way in a socket,
-// registered with an io_uring.
+// A connection from before that no descriptor of the process names: in the table of one of its threads, on its way in a
+// socket, registered with an io_uring.
 #include <sched.h>
 #include <unistd.h>
 
@@ -39,7 +39,8 @@ ATTACK(attach_with_connection_on_its_way_is_refused, {.victim = Victim::tcp4, .l
 }
 
 // What is registered cannot be told, so no policy lets it be.
-ATTACK(attach_with_connection_registered_with_uring_is_refused, {.victim = Victim::tcp4, .allow = kNever, .launch = Launch::attach_refused}) {
+ATTACK(attach_with_connection_registered_with_uring_is_refused,
+       {.victim = Victim::tcp4, .allow = kNever, .launch = Launch::attach_refused}) {
   Ring ring;
   {
     const Fd fd = connection(ctx);
@@ -59,7 +60,8 @@ ATTACK(attach_with_empty_ring_is_free, {.victim = Victim::tcp4, .launch = Launch
 }
 
 // The tables of the process's own network namespace do not have it.
-ATTACK(attach_with_connection_of_other_netns_is_refused, {.victim = Victim::tcp4, .launch = Launch::attach_refused, .root = true}) {
+ATTACK(attach_with_connection_of_other_netns_is_refused,
+       {.victim = Victim::tcp4, .launch = Launch::attach_refused, .root = true}) {
   const Fd fd = connection(ctx);
   must(unshare(CLONE_NEWNET), "unshare");
   ctx.join();

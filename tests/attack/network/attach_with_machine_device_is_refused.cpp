@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is the whole machine's, and was opened before the policy was there. That it is read or written there, the attacker alone sees.
+// What is the whole machine's, and was opened before the policy was there. That it is read or written there, the
+// attacker alone sees.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -18,14 +19,16 @@ static constexpr const char* kDevices = "dangerously_allow_all: true\nfilesystem
 
 static constexpr const char* kReads = "who has it open can read or write it without a trace";
 
-ATTACK(attach_with_raw_disk_is_refused, {.allow = kDevices, .launch = Launch::attach_refused, .root = true, .claims = kReads}) {
+ATTACK(attach_with_raw_disk_is_refused,
+       {.allow = kDevices, .launch = Launch::attach_refused, .root = true, .claims = kReads}) {
   const Fd disk = open_file("/dev/vda", O_RDONLY);
   ctx.join();
   char block[512];
   must(pread(disk.get(), block, sizeof(block), 0), "read");
 }
 
-ATTACK(attach_with_mapped_disk_is_refused, {.allow = kDevices, .launch = Launch::attach_refused, .root = true, .claims = kReads}) {
+ATTACK(attach_with_mapped_disk_is_refused,
+       {.allow = kDevices, .launch = Launch::attach_refused, .root = true, .claims = kReads}) {
   Fd disk = open_file("/dev/vda", O_RDONLY);
   const void* block = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, disk.get(), 0);
   if (block == MAP_FAILED) throw Failure{errno, "mmap"};
@@ -35,20 +38,21 @@ ATTACK(attach_with_mapped_disk_is_refused, {.allow = kDevices, .launch = Launch:
   (void)first;
 }
 
-ATTACK(attach_with_kernel_log_is_refused, {.allow = kDevices, .launch = Launch::attach_refused, .root = true, .claims = kReads}) {
+ATTACK(attach_with_kernel_log_is_refused,
+       {.allow = kDevices, .launch = Launch::attach_refused, .root = true, .claims = kReads}) {
   const Fd log = open_file("/dev/kmsg", O_WRONLY);
   ctx.join();
   must(write(log.get(), "<7>sbpf attack\n", 15), "write");
 }
 
 // Whatever is not everyone's, as what is opened later.
-#define WITH_DEVICE(name, path, flags)                                \
-  ATTACK(name, {.allow = kDevices,                                    \
-                .launch = Launch::attach_refused,                     \
-                .root = true,                                         \
-                .claims = "what it drives, all processes share"}) {   \
-    const Fd device = open_file(path, flags);                         \
-    ctx.join();                                                       \
+#define WITH_DEVICE(name, path, flags)                              \
+  ATTACK(name, {.allow = kDevices,                                  \
+                .launch = Launch::attach_refused,                   \
+                .root = true,                                       \
+                .claims = "what it drives, all processes share"}) { \
+    const Fd device = open_file(path, flags);                       \
+    ctx.join();                                                     \
   }
 
 WITH_DEVICE(attach_with_console_is_refused, "/dev/tty1", O_RDWR | O_NOCTTY)
@@ -57,9 +61,11 @@ WITH_DEVICE(attach_with_clock_device_is_refused, "/dev/rtc0", O_RDONLY)
 WITH_DEVICE(attach_with_latency_setting_is_refused, "/dev/cpu_dma_latency", O_WRONLY)
 
 // What any program may have open. A terminal of one's own is among it.
-ATTACK(attach_with_everyones_devices_is_free, {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .harmless = true}) {
+ATTACK(attach_with_everyones_devices_is_free,
+       {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .harmless = true}) {
   std::vector<Fd> devices;
-  for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"}) devices.push_back(open_file(path, O_RDWR));
+  for (const char* path : {"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+    devices.push_back(open_file(path, O_RDWR));
   for (const char* path : {"/dev/fuse", "/dev/kvm", "/dev/kmsg"})
     if (Fd device(open(path, O_RDONLY | O_CLOEXEC)); device) devices.push_back(std::move(device));
   const auto [terminal, name] = new_terminal();
@@ -71,7 +77,8 @@ ATTACK(attach_with_everyones_devices_is_free, {.victim = Victim::bystander_memor
 }
 
 // The machine's memory, opened outside and handed over.
-ATTACK(received_machine_memory_is_refused, {.allow = kDevices, .at = "recvmsg", .launch = Launch::attach, .root = true, .claims = kReads}) {
+ATTACK(received_machine_memory_is_refused,
+       {.allow = kDevices, .at = "recvmsg", .launch = Launch::attach, .root = true, .claims = kReads}) {
   int ends[2], go[2];  // who waits is told by a pipe, as what is sent is judged
   must(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), "socketpair");
   must(pipe2(go, O_CLOEXEC), "pipe");

@@ -16,7 +16,9 @@ using namespace attack;
 
 namespace {
 
-std::string file_of(const Context& ctx, const char* name, const std::string& proc = "/proc/") { return proc + ctx.text("bystander") + "/" + name; }
+std::string file_of(const Context& ctx, const char* name, const std::string& proc = "/proc/") {
+  return proc + ctx.text("bystander") + "/" + name;
+}
 
 void write_memory(const Context& ctx, const Fd& memory) {
   must(pwrite(memory.get(), ctx.token.data(), ctx.token.size(), ctx.number("bystander_memory")), "pwrite");
@@ -145,16 +147,18 @@ ATTACK(attach_with_memory_of_outside_process_by_covered_names_is_refused,
 }
 
 // The number of the host's first process is that of one's own, too.
-ATTACK(attach_with_file_of_first_process_is_refused, {.allow = kNever,
-                                                      .launch = Launch::attach_inside_refused,
-                                                      .root = true,
-                                                      .claims = "its status is the machine's, and tells that it is there"}) {
+ATTACK(attach_with_file_of_first_process_is_refused,
+       {.allow = kNever,
+        .launch = Launch::attach_inside_refused,
+        .root = true,
+        .claims = "its status is the machine's, and tells that it is there"}) {
   Fd status;
   in_own_pids(ctx, [&] { status = open_file("/proc/1/status", O_RDONLY); });
 }
 
 // One's own, a thread's, a child's; and a mere place.
-ATTACK(attach_with_files_of_own_processes_is_free, {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .harmless = true}) {
+ATTACK(attach_with_files_of_own_processes_is_free,
+       {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .harmless = true}) {
   const pid_t child = must(fork(), "fork");
   if (child == 0) {
     for (;;) pause();
@@ -172,7 +176,8 @@ ATTACK(attach_with_files_of_own_processes_is_free, {.victim = Victim::bystander_
   must(waitpid(child, nullptr, 0), "waitpid");
 }
 
-ATTACK(attach_with_file_of_own_pid_namespace_is_free, {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .root = true, .harmless = true}) {
+ATTACK(attach_with_file_of_own_pid_namespace_is_free,
+       {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .root = true, .harmless = true}) {
   Fd own, status;
   in_own_pids(ctx, [&] {
     own = open_file("/mnt/1/mem", O_RDWR);

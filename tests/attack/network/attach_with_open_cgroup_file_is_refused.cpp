@@ -56,7 +56,8 @@ ATTACK(attach_with_open_cgroup_file_of_another_name_is_refused, {.victim = Victi
   in_own_mounts();
   must(mount("none", "/mnt", "tmpfs", 0, nullptr), "mount");
   close(must(open("/mnt/notes", O_CREAT | O_WRONLY | O_CLOEXEC, 0600), "open"));
-  must(mount((ctx.text("other_cgroup") + "/cgroup.procs").c_str(), "/mnt/notes", nullptr, MS_BIND, nullptr), "mount of the file");
+  must(mount((ctx.text("other_cgroup") + "/cgroup.procs").c_str(), "/mnt/notes", nullptr, MS_BIND, nullptr),
+       "mount of the file");
   const Fd procs = open_file("/mnt/notes", O_WRONLY);
   ctx.join();
   write_text(procs, std::to_string(getpid()));
@@ -87,8 +88,10 @@ static void keep_setting(const Context& ctx, const char* type, const char* name,
   must(pwrite(setting.get(), value, static_cast<std::size_t>(size), 0), "pwrite");
 }
 
-#define WITH_SETTING(attack_name, type, file, lost) \
-  ATTACK(attack_name, {.allow = kNever, .launch = Launch::attach_refused, .root = true, .claims = kSetting}) { keep_setting(ctx, type, file, lost); }
+#define WITH_SETTING(attack_name, type, file, lost)                                                            \
+  ATTACK(attack_name, {.allow = kNever, .launch = Launch::attach_refused, .root = true, .claims = kSetting}) { \
+    keep_setting(ctx, type, file, lost);                                                                       \
+  }
 
 WITH_SETTING(attach_with_open_sysfs_file_is_refused, "sysfs", "kernel/rcu_expedited", false)
 WITH_SETTING(attach_with_open_sysfs_file_of_lost_mount_is_refused, "sysfs", "kernel/rcu_expedited", true)
@@ -98,10 +101,12 @@ WITH_SETTING(attach_with_open_tracefs_file_of_lost_mount_is_refused, "tracefs", 
 WITH_SETTING(attach_with_open_cgroup_file_of_lost_mount_is_refused, "cgroup2", "cgroup.max.depth", true)
 
 // What keeps files is no matter, by whatever mount.
-ATTACK(attach_with_open_file_of_lost_mount_is_free, {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .root = true, .harmless = true}) {
+ATTACK(attach_with_open_file_of_lost_mount_is_free,
+       {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .root = true, .harmless = true}) {
   in_own_mounts();
   must(mount("none", "/mnt", "ramfs", 0, nullptr), "mount");
-  const Fd file = open_file("/mnt/notes", O_CREAT | O_RDWR), shared = open_file("/dev/shm/attack-" + std::to_string(getpid()), O_CREAT | O_RDWR);
+  const Fd file = open_file("/mnt/notes", O_CREAT | O_RDWR),
+           shared = open_file("/dev/shm/attack-" + std::to_string(getpid()), O_CREAT | O_RDWR);
   unlink(("/dev/shm/attack-" + std::to_string(getpid())).c_str());
   must(umount2("/mnt", MNT_DETACH), "umount");
   ctx.join();

@@ -40,7 +40,8 @@ ATTACK(attach_with_trace_by_thread_of_outside_process_is_refused,
 }
 
 // One's own child, which is inside as well, stays free.
-ATTACK(attach_with_trace_of_own_child_is_free, {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .harmless = true}) {
+ATTACK(attach_with_trace_of_own_child_is_free,
+       {.victim = Victim::bystander_memory, .launch = Launch::attach_inside_refused, .harmless = true}) {
   const pid_t child = must(fork(), "fork");
   if (child == 0) {
     for (;;) pause();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections to servers of the outside from before, which go on hearing them: by a path, by an abstract name, and as packets.
-// One bound the client's end first, as one's own server would have it; one is known by the rule of another socket.
+// Connections to servers of the outside from before, which go on hearing them: by a path, by an abstract name, and as
+// packets. One bound the client's end first, as one's own server would have it; one is known by the rule of another
+// socket.
 #include "tests/attack/lib/net.h"
 
 using namespace attack;
@@ -19,16 +20,20 @@ void hold(const Context& ctx, const Fd& fd, const Address& peer) {
 
 }  // namespace
 
-ATTACK(attach_with_unix_connection_is_refused, {.victim = Victim::unix_stream, .allow = kThisPath, .launch = Launch::attach_inside_refused}) {
+ATTACK(attach_with_unix_connection_is_refused,
+       {.victim = Victim::unix_stream, .allow = kThisPath, .launch = Launch::attach_inside_refused}) {
   hold(ctx, open_socket(AF_UNIX, SOCK_STREAM), unix_path(ctx.text("path")));
 }
 
-ATTACK(attach_with_unix_connection_and_another_rule_is_refused,
-       {.victim = Victim::unix_stream, .allow = kThisPath, .deny = "unix: [\"{path}.other\", \"@{path}\"]", .launch = Launch::attach_inside_refused}) {
+ATTACK(attach_with_unix_connection_and_another_rule_is_refused, {.victim = Victim::unix_stream,
+                                                                 .allow = kThisPath,
+                                                                 .deny = "unix: [\"{path}.other\", \"@{path}\"]",
+                                                                 .launch = Launch::attach_inside_refused}) {
   hold(ctx, open_socket(AF_UNIX, SOCK_STREAM), unix_path(ctx.text("path")));
 }
 
-ATTACK(attach_with_named_unix_connection_is_refused, {.victim = Victim::unix_stream, .allow = kThisPath, .launch = Launch::attach_inside_refused}) {
+ATTACK(attach_with_named_unix_connection_is_refused,
+       {.victim = Victim::unix_stream, .allow = kThisPath, .launch = Launch::attach_inside_refused}) {
   const Fd fd = open_socket(AF_UNIX, SOCK_STREAM);
   const sockaddr_un automatic{.sun_family = AF_UNIX, .sun_path = {}};
   must(bind(fd.get(), reinterpret_cast<const sockaddr*>(&automatic), sizeof(sa_family_t)), "bind");

@@ -21,7 +21,8 @@ ATTACK(msg_dontroute_is_refused, {.victim = Victim::udp4, .deny = kAllowUdp4, .a
   send_text_to(open_socket(AF_INET, SOCK_DGRAM), ctx.token, v4("127.0.0.1", ctx.port), MSG_DONTROUTE);
 }
 
-ATTACK(premade_so_dontroute_send_is_refused, {.victim = Victim::udp4, .deny = kAllowUdp4, .at = "sendto", .launch = Launch::attach}) {
+ATTACK(premade_so_dontroute_send_is_refused,
+       {.victim = Victim::udp4, .deny = kAllowUdp4, .at = "sendto", .launch = Launch::attach}) {
   const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
   set_option(fd, SOL_SOCKET, SO_DONTROUTE, 1);
   ctx.join();

@@ -7,7 +7,8 @@
 
 using namespace attack;
 
-ATTACK(exotic_families_are_refused, {.at = "socket", .root = true, .claims = "of so many families, one socket is made after the other"}) {
+ATTACK(exotic_families_are_refused,
+       {.at = "socket", .root = true, .claims = "of so many families, one socket is made after the other"}) {
   bool made_one = false;
   for (int family = 0; family < 64; family++) {
     if (family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK) continue;

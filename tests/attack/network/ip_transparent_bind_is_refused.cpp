@@ -4,7 +4,8 @@
 
 using namespace attack;
 
-ATTACK(ip_transparent_bind_is_refused, {.victim = Victim::attacker_option, .at = "setsockopt", .root = true, .shows = "0 19 1"}) {
+ATTACK(ip_transparent_bind_is_refused,
+       {.victim = Victim::attacker_option, .at = "setsockopt", .root = true, .shows = "0 19 1"}) {
   Fd fd = open_socket(AF_INET, SOCK_DGRAM);
   set_option(fd, IPPROTO_IP, IP_TRANSPARENT, 1);
   bind_to(fd, v4("192.0.2.99", 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules with `via`: their destinations are reached through the proxy alone. Here it is a port where nobody listens, so that
-// what was led there is told ECONNREFUSED, and the victim sees nothing.
+// Rules with `via`: their destinations are reached through the proxy alone. Here it is a port where nobody listens, so
+// that what was led there is told ECONNREFUSED, and the victim sees nothing.
 #include "tests/attack/lib/net.h"
 #include "tests/attack/lib/uring.h"
 
@@ -38,8 +38,9 @@ ATTACK(led_tcp4_connect_goes_to_proxy,
   connect_and_send(ctx, AF_INET, v4("127.0.0.1", ctx.port));
 }
 
-ATTACK(led_tcp4_connect_goes_to_address_of_proxy,
-       {.victim = Victim::tcp4, .allow = kAllowTcp4, .deny = kLed4ByAddress, .expected = ECONNREFUSED, .at = "connect"}) {
+ATTACK(
+    led_tcp4_connect_goes_to_address_of_proxy,
+    {.victim = Victim::tcp4, .allow = kAllowTcp4, .deny = kLed4ByAddress, .expected = ECONNREFUSED, .at = "connect"}) {
   connect_and_send(ctx, AF_INET, v4("127.0.0.1", ctx.port));
 }
 
@@ -97,12 +98,11 @@ ATTACK(led_again_after_disconnect_goes_to_proxy,
   send_text(fd, ctx.token);
 }
 
-ATTACK(led_mptcp_connect_is_refused,
-       {.victim = Victim::mptcp4,
-        .allow = kAllowMptcp4,
-        .deny = kLedMptcp,
-        .at = "connect",
-        .lacking = {{EPROTONOSUPPORT, ENOPROTOOPT}}}) {
+ATTACK(led_mptcp_connect_is_refused, {.victim = Victim::mptcp4,
+                                      .allow = kAllowMptcp4,
+                                      .deny = kLedMptcp,
+                                      .at = "connect",
+                                      .lacking = {{EPROTONOSUPPORT, ENOPROTOOPT}}}) {
   const Fd fd = open_socket(AF_INET, SOCK_STREAM, IPPROTO_MPTCP);
   connect_to(fd, v4("127.0.0.1", ctx.port));
   send_text(fd, ctx.token);
@@ -113,7 +113,8 @@ ATTACK(proxy_of_led_connections_is_not_open_itself,
   connect_and_send(ctx, AF_INET, v4("127.0.0.1", ctx.port));
 }
 
-ATTACK(udp_to_where_tcp_is_led_is_refused, {.victim = Victim::udp4, .allow = kAllowUdp4, .deny = kLed4, .at = "connect"}) {
+ATTACK(udp_to_where_tcp_is_led_is_refused,
+       {.victim = Victim::udp4, .allow = kAllowUdp4, .deny = kLed4, .at = "connect"}) {
   const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
   connect_to(fd, v4("127.0.0.1", ctx.port));
   send_text(fd, ctx.token);

@@ -4,13 +4,12 @@
 
 using namespace attack;
 
-ATTACK(metadata_tcp4_connect_is_refused,
-       {.victim = Victim::metadata4,
-        .allow = kAllowAllOf4,
-        .deny = kAllOf4,
-        .at = "connect",
-        .root = true,
-        .machine_wide = true}) {
+ATTACK(metadata_tcp4_connect_is_refused, {.victim = Victim::metadata4,
+                                          .allow = kAllowAllOf4,
+                                          .deny = kAllOf4,
+                                          .at = "connect",
+                                          .root = true,
+                                          .machine_wide = true}) {
   const Fd fd = open_socket(AF_INET, SOCK_STREAM);
   connect_to(fd, v4(kMetadata4, ctx.port));
   send_text(fd, ctx.token);

@@ -4,13 +4,12 @@
 
 using namespace attack;
 
-ATTACK(metadata_tcp6_connect_is_refused,
-       {.victim = Victim::metadata6,
-        .allow = kAllowAllOf6,
-        .deny = kAllOf6,
-        .at = "connect",
-        .root = true,
-        .machine_wide = true}) {
+ATTACK(metadata_tcp6_connect_is_refused, {.victim = Victim::metadata6,
+                                          .allow = kAllowAllOf6,
+                                          .deny = kAllOf6,
+                                          .at = "connect",
+                                          .root = true,
+                                          .machine_wide = true}) {
   const Fd fd = open_socket(AF_INET6, SOCK_STREAM);
   connect_to(fd, v6(kMetadata6, ctx.port));
   send_text(fd, ctx.token);

@@ -19,6 +19,7 @@ ATTACK(mount_over_sysfs_is_refused, {.victim = Victim::mount_sysfs, .allow = kAu
   mount_over("/sys");
 }
 
-ATTACK(mount_over_securityfs_is_refused, {.victim = Victim::mount_securityfs, .allow = kAudit, .at = "mount", .root = true}) {
+ATTACK(mount_over_securityfs_is_refused,
+       {.victim = Victim::mount_securityfs, .allow = kAudit, .at = "mount", .root = true}) {
   mount_over("/sys/kernel/security");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who joins a multicast group has the kernel tell the network of it, by IGMP or MLD: groups and sources are bytes of his choice.
+// Who joins a multicast group has the kernel tell the network of it, by IGMP or MLD: groups and sources are bytes of
+// his choice.
 #include <arpa/inet.h>
 #include <linux/in6.h>
 #include <net/if.h>
@@ -77,7 +78,8 @@ void join(Context& ctx, int family, int level, int option, const T& request) {
   ctx.keep(std::move(fd));
 }
 
-#define JOINS {.victim = Victim::other_wire, .at = "setsockopt", .root = true, .modules = "dummy"}
+#define JOINS \
+  { .victim = Victim::other_wire, .at = "setsockopt", .root = true, .modules = "dummy" }
 
 }  // namespace
 
@@ -102,7 +104,8 @@ ATTACK(multicast_join_group_is_refused, JOINS) {
 }
 
 ATTACK(multicast_join_source_group_is_refused, JOINS) {
-  join(ctx, AF_INET, IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP, request_of(in_storage(group4(ctx)), in_storage(source4(ctx))));
+  join(ctx, AF_INET, IPPROTO_IP, MCAST_JOIN_SOURCE_GROUP,
+       request_of(in_storage(group4(ctx)), in_storage(source4(ctx))));
 }
 
 ATTACK(multicast_ipv6_join_is_refused, JOINS) {
@@ -119,11 +122,8 @@ ATTACK(multicast_ipv6_join_source_group_is_refused, JOINS) {
 }
 
 // A group that one is in already, before the policy: another filter of its sources is told, too.
-ATTACK(multicast_filter_of_premade_membership_is_refused, {.victim = Victim::other_wire,
-                                                           .at = "setsockopt",
-                                                           .launch = Launch::attach,
-                                                           .root = true,
-                                                           .modules = "dummy"}) {
+ATTACK(multicast_filter_of_premade_membership_is_refused,
+       {.victim = Victim::other_wire, .at = "setsockopt", .launch = Launch::attach, .root = true, .modules = "dummy"}) {
   Fd fd = open_socket(AF_INET, SOCK_DGRAM);
   ip_mreqn membership{};
   inet_pton(AF_INET, kMulticast, &membership.imr_multiaddr);

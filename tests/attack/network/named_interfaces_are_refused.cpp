@@ -47,33 +47,36 @@ constexpr const char* kNames = "which names a network interface";
 constexpr const char* kLeaves = "by interface sbpfother";
 
 // Packet info: by interfaces that are listed.
-#define BY_OTHER(version)                \
-  {.victim = Victim::other_wire,         \
-   .allow = kToBeyond##version##ByOther, \
-   .deny = kToBeyond##version,           \
-   .at = "sendmsg",                      \
-   .root = true,                         \
-   .modules = "dummy",                   \
-   .told = kLeaves}
+#define BY_OTHER(version)                                                                                            \
+  {                                                                                                                  \
+    .victim = Victim::other_wire, .allow = kToBeyond##version##ByOther, .deny = kToBeyond##version, .at = "sendmsg", \
+    .root = true, .modules = "dummy", .told = kLeaves                                                                \
+  }
 
 // Options, whatever is listed: what the socket has sent already would go by it, too.
-#define BY_OPTION(version) \
-  {.victim = Victim::other_wire, .deny = kToBeyond##version##ByOther, .at = "setsockopt", .root = true, .modules = "dummy", .told = kNames}
+#define BY_OPTION(version)                                                                               \
+  {                                                                                                      \
+    .victim = Victim::other_wire, .deny = kToBeyond##version##ByOther, .at = "setsockopt", .root = true, \
+    .modules = "dummy", .told = kNames                                                                   \
+  }
 
 }  // namespace
 
 ATTACK(interface_by_unicast_if_is_refused, BY_OPTION(4)) {
-  send_by_option(ctx, AF_INET, kBeyond4, IPPROTO_IP, IP_UNICAST_IF, static_cast<int>(htonl(static_cast<std::uint32_t>(other_interface()))));
+  send_by_option(ctx, AF_INET, kBeyond4, IPPROTO_IP, IP_UNICAST_IF,
+                 static_cast<int>(htonl(static_cast<std::uint32_t>(other_interface()))));
 }
 
 // The route to a loopback address is taken along, too: only lo has any.
-ATTACK(loopback_by_packet_info_is_refused, {.victim = Victim::other_wire,
-                                            .deny = "connect: [{address: 127.0.0.1, ports: [{decoy}]}]\n  interfaces: [sbpfother]",
-                                            .at = "sendmsg",
-                                            .root = true,
-                                            .modules = "dummy",
-                                            .told = "to an address of lo by interface sbpfother"}) {
-  send_message(open_socket(AF_INET, SOCK_DGRAM), ctx.token, v4("127.0.0.1", ctx.decoy), IPPROTO_IP, IP_PKTINFO, info4());
+ATTACK(loopback_by_packet_info_is_refused,
+       {.victim = Victim::other_wire,
+        .deny = "connect: [{address: 127.0.0.1, ports: [{decoy}]}]\n  interfaces: [sbpfother]",
+        .at = "sendmsg",
+        .root = true,
+        .modules = "dummy",
+        .told = "to an address of lo by interface sbpfother"}) {
+  send_message(open_socket(AF_INET, SOCK_DGRAM), ctx.token, v4("127.0.0.1", ctx.decoy), IPPROTO_IP, IP_PKTINFO,
+               info4());
 }
 
 ATTACK(interface_by_bindtodevice_is_refused, BY_OPTION(4)) {
@@ -92,11 +95,13 @@ ATTACK(interface_by_packet_info_is_refused, BY_OTHER(4)) {
 }
 
 ATTACK(interface_by_ipv6_packet_info_is_refused, BY_OTHER(6)) {
-  send_message(open_socket(AF_INET6, SOCK_DGRAM), ctx.token, v6(kBeyond6, ctx.decoy), IPPROTO_IPV6, IPV6_PKTINFO, info6());
+  send_message(open_socket(AF_INET6, SOCK_DGRAM), ctx.token, v6(kBeyond6, ctx.decoy), IPPROTO_IPV6, IPV6_PKTINFO,
+               info6());
 }
 
 ATTACK(interface_by_old_ipv6_packet_info_is_refused, BY_OTHER(6)) {
-  send_message(open_socket(AF_INET6, SOCK_DGRAM), ctx.token, v6(kBeyond6, ctx.decoy), IPPROTO_IPV6, IPV6_2292PKTINFO, info6());
+  send_message(open_socket(AF_INET6, SOCK_DGRAM), ctx.token, v6(kBeyond6, ctx.decoy), IPPROTO_IPV6, IPV6_2292PKTINFO,
+               info6());
 }
 
 ATTACK(interface_by_kept_ipv6_packet_info_is_refused, BY_OPTION(6)) {
@@ -106,7 +111,8 @@ ATTACK(interface_by_kept_ipv6_packet_info_is_refused, BY_OPTION(6)) {
 }
 
 ATTACK(interface_by_ipv6_unicast_if_is_refused, BY_OPTION(6)) {
-  send_by_option(ctx, AF_INET6, kBeyond6, IPPROTO_IPV6, kIpv6UnicastIf, static_cast<int>(htonl(static_cast<std::uint32_t>(other_interface()))));
+  send_by_option(ctx, AF_INET6, kBeyond6, IPPROTO_IPV6, kIpv6UnicastIf,
+                 static_cast<int>(htonl(static_cast<std::uint32_t>(other_interface()))));
 }
 
 // By an option of IPv4, on a socket of IPv6.
@@ -159,27 +165,32 @@ ATTACK(interface_by_scope_of_connect_is_refused, {.victim = Victim::other_wire,
 }
 
 // What the socket is bound to stays with it.
-ATTACK(interface_by_scope_of_bind_is_refused,
-       {.victim = Victim::other_wire,
-        .allow = "connect: [{address: \"fe80::83\", ports: [{decoy}], protocol: udp}]\n  bind: [{address: \"fe80::1\", ports: [0], protocol: "
-                 "udp}]\n  interfaces: [sbpfother]",
-        .deny = "connect: [{address: \"fe80::83\", ports: [{decoy}], protocol: udp}]\n  bind: [{address: \"fe80::1\", ports: [0], protocol: udp}]",
-        .at = "bind",
-        .root = true,
-        .modules = "dummy"}) {
+ATTACK(
+    interface_by_scope_of_bind_is_refused,
+    {.victim = Victim::other_wire,
+     .allow =
+         "connect: [{address: \"fe80::83\", ports: [{decoy}], protocol: udp}]\n  bind: [{address: \"fe80::1\", ports: [0], protocol: "
+         "udp}]\n  interfaces: [sbpfother]",
+     .deny =
+         "connect: [{address: \"fe80::83\", ports: [{decoy}], protocol: udp}]\n  bind: [{address: \"fe80::1\", ports: [0], protocol: udp}]",
+     .at = "bind",
+     .root = true,
+     .modules = "dummy"}) {
   const Fd fd = open_socket(AF_INET6, SOCK_DGRAM);
   bind_to(fd, scoped("fe80::1", 0));
   send_text_to(fd, ctx.token, v6(kLinkLocal6, ctx.decoy));
 }
 
 // One that is not listed, beside one that is.
-ATTACK(interface_that_is_not_listed_is_refused,
-       {.victim = Victim::other_wire,
-        .allow = "connect: [{address: 198.51.100.83, ports: [{decoy}], protocol: udp}]\n  interfaces: [lo, sbpfother]",
-        .deny = "connect: [{address: 198.51.100.83, ports: [{decoy}], protocol: udp}]\n  interfaces: [lo, sbpfothe, sbpfother0]",
-        .at = "sendmsg",
-        .root = true,
-        .modules = "dummy"}) {
+ATTACK(
+    interface_that_is_not_listed_is_refused,
+    {.victim = Victim::other_wire,
+     .allow = "connect: [{address: 198.51.100.83, ports: [{decoy}], protocol: udp}]\n  interfaces: [lo, sbpfother]",
+     .deny =
+         "connect: [{address: 198.51.100.83, ports: [{decoy}], protocol: udp}]\n  interfaces: [lo, sbpfothe, sbpfother0]",
+     .at = "sendmsg",
+     .root = true,
+     .modules = "dummy"}) {
   send_message(open_socket(AF_INET, SOCK_DGRAM), ctx.token, v4(kBeyond4, ctx.decoy), IPPROTO_IP, IP_PKTINFO, info4());
 }
 
@@ -192,22 +203,30 @@ ATTACK(interface_named_after_connect_is_refused, BY_OPTION(6)) {
 }
 
 // For a group, the source chooses the interface that has it.
-ATTACK(interface_by_source_of_packet_info_is_refused,
-       {.victim = Victim::other_wire,
-        .allow = "connect: [{address: 239.255.83.66, ports: [{decoy}], protocol: udp}]\n  bind: [{address: 192.0.2.83, ports: [0], protocol: udp}]",
-        .deny = "connect: [{address: 239.255.83.66, ports: [{decoy}], protocol: udp}]\n  bind: [{address: 127.0.0.1, ports: [0], protocol: udp}]",
-        .at = "sendmsg",
-        .root = true,
-        .modules = "dummy",
-        .told = "bind udp 192.0.2.83:0"}) {
+ATTACK(
+    interface_by_source_of_packet_info_is_refused,
+    {.victim = Victim::other_wire,
+     .allow =
+         "connect: [{address: 239.255.83.66, ports: [{decoy}], protocol: udp}]\n  bind: [{address: 192.0.2.83, ports: [0], protocol: udp}]",
+     .deny =
+         "connect: [{address: 239.255.83.66, ports: [{decoy}], protocol: udp}]\n  bind: [{address: 127.0.0.1, ports: [0], protocol: udp}]",
+     .at = "sendmsg",
+     .root = true,
+     .modules = "dummy",
+     .told = "bind udp 192.0.2.83:0"}) {
   in_pktinfo info{};
   inet_pton(AF_INET, "192.0.2.83", &info.ipi_spec_dst);
-  send_message(open_socket(AF_INET, SOCK_DGRAM), ctx.token, v4(kMulticast, ctx.decoy), IPPROTO_IP, IP_PKTINFO, bytes_of(info));
+  send_message(open_socket(AF_INET, SOCK_DGRAM), ctx.token, v4(kMulticast, ctx.decoy), IPPROTO_IP, IP_PKTINFO,
+               bytes_of(info));
 }
 
 // Of two messages to one address the kernel shows the first alone; the second has packet info of its own.
-ATTACK(interface_by_second_message_of_sendmmsg_is_refused,
-       {.victim = Victim::other_wire, .expected = ENOSYS, .at = "sendmmsg", .root = true, .modules = "dummy", .told = "sendmmsg of several messages"}) {
+ATTACK(interface_by_second_message_of_sendmmsg_is_refused, {.victim = Victim::other_wire,
+                                                            .expected = ENOSYS,
+                                                            .at = "sendmmsg",
+                                                            .root = true,
+                                                            .modules = "dummy",
+                                                            .told = "sendmmsg of several messages"}) {
   const Fd fd = open_socket(AF_INET, SOCK_DGRAM);
   Address to = v4("127.0.0.1", ctx.decoy);
   std::string text = ctx.token;

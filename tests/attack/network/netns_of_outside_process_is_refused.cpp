@@ -9,13 +9,12 @@
 
 using namespace attack;
 
-ATTACK(netns_of_outside_process_is_refused,
-       {.victim = Victim::bystander_socket,
-        .allow = kAudit,
-        .expected = EACCES,
-        .at = "open",
-        .launch = Launch::attach,
-        .root = true}) {
+ATTACK(netns_of_outside_process_is_refused, {.victim = Victim::bystander_socket,
+                                             .allow = kAudit,
+                                             .expected = EACCES,
+                                             .at = "open",
+                                             .launch = Launch::attach,
+                                             .root = true}) {
   ctx.join();
   const Fd other = open_file("/proc/" + ctx.text("bystander") + "/ns/net", O_RDONLY);
   must(setns(other.get(), CLONE_NEWNET), "setns");

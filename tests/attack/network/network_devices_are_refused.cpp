@@ -32,7 +32,8 @@ void use_own_tun(const Fd& fd, const Context& ctx) {
 // A frame behind the header that such devices expect.
 void write_frame(const Fd& fd, const Context& ctx) {
   std::string frame(10, '\0');
-  frame += std::string("\x02\x53\x42\x50\x46\x02\x02\x53\x42\x50\x46\x01\x08\x00", 14) + udp4_packet(kBeyond4, 9, ctx.token);
+  frame +=
+      std::string("\x02\x53\x42\x50\x46\x02\x02\x53\x42\x50\x46\x01\x08\x00", 14) + udp4_packet(kBeyond4, 9, ctx.token);
   must(write(fd.get(), frame.data(), frame.size()), "write");
 }
 
@@ -59,26 +60,36 @@ ATTACK(own_tun_device_by_another_node_is_refused,
   use_own_tun(Fd(must(fd, "open")), ctx);
 }
 
-ATTACK(macvtap_device_is_refused,
-       {.victim = Victim::other_tap, .allow = kAllowTun, .at = "open", .root = true, .modules = "dummy macvtap ipvtap"}) {
+ATTACK(
+    macvtap_device_is_refused,
+    {.victim = Victim::other_tap, .allow = kAllowTun, .at = "open", .root = true, .modules = "dummy macvtap ipvtap"}) {
   write_frame(open_file(ctx.text("macvtap"), O_RDWR), ctx);
 }
 
-ATTACK(ipvtap_device_is_refused,
-       {.victim = Victim::other_tap, .allow = kAllowTun, .at = "open", .root = true, .modules = "dummy macvtap ipvtap"}) {
+ATTACK(
+    ipvtap_device_is_refused,
+    {.victim = Victim::other_tap, .allow = kAllowTun, .at = "open", .root = true, .modules = "dummy macvtap ipvtap"}) {
   write_frame(open_file(ctx.text("ipvtap"), O_RDWR), ctx);
 }
 
 // The open node is the harm: what is behind it is a virtual machine's.
-ATTACK(vhost_net_device_is_refused,
-       {.victim = Victim::attacker_file, .allow = kAllowTun, .at = "open", .root = true, .modules = "vhost_net",
-        .lacking = {{ENOENT, ENODEV, ENXIO}}, .shows = "/dev/vhost-net"}) {
+ATTACK(vhost_net_device_is_refused, {.victim = Victim::attacker_file,
+                                     .allow = kAllowTun,
+                                     .at = "open",
+                                     .root = true,
+                                     .modules = "vhost_net",
+                                     .lacking = {{ENOENT, ENODEV, ENXIO}},
+                                     .shows = "/dev/vhost-net"}) {
   ctx.keep(open_file("/dev/vhost-net", O_RDWR));
 }
 
-ATTACK(vhost_vsock_device_is_refused,
-       {.victim = Victim::attacker_file, .allow = kAllowTun, .at = "open", .root = true, .modules = "vhost_vsock",
-        .lacking = {{ENOENT, ENODEV, ENXIO}}, .shows = "/dev/vhost-vsock"}) {
+ATTACK(vhost_vsock_device_is_refused, {.victim = Victim::attacker_file,
+                                       .allow = kAllowTun,
+                                       .at = "open",
+                                       .root = true,
+                                       .modules = "vhost_vsock",
+                                       .lacking = {{ENOENT, ENODEV, ENXIO}},
+                                       .shows = "/dev/vhost-vsock"}) {
   ctx.keep(open_file("/dev/vhost-vsock", O_RDWR));
 }
 

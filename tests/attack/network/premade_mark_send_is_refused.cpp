@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A mark, or a policy of IPsec, that a socket had before it came under the policy: by either, what it sends to an allowed address
-// goes another way. Neither can be set inside.
+// A mark, or a policy of IPsec, that a socket had before it came under the policy: by either, what it sends to an
+// allowed address goes another way. Neither can be set inside.
 #include <linux/xfrm.h>
 
 #include "tests/attack/lib/net.h"
@@ -61,8 +61,12 @@ ATTACK(premade_own_mark_send_is_refused, {marked_at("sendto", Launch::attach_ins
   send_text_to(fd, ctx.token, v4("127.0.0.1", ctx.port));
 }
 
-ATTACK(premade_ipsec_policy_send_is_refused,
-       {.victim = Victim::udp4, .deny = kAllowUdp4, .at = "sendto", .launch = Launch::attach, .root = true, .modules = "xfrm_user"}) {
+ATTACK(premade_ipsec_policy_send_is_refused, {.victim = Victim::udp4,
+                                              .deny = kAllowUdp4,
+                                              .at = "sendto",
+                                              .launch = Launch::attach,
+                                              .root = true,
+                                              .modules = "xfrm_user"}) {
   const Fd fd = socket_with_ipsec();
   ctx.join();
   send_text_to(fd, ctx.token, v4("127.0.0.1", ctx.port));

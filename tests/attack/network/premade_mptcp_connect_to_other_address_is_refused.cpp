@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A policy that allows the MPTCP class, and a socket of it made before the process joined: connect4 does not run, not even for
-// its subflow.
+// A policy that allows the MPTCP class, and a socket of it made before the process joined: connect4 does not run, not
+// even for its subflow.
 #include "tests/attack/lib/net.h"
 
 using namespace attack;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to an AF_UNIX server that was made before the process joined: the server's socket is not the sandbox's. Nor is the
-// connection when the same process has a server of the same name inside.
+// A connection to an AF_UNIX server that was made before the process joined: the server's socket is not the sandbox's.
+// Nor is the connection when the same process has a server of the same name inside.
 #include "tests/attack/lib/net.h"
 
 using namespace attack;
@@ -14,7 +14,9 @@ Fd early_server(const Context& ctx) {
   return listener;
 }
 
-Fd accepted_by(const Fd& listener) { return Fd(must(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept")); }
+Fd accepted_by(const Fd& listener) {
+  return Fd(must(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC), "accept"));
+}
 
 constexpr Spec kEarlyServer = {.victim = Victim::early_client_unix, .at = "send", .launch = Launch::attach};
 

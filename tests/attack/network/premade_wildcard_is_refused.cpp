@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A socket made before the process joined, and bound to loopback: there the kernel leads it from 0.0.0.0, which is allowed.
+// A socket made before the process joined, and bound to loopback: there the kernel leads it from 0.0.0.0, which is
+// allowed.
 #include "tests/attack/lib/net.h"
 
 using namespace attack;

@@ -7,9 +7,9 @@
 using namespace attack;
 
 ATTACK(raw_socket_in_user_namespace_is_refused, {.victim = Victim::attacker_socket,
-                                                .allow = "dangerously_allow_sockets: [raw]",
-                                                .at = "socket",
-                                                .shows = "2 3 17"}) {
+                                                 .allow = "dangerously_allow_sockets: [raw]",
+                                                 .at = "socket",
+                                                 .shows = "2 3 17"}) {
   must(unshare(CLONE_NEWUSER | CLONE_NEWNET), "unshare");
   ctx.keep(open_socket(AF_INET, SOCK_RAW, IPPROTO_UDP));
 }

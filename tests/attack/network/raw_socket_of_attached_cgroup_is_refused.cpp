@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A raw socket of a process that was in the cgroup before the policy came: the socket belongs to the sandbox, and no hook of
-// the cgroup sees what a raw socket sends.
+// A raw socket of a process that was in the cgroup before the policy came: the socket belongs to the sandbox, and no
+// hook of the cgroup sees what a raw socket sends.
 #include "tests/attack/lib/net.h"
 #include "tests/attack/lib/wire.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 0.0.0.0 where only 127.0.0.1 is allowed: the socket is put there, and who comes by another address of the machine does not
-// reach it.
+// 0.0.0.0 where only 127.0.0.1 is allowed: the socket is put there, and who comes by another address of the machine
+// does not reach it.
 #include "tests/attack/lib/net.h"
 
 using namespace attack;

@@ -6,7 +6,8 @@
 
 using namespace attack;
 
-ATTACK(tcp_ulp_is_refused, {.at = "setsockopt", .modules = "tls", .claims = "no key is set, so nothing is sent in another way"}) {
+ATTACK(tcp_ulp_is_refused,
+       {.at = "setsockopt", .modules = "tls", .claims = "no key is set, so nothing is sent in another way"}) {
   const Fd fd = open_socket(AF_INET, SOCK_STREAM);
   connect_to(fd, v4("127.0.0.1", ctx.decoy));
   set_option(fd, IPPROTO_TCP, TCP_ULP, "tls", 4);

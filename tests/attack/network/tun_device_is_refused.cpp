@@ -11,11 +11,9 @@
 
 using namespace attack;
 
-ATTACK(tun_device_is_refused, {.victim = Victim::interface,
-                               .at = "open",
-                               .root = true,
-                               .modules = "tun",
-                               .lacking = {{ENOENT, ENODEV, ENXIO}}}) {
+ATTACK(
+    tun_device_is_refused,
+    {.victim = Victim::interface, .at = "open", .root = true, .modules = "tun", .lacking = {{ENOENT, ENODEV, ENXIO}}}) {
   Fd fd = open_file("/dev/net/tun", O_RDWR);
   ifreq request{};
   std::strcpy(request.ifr_name, "sbpfattack0");

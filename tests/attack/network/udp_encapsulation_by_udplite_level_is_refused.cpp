@@ -14,7 +14,8 @@ void set_by_udplite(Context& ctx, int family) {
   ctx.keep(std::move(fd));
 }
 
-constexpr Spec kByUdplite = {.victim = Victim::attacker_option, .at = "setsockopt", .lacking = {{ENOPROTOOPT}}, .shows = "17 100 2"};
+constexpr Spec kByUdplite = {
+    .victim = Victim::attacker_option, .at = "setsockopt", .lacking = {{ENOPROTOOPT}}, .shows = "17 100 2"};
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not known to be harmless is refused: here an option that hands a socket's packets to IPsec. The option is the proof.
+// What is not known to be harmless is refused: here an option that hands a socket's packets to IPsec. The option is the
+// proof.
 #include <netinet/udp.h>
 
 #include "tests/attack/lib/net.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AF_UNIX sockets of the outside, under policies that name others in network.unix: names that are alike, and ways to bring a
-// socket to where a rule opens what lies there.
+// AF_UNIX sockets of the outside, under policies that name others in network.unix: names that are alike, and ways to
+// bring a socket to where a rule opens what lies there.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -156,7 +156,8 @@ ATTACK(unix_directory_above_a_named_one_made_later_is_refused,
 ATTACK(unix_directory_above_a_named_one_removed_is_refused,
        {.victim = Victim::unix_stream, .allow = kWholeHost, .deny = kBelowAbove, .at = "rename", .root = true}) {
   const std::string above = ctx.text("host") + "/above", other = beside(ctx, "open");
-  rename(above.c_str(), (above + "-before-" + ctx.token).c_str());  // what a run before this one left, where that is allowed
+  rename(above.c_str(),
+         (above + "-before-" + ctx.token).c_str());  // what a run before this one left, where that is allowed
   make_directory(above);
   rmdir(above.c_str());
   must(rename(other.c_str(), above.c_str()), "rename");

@@ -4,10 +4,8 @@
 
 using namespace attack;
 
-ATTACK(xdp_socket_is_refused, {.victim = Victim::attacker_socket,
-                               .at = "socket",
-                               .root = true,
-                               .lacking = {{EAFNOSUPPORT}},
-                               .shows = "44 3 0"}) {
+ATTACK(
+    xdp_socket_is_refused,
+    {.victim = Victim::attacker_socket, .at = "socket", .root = true, .lacking = {{EAFNOSUPPORT}}, .shows = "44 3 0"}) {
   ctx.keep(open_socket(AF_XDP, SOCK_RAW));
 }

@@ -42,9 +42,14 @@ constexpr const char* kTime = "kernel: {dangerously_allow_capabilities: [SYS_TIM
 
 constexpr const char* kPorts = "what it may do then are instructions of the processor, and no port is safe to write to";
 
-#define ON_MACHINE(step, by) {.at = step, .allow = by, .victim = Victim::machine, .root = true, .machine_wide = true}
-#define TO_OPEN(path) \
-  {.at = "open", .allow = kIo, .victim = Victim::attacker_file, .shows = path, .root = true, .lacking = {{ENOENT, ENXIO}}}
+#define ON_MACHINE(step, by) \
+  { .at = step, .allow = by, .victim = Victim::machine, .root = true, .machine_wide = true }
+#define TO_OPEN(path)                                                                                      \
+  {                                                                                                        \
+    .at = "open", .allow = kIo, .victim = Victim::attacker_file, .shows = path, .root = true, .lacking = { \
+      {ENOENT, ENXIO}                                                                                      \
+    }                                                                                                      \
+  }
 
 // A file of the attacker's on the disk of the machine; removed at the end.
 struct Scratch {
@@ -87,8 +92,12 @@ PROCESS_ATTACK(reboot_is_refused, ON_MACHINE("reboot", kBoot)) {
   must(syscall(SYS_reboot, LINUX_REBOOT_MAGIC1, LINUX_REBOOT_MAGIC2, LINUX_REBOOT_CMD_CAD_OFF, nullptr), "reboot");
 }
 
-PROCESS_ATTACK(kexec_is_refused, {.at = "kexec_load", .allow = kBoot, .claims = "no kernel is loaded that it could unload",
-                                  .root = true, .machine_wide = true, .lacking = {{ENOSYS}}}) {
+PROCESS_ATTACK(kexec_is_refused, {.at = "kexec_load",
+                                  .allow = kBoot,
+                                  .claims = "no kernel is loaded that it could unload",
+                                  .root = true,
+                                  .machine_wide = true,
+                                  .lacking = {{ENOSYS}}}) {
   must(syscall(SYS_kexec_load, 0, 0, nullptr, 0), "kexec_load");
 }
 
@@ -106,9 +115,12 @@ PROCESS_ATTACK(swap_is_refused, ON_MACHINE("swapon", kAdmin)) {
   must(swapon(ctx.text("swap").c_str(), 0), "swapon");
 }
 
-PROCESS_ATTACK(process_accounting_is_refused,
-               {.at = "acct", .allow = "kernel: {dangerously_allow_capabilities: [SYS_PACCT]}", .victim = Victim::machine,
-                .root = true, .machine_wide = true, .lacking = {{ENOSYS}}}) {
+PROCESS_ATTACK(process_accounting_is_refused, {.at = "acct",
+                                               .allow = "kernel: {dangerously_allow_capabilities: [SYS_PACCT]}",
+                                               .victim = Victim::machine,
+                                               .root = true,
+                                               .machine_wide = true,
+                                               .lacking = {{ENOSYS}}}) {
   const std::string& file = ctx.text("accounting");
   open_file(file, O_CREAT | O_RDWR);
   must(acct(file.c_str()), "acct");
@@ -120,20 +132,21 @@ PROCESS_ATTACK(kernel_log_by_syslog_is_refused,
   ctx.loot({text, static_cast<std::size_t>(must(klogctl(3, text, sizeof text), "syslog"))});
 }
 
-PROCESS_ATTACK(kernel_log_by_device_is_refused,
-               {.at = "open", .allow = kSyslog, .victim = Victim::kernel_log, .root = true, .machine_wide = true,
-                .lacking = {{ENOENT}}}) {
+PROCESS_ATTACK(kernel_log_by_device_is_refused, {.at = "open",
+                                                 .allow = kSyslog,
+                                                 .victim = Victim::kernel_log,
+                                                 .root = true,
+                                                 .machine_wide = true,
+                                                 .lacking = {{ENOENT}}}) {
   const Fd log = open_file("/dev/kmsg", O_RDONLY | O_NONBLOCK);
   char record[8192];
   ssize_t last = 0;
-  for (ssize_t got; (got = read(log.get(), record, sizeof record)) > 0 || errno == EPIPE;) last = std::max<ssize_t>(got, 0);
+  for (ssize_t got; (got = read(log.get(), record, sizeof record)) > 0 || errno == EPIPE;)
+    last = std::max<ssize_t>(got, 0);
   ctx.loot({record, static_cast<std::size_t>(last)});
 }
 
-PROCESS_ATTACK(console_log_level_is_refused,
-               ON_MACHINE("syslog", kSyslog)) {
-  must(klogctl(8, nullptr, 6), "syslog");
-}
+PROCESS_ATTACK(console_log_level_is_refused, ON_MACHINE("syslog", kSyslog)) { must(klogctl(8, nullptr, 6), "syslog"); }
 
 #if defined(__x86_64__)
 PROCESS_ATTACK(input_output_ports_are_refused, {.at = "ioperm", .allow = kIo, .claims = kPorts, .root = true}) {
@@ -145,17 +158,11 @@ PROCESS_ATTACK(input_output_privilege_is_refused, {.at = "iopl", .allow = kIo, .
 }
 #endif
 
-PROCESS_ATTACK(physical_memory_is_refused, TO_OPEN("/dev/mem")) {
-  ctx.keep(open_file("/dev/mem", O_RDONLY));
-}
+PROCESS_ATTACK(physical_memory_is_refused, TO_OPEN("/dev/mem")) { ctx.keep(open_file("/dev/mem", O_RDONLY)); }
 
-PROCESS_ATTACK(port_device_is_refused, TO_OPEN("/dev/port")) {
-  ctx.keep(open_file("/dev/port", O_RDONLY));
-}
+PROCESS_ATTACK(port_device_is_refused, TO_OPEN("/dev/port")) { ctx.keep(open_file("/dev/port", O_RDONLY)); }
 
-PROCESS_ATTACK(kernel_memory_is_refused, TO_OPEN("/proc/kcore")) {
-  ctx.keep(open_file("/proc/kcore", O_RDONLY));
-}
+PROCESS_ATTACK(kernel_memory_is_refused, TO_OPEN("/proc/kcore")) { ctx.keep(open_file("/proc/kcore", O_RDONLY)); }
 
 // Out of a mount namespace or chroot by the number of an inode ("shocker").
 PROCESS_ATTACK(file_by_handle_is_refused, {.at = "open_by_handle_at",
@@ -188,47 +195,57 @@ PROCESS_ATTACK(immutable_file_is_refused, {.at = "ioctl",
   must(ioctl(file.fd.get(), FS_IOC_SETFLAGS, &before), "undo");
 }
 
-PROCESS_ATTACK(trusted_attribute_is_refused, {.at = "setxattr", .allow = kAdmin, .claims = "the file is its own, and removed", .root = true}) {
+PROCESS_ATTACK(trusted_attribute_is_refused,
+               {.at = "setxattr", .allow = kAdmin, .claims = "the file is its own, and removed", .root = true}) {
   const Scratch file;
   must(fsetxattr(file.fd.get(), "trusted.sbpf", "x", 1, 0), "setxattr");
 }
 
-PROCESS_ATTACK(higher_priority_is_refused, {.at = "setpriority", .expected = EACCES, .allow = kNice, .victim = Victim::attacker_settings, .root = true}) {
+PROCESS_ATTACK(
+    higher_priority_is_refused,
+    {.at = "setpriority", .expected = EACCES, .allow = kNice, .victim = Victim::attacker_settings, .root = true}) {
   must(setpriority(PRIO_PROCESS, 0, -5), "setpriority");
 }
 
-PROCESS_ATTACK(realtime_scheduling_is_refused, {.at = "sched_setscheduler", .allow = kNice, .victim = Victim::attacker_settings, .root = true}) {
+PROCESS_ATTACK(realtime_scheduling_is_refused,
+               {.at = "sched_setscheduler", .allow = kNice, .victim = Victim::attacker_settings, .root = true}) {
   sched_param parameter{};
   parameter.sched_priority = 1;
   must(sched_setscheduler(0, SCHED_FIFO, &parameter), "sched_setscheduler");
 }
 
-PROCESS_ATTACK(realtime_io_is_refused, {.at = "ioprio_set", .allow = kAudit, .victim = Victim::attacker_settings, .root = true}) {
+PROCESS_ATTACK(realtime_io_is_refused,
+               {.at = "ioprio_set", .allow = kAudit, .victim = Victim::attacker_settings, .root = true}) {
   must(syscall(SYS_ioprio_set, 1, 0, 1 << 13), "ioprio_set");
 }
 
-PROCESS_ATTACK(higher_limit_is_refused, {.at = "setrlimit", .allow = kResource, .victim = Victim::attacker_settings, .root = true}) {
+PROCESS_ATTACK(higher_limit_is_refused,
+               {.at = "setrlimit", .allow = kResource, .victim = Victim::attacker_settings, .root = true}) {
   rlimit limit{};
   getrlimit(RLIMIT_MSGQUEUE, &limit);
   limit.rlim_max += 4096;
   must(setrlimit(RLIMIT_MSGQUEUE, &limit), "setrlimit");
 }
 
-PROCESS_ATTACK(larger_pipe_is_refused, {.at = "fcntl", .allow = kResource, .claims = "the pipe is its own", .root = true}) {
+PROCESS_ATTACK(larger_pipe_is_refused,
+               {.at = "fcntl", .allow = kResource, .claims = "the pipe is its own", .root = true}) {
   int ends[2];
   must(pipe2(ends, O_CLOEXEC), "pipe");
   const Fd in(ends[0]), out(ends[1]);
   must(fcntl(out.get(), F_SETPIPE_SZ, 4 << 20), "fcntl");
 }
 
-PROCESS_ATTACK(protection_from_memory_shortage_is_refused,
-               {.at = "write", .expected = EACCES, .allow = kResource, .victim = Victim::attacker_settings, .root = true}) {
+PROCESS_ATTACK(
+    protection_from_memory_shortage_is_refused,
+    {.at = "write", .expected = EACCES, .allow = kResource, .victim = Victim::attacker_settings, .root = true}) {
   write_text(open_file("/proc/self/oom_score_adj", O_WRONLY), "-900");
 }
 
 PROCESS_ATTACK(chosen_process_number_is_refused,
-               {.at = "clone3", .allow = "kernel: {dangerously_allow_capabilities: [CHECKPOINT_RESTORE]}",
-                .claims = "the process has ended when it is known whether there is such a number", .root = true}) {
+               {.at = "clone3",
+                .allow = "kernel: {dangerously_allow_capabilities: [CHECKPOINT_RESTORE]}",
+                .claims = "the process has ended when it is known whether there is such a number",
+                .root = true}) {
   const pid_t wanted = 4000000;
   clone_args arguments{};
   arguments.exit_signal = SIGCHLD;
@@ -249,19 +266,27 @@ PROCESS_ATTACK(chosen_process_number_is_refused,
   throw Failure{EINVAL, "no number"};
 }
 
-PROCESS_ATTACK(wake_of_the_machine_is_refused,
-               {.at = "timerfd_create", .allow = "kernel: {dangerously_allow_capabilities: [WAKE_ALARM]}",
-                .victim = Victim::attacker_file, .shows = "anon_inode:[timerfd]", .root = true, .lacking = {{EOPNOTSUPP}}}) {
+PROCESS_ATTACK(wake_of_the_machine_is_refused, {.at = "timerfd_create",
+                                                .allow = "kernel: {dangerously_allow_capabilities: [WAKE_ALARM]}",
+                                                .victim = Victim::attacker_file,
+                                                .shows = "anon_inode:[timerfd]",
+                                                .root = true,
+                                                .lacking = {{EOPNOTSUPP}}}) {
   ctx.keep(Fd(must(timerfd_create(CLOCK_BOOTTIME_ALARM, TFD_CLOEXEC), "timerfd_create")));
 }
 
-PROCESS_ATTACK(hangup_of_terminal_is_refused,
-               {.at = "vhangup", .allow = "kernel: {dangerously_allow_capabilities: [SYS_TTY_CONFIG]}", .claims = "it has no terminal that could be hung up", .root = true}) {
+PROCESS_ATTACK(hangup_of_terminal_is_refused, {.at = "vhangup",
+                                               .allow = "kernel: {dangerously_allow_capabilities: [SYS_TTY_CONFIG]}",
+                                               .claims = "it has no terminal that could be hung up",
+                                               .root = true}) {
   must(syscall(SYS_vhangup), "vhangup");
 }
 
-PROCESS_ATTACK(decisions_on_others_opens_are_refused, {.at = "fanotify_init", .allow = kAdmin, .victim = Victim::attacker_file,
-                                                      .shows = "anon_inode:[fanotify]", .root = true}) {
+PROCESS_ATTACK(decisions_on_others_opens_are_refused, {.at = "fanotify_init",
+                                                       .allow = kAdmin,
+                                                       .victim = Victim::attacker_file,
+                                                       .shows = "anon_inode:[fanotify]",
+                                                       .root = true}) {
   ctx.keep(Fd(must(fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY), "fanotify_init")));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files by which root drives the kernel, which then acts outside of every sandbox. Opening for writing is the harm, which
-// others see of the attacker: what would be written is the same everywhere.
+// Files by which root drives the kernel, which then acts outside of every sandbox. Opening for writing is the harm,
+// which others see of the attacker: what would be written is the same everywhere.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,10 +9,10 @@
 
 using namespace attack;
 
-#define FILE_TO_WRITE(name, path)                                                                                       \
-  PROCESS_ATTACK(name,                                                                                                  \
-                 {.at = "open", .victim = Victim::attacker_file, .shows = path, .root = true, .lacking = {{ENOENT}}}) { \
-    ctx.keep(open_file(path, O_WRONLY));                                                                                \
+#define FILE_TO_WRITE(name, path)                                                                                  \
+  PROCESS_ATTACK(                                                                                                  \
+      name, {.at = "open", .victim = Victim::attacker_file, .shows = path, .root = true, .lacking = {{ENOENT}}}) { \
+    ctx.keep(open_file(path, O_WRONLY));                                                                           \
   }
 
 FILE_TO_WRITE(magic_key_is_refused, "/proc/sysrq-trigger")
@@ -31,13 +31,13 @@ FILE_TO_WRITE(huge_pages_setting_is_refused, "/sys/kernel/mm/transparent_hugepag
 FILE_TO_WRITE(interrupt_affinity_is_refused, "/proc/irq/default_smp_affinity")
 
 // Devices of the whole machine, where no filesystem section says which may be used.
-#define DEVICE_TO_OPEN(name, path, flags)                                   \
-  PROCESS_ATTACK(name, {.at = "open",                                       \
-                        .victim = Victim::attacker_file,                    \
-                        .shows = path,                                      \
-                        .root = true,                                       \
-                        .lacking = {{ENOENT, ENODEV, ENXIO}}}) {            \
-    ctx.keep(open_file(path, flags));                                       \
+#define DEVICE_TO_OPEN(name, path, flags)                        \
+  PROCESS_ATTACK(name, {.at = "open",                            \
+                        .victim = Victim::attacker_file,         \
+                        .shows = path,                           \
+                        .root = true,                            \
+                        .lacking = {{ENOENT, ENODEV, ENXIO}}}) { \
+    ctx.keep(open_file(path, flags));                            \
   }
 
 DEVICE_TO_OPEN(kernel_log_device_is_refused, "/dev/kmsg", O_WRONLY)
@@ -65,12 +65,10 @@ PROCESS_ATTACK(raw_disk_by_another_node_is_refused,
 }
 
 // A cgroup of others: killed, frozen, joined by a thread, or its controllers changed. Nothing is in it.
-#define CGROUP_FILE_TO_WRITE(name, file)                                                                          \
-  PROCESS_ATTACK(name, {.at = "open",                                                                             \
-                        .victim = Victim::attacker_file,                                                          \
-                        .shows = "/sbpf-attack-victim/" file,                                                     \
-                        .root = true}) {                                                                          \
-    ctx.keep(open_file(ctx.text("cgroup_root") + "/sbpf-attack-victim/" + file, O_WRONLY));                       \
+#define CGROUP_FILE_TO_WRITE(name, file)                                                                           \
+  PROCESS_ATTACK(                                                                                                  \
+      name, {.at = "open", .victim = Victim::attacker_file, .shows = "/sbpf-attack-victim/" file, .root = true}) { \
+    ctx.keep(open_file(ctx.text("cgroup_root") + "/sbpf-attack-victim/" + file, O_WRONLY));                        \
   }
 
 CGROUP_FILE_TO_WRITE(kill_of_cgroup_is_refused, "cgroup.kill")

@@ -44,13 +44,11 @@ PROCESS_ATTACK(user_namespace_by_unshare_is_refused,
   must(unshare(CLONE_NEWUSER), "unshare");
 }
 
-PROCESS_ATTACK(user_namespace_by_clone_is_refused,
-               {.at = "clone", .allow = kUserNamespaces, .claims = kEnded}) {
+PROCESS_ATTACK(user_namespace_by_clone_is_refused, {.at = "clone", .allow = kUserNamespaces, .claims = kEnded}) {
   clone_with(CLONE_NEWUSER);
 }
 
-PROCESS_ATTACK(user_namespace_by_clone3_is_refused,
-               {.at = "clone3", .allow = kUserNamespaces, .claims = kEnded}) {
+PROCESS_ATTACK(user_namespace_by_clone3_is_refused, {.at = "clone3", .allow = kUserNamespaces, .claims = kEnded}) {
   clone3_with(CLONE_NEWUSER);
 }
 
@@ -71,8 +69,7 @@ PROCESS_ATTACK(mount_namespace_by_root_is_refused,
   must(unshare(CLONE_NEWNS), "unshare");
 }
 
-PROCESS_ATTACK(pid_namespace_by_root_is_refused,
-               {.at = "clone", .allow = kAdmin, .claims = kEnded, .root = true}) {
+PROCESS_ATTACK(pid_namespace_by_root_is_refused, {.at = "clone", .allow = kAdmin, .claims = kEnded, .root = true}) {
   clone_with(CLONE_NEWPID);
 }
 
@@ -81,8 +78,9 @@ PROCESS_ATTACK(ipc_and_host_name_namespaces_by_root_are_refused,
   must(unshare(CLONE_NEWIPC | CLONE_NEWUTS), "unshare");
 }
 
-PROCESS_ATTACK(cgroup_namespace_by_root_is_refused,
-               {.at = "unshare", .allow = kAdmin, .victim = Victim::attacker_namespace, .shows = "cgroup", .root = true}) {
+PROCESS_ATTACK(
+    cgroup_namespace_by_root_is_refused,
+    {.at = "unshare", .allow = kAdmin, .victim = Victim::attacker_namespace, .shows = "cgroup", .root = true}) {
   must(unshare(CLONE_NEWCGROUP), "unshare");
 }
 
@@ -91,21 +89,26 @@ PROCESS_ATTACK(network_namespace_by_root_is_refused,
   must(unshare(CLONE_NEWNET), "unshare");
 }
 
-PROCESS_ATTACK(time_namespace_by_root_is_refused,
-               {.at = "unshare", .allow = kAdmin, .victim = Victim::attacker_namespace, .shows = "time_for_children", .root = true}) {
+PROCESS_ATTACK(time_namespace_by_root_is_refused, {.at = "unshare",
+                                                   .allow = kAdmin,
+                                                   .victim = Victim::attacker_namespace,
+                                                   .shows = "time_for_children",
+                                                   .root = true}) {
   must(unshare(0x80 /* CLONE_NEWTIME */), "unshare");
 }
 
 // Of a namespace file that was open before: setns alone.
-PROCESS_ATTACK(namespace_by_old_descriptor_is_refused,
-               {.at = "setns", .allow = kAdmin, .claims = "it enters the one that it is in", .launch = Launch::attach, .root = true}) {
+PROCESS_ATTACK(namespace_by_old_descriptor_is_refused, {.at = "setns",
+                                                        .allow = kAdmin,
+                                                        .claims = "it enters the one that it is in",
+                                                        .launch = Launch::attach,
+                                                        .root = true}) {
   const Fd own = open_file("/proc/self/ns/uts", O_RDONLY);
   ctx.join();
   must(setns(own.get(), CLONE_NEWUTS), "setns");
 }
 
-PROCESS_ATTACK(namespaces_by_pidfd_are_refused,
-               {.at = "setns", .victim = Victim::bystander_namespaces, .root = true}) {
+PROCESS_ATTACK(namespaces_by_pidfd_are_refused, {.at = "setns", .victim = Victim::bystander_namespaces, .root = true}) {
   const Fd other(static_cast<int>(must(syscall(SYS_pidfd_open, ctx.number("bystander"), 0), "pidfd_open")));
   must(setns(other.get(), CLONE_NEWUTS | CLONE_NEWIPC), "setns");
 }
@@ -116,18 +119,26 @@ PROCESS_ATTACK(namespaces_by_pidfd_in_another_sandbox_are_refused,
   must(setns(other.get(), CLONE_NEWUTS | CLONE_NEWIPC), "setns");
 }
 
-PROCESS_ATTACK(mount_by_root_is_refused,
-               {.at = "mount", .allow = kAdmin, .claims = "it is unmounted at once, as the control mounts it on the host", .root = true}) {
+PROCESS_ATTACK(mount_by_root_is_refused, {.at = "mount",
+                                          .allow = kAdmin,
+                                          .claims = "it is unmounted at once, as the control mounts it on the host",
+                                          .root = true}) {
   must(mount("none", "/mnt", "tmpfs", 0, nullptr), "mount");
   must(umount2("/mnt", MNT_DETACH), "umount");
 }
 
-PROCESS_ATTACK(mount_by_context_is_refused, {.at = "fsopen", .allow = kAdmin, .victim = Victim::attacker_file, .shows = "anon_inode:[fscontext]", .root = true}) {
+PROCESS_ATTACK(mount_by_context_is_refused, {.at = "fsopen",
+                                             .allow = kAdmin,
+                                             .victim = Victim::attacker_file,
+                                             .shows = "anon_inode:[fscontext]",
+                                             .root = true}) {
   ctx.keep(Fd(static_cast<int>(must(syscall(SYS_fsopen, "tmpfs", FSOPEN_CLOEXEC), "fsopen"))));
 }
 
-PROCESS_ATTACK(clone_of_mount_is_refused,
-               {.at = "open_tree", .allow = kAdmin, .claims = "its name is that of the mount which it is a copy of", .root = true}) {
+PROCESS_ATTACK(clone_of_mount_is_refused, {.at = "open_tree",
+                                           .allow = kAdmin,
+                                           .claims = "its name is that of the mount which it is a copy of",
+                                           .root = true}) {
   const Fd tree(static_cast<int>(
       must(syscall(SYS_open_tree, AT_FDCWD, "/", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE), "open_tree")));
 }

@@ -22,38 +22,38 @@ using namespace attack;
 namespace {
 
 // Two attacks: on a process outside of every sandbox, and on one in another. `error` at the step `on`.
-#define BOTH_ATTACKS(name, on, error, who, why)                                                                  \
-  static void name##_body(Context& ctx);                                                                         \
-  PROCESS_ATTACK(name##_of_outside_process_is_refused,                                                           \
-                 {.at = on, .expected = error, .victim = Victim::who, .claims = why}) {                          \
-    name##_body(ctx);                                                                                            \
-  }                                                                                                              \
-  PROCESS_ATTACK(name##_of_process_in_another_sandbox_is_refused,                                                \
-                 {.at = on, .expected = error, .victim = Victim::who, .claims = why, .boxed = true}) {           \
-    name##_body(ctx);                                                                                            \
-  }                                                                                                              \
+#define BOTH_ATTACKS(name, on, error, who, why)                                                        \
+  static void name##_body(Context& ctx);                                                               \
+  PROCESS_ATTACK(name##_of_outside_process_is_refused,                                                 \
+                 {.at = on, .expected = error, .victim = Victim::who, .claims = why}) {                \
+    name##_body(ctx);                                                                                  \
+  }                                                                                                    \
+  PROCESS_ATTACK(name##_of_process_in_another_sandbox_is_refused,                                      \
+                 {.at = on, .expected = error, .victim = Victim::who, .claims = why, .boxed = true}) { \
+    name##_body(ctx);                                                                                  \
+  }                                                                                                    \
   static void name##_body(Context& ctx)
 
 // The same by files of /proc.
-#define BOTH_ATTACKS_BY_FILE(name, on, error, who)                                                               \
-  static void name##_body(Context& ctx);                                                                         \
-  PROC_FILE_ATTACK(name##_of_outside_process_is_refused, on, error, who, nullptr, false) { name##_body(ctx); }   \
-  PROC_FILE_ATTACK(name##_of_process_in_another_sandbox_is_refused, on, error, who, nullptr, true) {             \
-    name##_body(ctx);                                                                                            \
-  }                                                                                                              \
+#define BOTH_ATTACKS_BY_FILE(name, on, error, who)                                                             \
+  static void name##_body(Context& ctx);                                                                       \
+  PROC_FILE_ATTACK(name##_of_outside_process_is_refused, on, error, who, nullptr, false) { name##_body(ctx); } \
+  PROC_FILE_ATTACK(name##_of_process_in_another_sandbox_is_refused, on, error, who, nullptr, true) {           \
+    name##_body(ctx);                                                                                          \
+  }                                                                                                            \
   static void name##_body(Context& ctx)
 
-#define PROC_FILE_ATTACK(name, on, error, who, why, in_another)                                                  \
-  static void name##_inside(Context& ctx);                                                                       \
-  PROCESS_ATTACK(name, {.at = on,                                                                                \
-                        .expected = error,                                                                       \
-                        .victim = Victim::who,                                                                   \
-                        .claims = why,                                                                           \
-                        .boxed = in_another,                                                                     \
-                        .hidden_by_run = true}) {                                                                \
-    ctx.join();                                                                                                  \
-    name##_inside(ctx);                                                                                          \
-  }                                                                                                              \
+#define PROC_FILE_ATTACK(name, on, error, who, why, in_another) \
+  static void name##_inside(Context& ctx);                      \
+  PROCESS_ATTACK(name, {.at = on,                               \
+                        .expected = error,                      \
+                        .victim = Victim::who,                  \
+                        .claims = why,                          \
+                        .boxed = in_another,                    \
+                        .hidden_by_run = true}) {               \
+    ctx.join();                                                 \
+    name##_inside(ctx);                                         \
+  }                                                             \
   static void name##_inside([[maybe_unused]] Context& ctx)
 
 constexpr const char* kOneProcessor = "the machine has one processor, to which it is bound as it was";
@@ -102,7 +102,9 @@ void make_pair(Fd& a, Fd& b) {
 
 // ---- changes ----
 
-BOTH_ATTACKS(nice_value, "setpriority", EPERM, bystander_settings, nullptr) { must(setpriority(PRIO_PROCESS, static_cast<id_t>(bystander(ctx)), 5), "setpriority"); }
+BOTH_ATTACKS(nice_value, "setpriority", EPERM, bystander_settings, nullptr) {
+  must(setpriority(PRIO_PROCESS, static_cast<id_t>(bystander(ctx)), 5), "setpriority");
+}
 
 BOTH_ATTACKS(scheduling, "sched_setscheduler", EPERM, bystander_settings, nullptr) {
   const sched_param parameter{};
@@ -198,8 +200,7 @@ PROCESS_ATTACK(descriptor_signals_to_a_thread_outside_are_refused,
   send_input_signal(a, b);
 }
 
-PROCESS_ATTACK(descriptor_signals_by_ioctl_to_outside_are_refused,
-               {.at = "ioctl", .victim = Victim::bystander_life}) {
+PROCESS_ATTACK(descriptor_signals_by_ioctl_to_outside_are_refused, {.at = "ioctl", .victim = Victim::bystander_life}) {
   Fd a, b;
   make_pair(a, b);
   const int owner = bystander(ctx);
@@ -249,7 +250,8 @@ PROCESS_ATTACK(memory_of_process_in_another_sandbox_is_refused,
 PROCESS_ATTACK(descriptor_of_process_in_another_sandbox_is_refused,
                {.at = "pidfd_getfd", .victim = Victim::bystander_socket, .boxed = true}) {
   const Fd other(static_cast<int>(must(syscall(SYS_pidfd_open, bystander(ctx), 0), "pidfd_open")));
-  const Fd fd(static_cast<int>(must(syscall(SYS_pidfd_getfd, other.get(), ctx.number("bystander_fd"), 0), "pidfd_getfd")));
+  const Fd fd(
+      static_cast<int>(must(syscall(SYS_pidfd_getfd, other.get(), ctx.number("bystander_fd"), 0), "pidfd_getfd")));
   must(write(fd.get(), ctx.token.data(), ctx.token.size()), "write");
 }
 
@@ -262,7 +264,9 @@ BOTH_ATTACKS(memory_by_call, "process_vm_readv", EPERM, bystander_memory_secret,
   ctx.loot({text, sizeof text});
 }
 
-BOTH_ATTACKS(comparison, "kcmp", EPERM, bystander_life, kOrder) { must(syscall(SYS_kcmp, getpid(), bystander(ctx), KCMP_FILES, 0, 0), "kcmp"); }
+BOTH_ATTACKS(comparison, "kcmp", EPERM, bystander_life, kOrder) {
+  must(syscall(SYS_kcmp, getpid(), bystander(ctx), KCMP_FILES, 0, 0), "kcmp");
+}
 
 BOTH_ATTACKS(robust_list, "get_robust_list", EPERM, bystander_life, kNoList) {
   void* head = nullptr;
@@ -276,21 +280,26 @@ BOTH_ATTACKS_BY_FILE(status, "open", EPERM, bystander_program_secret) { read_fil
 BOTH_ATTACKS_BY_FILE(statistics, "open", EPERM, bystander_program_secret) { read_file(ctx, proc(ctx, "stat")); }
 BOTH_ATTACKS_BY_FILE(memory_map, "open", EPERM, bystander_program_secret) { read_file(ctx, proc(ctx, "maps")); }
 BOTH_ATTACKS_BY_FILE(root_directory, "readlink", EACCES, bystander_memory_secret) { read_link(ctx, proc(ctx, "root")); }
-BOTH_ATTACKS_BY_FILE(working_directory, "readlink", EACCES, bystander_memory_secret) { read_link(ctx, proc(ctx, "cwd")); }
+BOTH_ATTACKS_BY_FILE(working_directory, "readlink", EACCES, bystander_memory_secret) {
+  read_link(ctx, proc(ctx, "cwd"));
+}
 BOTH_ATTACKS_BY_FILE(program, "readlink", EACCES, bystander_program_secret) { read_link(ctx, proc(ctx, "exe")); }
 
-PROC_FILE_ATTACK(memory_file_of_process_in_another_sandbox_is_refused, "open", EPERM, bystander_memory_secret, nullptr, true) {
+PROC_FILE_ATTACK(memory_file_of_process_in_another_sandbox_is_refused, "open", EPERM, bystander_memory_secret, nullptr,
+                 true) {
   const Fd memory = open_file(proc(ctx, "mem"), O_RDONLY);
   char text[kSecret];
   must(pread(memory.get(), text, sizeof text, ctx.number("bystander_memory")), "read");
   ctx.loot({text, sizeof text});
 }
 
-PROC_FILE_ATTACK(files_below_root_of_outside_process_are_refused, "open", EACCES, bystander_memory_secret, nullptr, false) {
+PROC_FILE_ATTACK(files_below_root_of_outside_process_are_refused, "open", EACCES, bystander_memory_secret, nullptr,
+                 false) {
   read_file(ctx, proc(ctx, "root/etc/passwd"));
 }
 
-PROC_FILE_ATTACK(files_below_directory_of_outside_process_are_refused, "open", EACCES, bystander_memory_secret, nullptr, false) {
+PROC_FILE_ATTACK(files_below_directory_of_outside_process_are_refused, "open", EACCES, bystander_memory_secret, nullptr,
+                 false) {
   const Fd directory = open_file(proc(ctx, "cwd/."), O_RDONLY | O_DIRECTORY);
   read_some(ctx, Fd(must(openat(directory.get(), "etc/passwd", O_RDONLY | O_CLOEXEC), "openat")));
 }
@@ -301,7 +310,8 @@ PROC_FILE_ATTACK(program_file_of_outside_process_is_refused, "open", EACCES, bys
   read_some(ctx, program);
 }
 
-PROC_FILE_ATTACK(descriptor_list_of_outside_process_is_refused, "open", EPERM, bystander_program_secret, nullptr, false) {
+PROC_FILE_ATTACK(descriptor_list_of_outside_process_is_refused, "open", EPERM, bystander_program_secret, nullptr,
+                 false) {
   const Fd list = open_file(proc(ctx, "fd"), O_RDONLY | O_DIRECTORY);
   char text[256];
   const auto got = must(readlinkat(list.get(), ctx.text("bystander_file").c_str(), text, sizeof text), "readlink");
@@ -316,7 +326,8 @@ PROC_FILE_ATTACK(outside_process_by_way_of_self_is_refused, "open", EPERM, bysta
   read_file(ctx, "/proc/self/../" + ctx.text("bystander") + "/cmdline");
 }
 
-PROC_FILE_ATTACK(outside_process_by_descriptor_of_proc_is_refused, "open", EPERM, bystander_program_secret, nullptr, false) {
+PROC_FILE_ATTACK(outside_process_by_descriptor_of_proc_is_refused, "open", EPERM, bystander_program_secret, nullptr,
+                 false) {
   const Fd directory = open_file(proc(ctx, ""), O_PATH | O_DIRECTORY);
   read_some(ctx, Fd(must(openat(directory.get(), "cmdline", O_RDONLY | O_CLOEXEC), "open")));
 }
@@ -331,7 +342,8 @@ PROC_FILE_ATTACK(outside_process_by_symbolic_link_is_refused, "open", EPERM, bys
   read_some(ctx, fd);
 }
 
-PROC_FILE_ATTACK(outside_process_by_reopened_descriptor_is_refused, "open", EPERM, bystander_program_secret, nullptr, false) {
+PROC_FILE_ATTACK(outside_process_by_reopened_descriptor_is_refused, "open", EPERM, bystander_program_secret, nullptr,
+                 false) {
   const Fd file = open_file(proc(ctx, "cmdline"), O_PATH);
   read_file(ctx, "/proc/self/fd/" + std::to_string(file.get()));
 }
@@ -340,4 +352,6 @@ PROCESS_ATTACK(supervisor_of_the_sandbox_is_refused, {.at = "open", .victim = Vi
   read_file(ctx, "/proc/" + (ctx.denied ? std::to_string(getppid()) : ctx.text("bystander")) + "/cmdline");
 }
 
-PROC_FILE_ATTACK(first_process_of_the_machine_is_refused, "open", EPERM, bystander_life, kPublic, false) { read_file(ctx, "/proc/1/cmdline"); }
+PROC_FILE_ATTACK(first_process_of_the_machine_is_refused, "open", EPERM, bystander_life, kPublic, false) {
+  read_file(ctx, "/proc/1/cmdline");
+}

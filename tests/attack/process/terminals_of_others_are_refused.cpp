@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The screens and keyboards of others: pseudo-terminals of sessions outside, and of another sandbox, of the same user id.
+// The screens and keyboards of others: pseudo-terminals of sessions outside, and of another sandbox, of the same user
+// id.
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -15,18 +16,20 @@ using namespace attack;
 namespace {
 
 // Two attacks: on the terminal of a process outside of every sandbox, and of one in another.
-#define BOTH_ATTACKS(name, who)                                                                                                \
-  static void name##_body(Context& ctx);                                                                                       \
-  PROCESS_ATTACK(name##_of_outside_session_is_refused, {.at = "open", .expected = EPERM, .victim = Victim::who}) {             \
-    name##_body(ctx);                                                                                                          \
-  }                                                                                                                            \
-  PROCESS_ATTACK(name##_of_session_in_another_sandbox_is_refused,                                                              \
-                 {.at = "open", .expected = EPERM, .victim = Victim::who, .boxed = true}) {                                    \
-    name##_body(ctx);                                                                                                          \
-  }                                                                                                                            \
+#define BOTH_ATTACKS(name, who)                                                                                    \
+  static void name##_body(Context& ctx);                                                                           \
+  PROCESS_ATTACK(name##_of_outside_session_is_refused, {.at = "open", .expected = EPERM, .victim = Victim::who}) { \
+    name##_body(ctx);                                                                                              \
+  }                                                                                                                \
+  PROCESS_ATTACK(name##_of_session_in_another_sandbox_is_refused,                                                  \
+                 {.at = "open", .expected = EPERM, .victim = Victim::who, .boxed = true}) {                        \
+    name##_body(ctx);                                                                                              \
+  }                                                                                                                \
   static void name##_body(Context& ctx)
 
-Fd open_terminal(const std::string& path, int flags) { return Fd(must(open(path.c_str(), flags | O_NOCTTY | O_CLOEXEC), "open")); }
+Fd open_terminal(const std::string& path, int flags) {
+  return Fd(must(open(path.c_str(), flags | O_NOCTTY | O_CLOEXEC), "open"));
+}
 
 void read_keys(Context& ctx, const Fd& terminal) {
   char typed[256];
@@ -40,10 +43,14 @@ BOTH_ATTACKS(screen, bystander_terminal) {
   must(write(terminal.get(), ctx.token.data(), ctx.token.size()), "write");
 }
 
-BOTH_ATTACKS(keyboard, bystander_terminal) { read_keys(ctx, open_terminal(ctx.text("terminal"), O_RDONLY | O_NONBLOCK)); }
+BOTH_ATTACKS(keyboard, bystander_terminal) {
+  read_keys(ctx, open_terminal(ctx.text("terminal"), O_RDONLY | O_NONBLOCK));
+}
 
 // Before there is a session: who was faster would read all that is typed later.
-BOTH_ATTACKS(keyboard_of_new_terminal, bystander_new_terminal) { read_keys(ctx, open_terminal(ctx.text("terminal"), O_RDONLY | O_NONBLOCK)); }
+BOTH_ATTACKS(keyboard_of_new_terminal, bystander_new_terminal) {
+  read_keys(ctx, open_terminal(ctx.text("terminal"), O_RDONLY | O_NONBLOCK));
+}
 
 // By a descriptor of the place alone, which is opened anew, also as the standard input.
 BOTH_ATTACKS(keyboard_by_path_descriptor, bystander_terminal) {
@@ -68,7 +75,8 @@ BOTH_ATTACKS(keyboard_by_new_session, bystander_terminal) {
   if (WEXITSTATUS(status) != 0) throw Failure{WEXITSTATUS(status), "open"};
 }
 
-// A program (expect, script, tmux, ssh) makes a terminal for a session of its own, and opens it by name. It is not in that session.
+// A program (expect, script, tmux, ssh) makes a terminal for a session of its own, and opens it by name. It is not in
+// that session.
 PROCESS_ATTACK(terminal_of_own_session_is_opened, {.victim = Victim::bystander_terminal, .harmless = true}) {
   const auto [controller, name] = new_terminal();
   const Fd early = open_terminal(name, O_RDWR);

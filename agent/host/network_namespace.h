@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Network namespaces, as the kernel tells them apart, and those that sbpf makes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace sbpf::agent {
+
+// The cookie of the network namespace that the socket is in, which no other ever has (SO_NETNS_COOKIE). Errors:
+// "network_namespace" with errno.
+Result<std::uint64_t> network_cookie(const Fd& socket);
+
+struct NetworkNamespace {
+  Fd fd;                     // it lives as long as this is open, or a process or socket is in it
+  std::uint64_t cookie = 0;  // network_cookie()
+};
+
+// Makes one in which nothing is but its loopback, which is up, and calls `inside` there: in a thread of its own, which
+// ends with it. Errors: "network_namespace" with errno; those of `inside`.
+Result<NetworkNamespace> make_network_namespace(const std::function<Result<void>()>& inside);
+
+}  // namespace sbpf::agent

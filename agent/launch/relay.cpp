@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/relay.h"
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <array>
+#include <boost/asio.hpp>
+#include <chrono>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "agent/host/asio_address.h"
+
+namespace sbpf::agent {
+namespace {
+
+namespace asio = boost::asio;
+using asio::awaitable;
+using asio::ip::tcp;
+using asio::ip::udp;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t kConnections = 400, kClients = 400;  // the process may have 1024 descriptors
+constexpr std::size_t kPiece = 16384, kLargestDatagram = 65536;
+constexpr auto kPatience = std::chrono::seconds(10);
+constexpr auto kPause = std::chrono::milliseconds(100);  // where there are no descriptors
+constexpr auto kLook = std::chrono::milliseconds(10);    // how often it is asked whether all is passed on
+
+asio::redirect_error_t<asio::use_awaitable_t<>> redirect(boost::system::error_code& error) {
+  return asio::redirect_error(asio::use_awaitable, error);
+}
+
+// ---- the host's side ----
+
+// Bound to loopback before it connects, so that nobody else's datagrams are taken for answers; and not to the port that
+// it connects to: it would connect to itself where nobody listens. False: there is none, or no port.
+template <typename Socket, typename Endpoint>
+bool open_for(Socket& socket, const Endpoint& endpoint) {
+  constexpr int kTries = 10;
+  const asio::ip::address local = endpoint.address().is_v6() ? asio::ip::address(asio::ip::address_v6::loopback())
+                                                             : asio::ip::address_v4::loopback();
+  for (int tries = 0; tries < kTries; ++tries) {
+    boost::system::error_code error;
+    socket.close(error);
+    socket.open(endpoint.protocol(), error);
+    if (!error) socket.bind(Endpoint(local, 0), error);
+    if (error) return false;
+    if (socket.local_endpoint(error).port() != endpoint.port() && !error) return true;
+  }
+  return false;
+}
+
+// ---- TCP ----
+
+// Both sides of a connection that is passed on. It ends with the last one who holds it.
+struct Passed {
+  Passed(tcp::socket from, std::set<Passed*>& of_all)
+      : client(std::move(from)), host(client.get_executor()), all(of_all) {
+    all.insert(this);
+    reset_at_close(client, true);
+  }
+  Passed(const Passed&) = delete;
+  Passed& operator=(const Passed&) = delete;
+  ~Passed() { all.erase(this); }
+
+  // So that both peers learn of an early end, that of this process too, and do not take it for the other one's.
+  static void reset_at_close(tcp::socket& side, bool reset) {
+    boost::system::error_code ignored;
+    side.set_option(asio::socket_base::linger(reset, 0), ignored);
+  }
+  void reset() {
+    boost::system::error_code ignored;
+    client.close(ignored);
+    host.close(ignored);
+  }
+
+  // Both sides have said that there is no more to come, or who is there is gone: an end as any other.
+  void close() {
+    for (tcp::socket* side : {&client, &host}) reset_at_close(*side, false);
+    reset();
+  }
+
+  tcp::socket client, host;
+  bool client_ended = false, host_ended = false;  // it has no more to say, and the other side was told
+  std::set<Passed*>& all;
+};
+
+awaitable<void> pass_on(std::shared_ptr<Passed> passed, tcp::socket& from, tcp::socket& to, bool& ended) {
+  std::array<char, kPiece> piece{};
+  boost::system::error_code error;
+  while (true) {
+    const std::size_t size = co_await from.async_read_some(asio::buffer(piece), redirect(error));
+    if (error) break;
+    co_await asio::async_write(to, asio::buffer(piece, size), redirect(error));
+    if (error) break;
+  }
+  if (error != asio::error::eof) {
+    passed->reset();
+    co_return;
+  }
+  to.shutdown(tcp::socket::shutdown_send, error);
+  ended = true;
+  if (passed->client_ended && passed->host_ended) passed->close();
+}
+
+awaitable<void> connect_and_pass_on(std::shared_ptr<Passed> passed, tcp::endpoint endpoint) {
+  boost::system::error_code error = asio::error::no_descriptors;
+  asio::steady_timer timer(passed->client.get_executor(), kPatience);
+  timer.async_wait([passed](const boost::system::error_code& cancelled) {
+    if (!cancelled) passed->reset();
+  });
+  if (open_for(passed->host, endpoint)) co_await passed->host.async_connect(endpoint, redirect(error));
+  timer.cancel();
+  if (error) {
+    passed->reset();
+    co_return;
+  }
+  Passed::reset_at_close(passed->host, true);
+  asio::co_spawn(passed->client.get_executor(), pass_on(passed, passed->client, passed->host, passed->client_ended),
+                 asio::detached);
+  co_await pass_on(passed, passed->host, passed->client, passed->host_ended);
+}
+
+awaitable<void> serve_tcp(tcp::acceptor& acceptor, tcp::endpoint endpoint, std::set<Passed*>& connections) {
+  asio::steady_timer pause(acceptor.get_executor());
+  while (true) {
+    boost::system::error_code error;
+    tcp::socket client = co_await acceptor.async_accept(redirect(error));
+    if (error) {
+      pause.expires_after(kPause);
+      co_await pause.async_wait(redirect(error));
+      continue;
+    }
+    const auto passed = std::make_shared<Passed>(std::move(client), connections);
+    if (connections.size() > kConnections)
+      passed->reset();
+    else
+      asio::co_spawn(acceptor.get_executor(), connect_and_pass_on(passed, endpoint), asio::detached);
+  }
+}
+
+// ---- UDP ----
+
+// Of one client of one endpoint, who gets what the host answers to it.
+struct Client {
+  explicit Client(const asio::any_io_executor& executor) : host(executor) {}
+  udp::socket host;
+  Clock::time_point heard = Clock::now();
+};
+
+// Those of all endpoints: by the socket that they sent to, and their own endpoint.
+using Clients = std::map<std::pair<udp::socket*, udp::endpoint>, std::shared_ptr<Client>>;
+
+awaitable<void> answer(udp::socket& inside, udp::endpoint to, std::shared_ptr<Client> client) {
+  std::vector<char> datagram(kLargestDatagram);
+  while (client->host.is_open()) {
+    boost::system::error_code error;
+    const std::size_t size = co_await client->host.async_receive(asio::buffer(datagram), redirect(error));
+    if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor) co_return;
+    if (error) continue;  // nobody listens there now
+    client->heard = Clock::now();
+    co_await inside.async_send_to(asio::buffer(datagram, size), to, redirect(error));
+  }
+}
+
+void forget_quietest(Clients& clients) {
+  auto quietest = clients.begin();
+  for (auto at = clients.begin(); at != clients.end(); ++at)
+    if (at->second->heard < quietest->second->heard) quietest = at;
+  boost::system::error_code ignored;
+  quietest->second->host.close(ignored);
+  clients.erase(quietest);
+}
+
+// Nothing: there are no descriptors.
+std::shared_ptr<Client> client_of(Clients& clients, udp::socket& inside, const udp::endpoint& from,
+                                  const udp::endpoint& endpoint) {
+  const auto known = clients.find({&inside, from});
+  if (known != clients.end()) return known->second;
+  if (clients.size() >= kClients) forget_quietest(clients);
+  auto client = std::make_shared<Client>(inside.get_executor());
+  boost::system::error_code error;
+  if (!open_for(client->host, endpoint) || client->host.connect(endpoint, error)) return nullptr;
+  clients.emplace(std::pair(&inside, from), client);
+  asio::co_spawn(inside.get_executor(), answer(inside, from, client), asio::detached);
+  return client;
+}
+
+awaitable<void> serve_udp(udp::socket& inside, udp::endpoint endpoint, Clients& clients) {
+  std::vector<char> datagram(kLargestDatagram);
+  while (true) {
+    udp::endpoint from;
+    boost::system::error_code error;
+    const std::size_t size = co_await inside.async_receive_from(asio::buffer(datagram), from, redirect(error));
+    if (error) continue;  // of an answer that did not arrive
+    const auto client = client_of(clients, inside, from, endpoint);
+    if (!client) continue;
+    client->heard = Clock::now();
+    co_await client->host.async_send(asio::buffer(datagram, size), redirect(error));
+  }
+}
+
+// ---- the end ----
+
+// Is there something to be taken from one of these?
+template <typename Sockets>
+bool any_readable(Sockets& sockets) {
+  return std::ranges::any_of(sockets, [](auto& socket) {
+    pollfd ready{socket.native_handle(), POLLIN, 0};
+    return ::poll(&ready, 1, 0) > 0;
+  });
+}
+
+// What the sandbox has sent is passed on after its end, up to `patience`. What is left then is reset: a destructor of
+// Asio's would not. Nobody is there for what the host says.
+awaitable<void> finish(asio::io_context& context, const Fd& stop, std::chrono::seconds patience,
+                       std::set<Passed*>& connections, std::deque<tcp::acceptor>& acceptors,
+                       std::deque<udp::socket>& datagrams) {
+  asio::posix::stream_descriptor end(context, ::fcntl(stop.get(), F_DUPFD_CLOEXEC, 3));
+  boost::system::error_code error;
+  co_await end.async_wait(asio::posix::stream_descriptor::wait_read, redirect(error));
+  const auto until = Clock::now() + patience;
+  asio::steady_timer timer(context);
+  const auto has_more = [](const Passed* passed) { return !passed->client_ended; };
+  while (Clock::now() < until &&
+         (std::ranges::any_of(connections, has_more) || any_readable(acceptors) || any_readable(datagrams))) {
+    timer.expires_after(kLook);
+    co_await timer.async_wait(redirect(error));
+  }
+  for (Passed* passed : std::vector<Passed*>(connections.begin(), connections.end()))
+    has_more(passed) ? passed->reset() : passed->close();
+  context.stop();
+}
+
+}  // namespace
+
+void serve_relay(std::vector<RelaySocket> all, const Fd& stop, std::chrono::seconds patience) {
+  std::set<Passed*> connections;  // outlives the context, whose coroutines are entered in it
+  asio::io_context context(1);
+  Clients clients;
+  std::deque<tcp::acceptor> acceptors;
+  std::deque<udp::socket> datagrams;
+  for (RelaySocket& relayed : all) {
+    const asio::ip::address address = asio_address(relayed.endpoint.address);
+    const std::uint16_t port = relayed.endpoint.port;
+    if (relayed.endpoint.tcp) {
+      acceptors.emplace_back(context, address.is_v6() ? tcp::v6() : tcp::v4(), relayed.socket.release());
+      asio::co_spawn(context, serve_tcp(acceptors.back(), {address, port}, connections), asio::detached);
+    } else {
+      datagrams.emplace_back(context, address.is_v6() ? udp::v6() : udp::v4(), relayed.socket.release());
+      asio::co_spawn(context, serve_udp(datagrams.back(), {address, port}, clients), asio::detached);
+    }
+  }
+  asio::co_spawn(context, finish(context, stop, patience, connections, acceptors, datagrams), asio::detached);
+  context.run();
+}
+
+}  // namespace sbpf::agent

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/relay_process.h"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fmt/core.h>
+#include <cerrno>
+
+#include "agent/host/helper_process.h"
+#include "agent/host/socket_end.h"
+
+namespace sbpf::agent {
+namespace {
+
+constexpr std::chrono::seconds kPatienceAtEnd(10);
+
+tl::unexpected<Error> cannot_relay(const std::string& what) {
+  const int error = errno;
+  return fail("relay", SystemError{error}, "cannot {} for the sandbox's loopback", what);
+}
+
+Result<Fd> listen_on(const policy::RelayedEndpoint& endpoint) {
+  sockaddr_storage local{};
+  const socklen_t size = sockaddr_of({endpoint.address, endpoint.port}, local);
+  const int on = 1;
+  Fd socket(::socket(local.ss_family, (endpoint.tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket ||
+      (local.ss_family == AF_INET6 && ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) ||
+      ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&local), size) != 0 ||
+      (endpoint.tcp && ::listen(socket.get(), SOMAXCONN) != 0))
+    return cannot_relay(fmt::format("listen on {} port {}", policy::to_string(endpoint.address), endpoint.port));
+  return socket;
+}
+
+[[noreturn]] void relay_main(const policy::User& user, std::vector<RelaySocket> all, const HelperPipes& pipes) {
+  HelperRights rights{"sbpf-relay", {user.uid, user.gid, {}}, {pipes.stop.get(), pipes.ready.get()}, pipes.owner};
+  for (const RelaySocket& relayed : all) rights.keep.push_back(relayed.socket.get());
+  int error = give_up_rights(rights);
+  if (error == 0) error = allow_sockets_only(SocketCalls::alone);
+  (void)!::write(pipes.ready.get(), &error, sizeof error);
+  if (error != 0) ::_exit(1);
+  try {
+    serve_relay(std::move(all), pipes.stop, kPatienceAtEnd);
+  } catch (...) {
+    ::_exit(1);  // out of memory or descriptors: nothing is relayed any more
+  }
+  ::_exit(0);
+}
+
+}  // namespace
+
+Result<std::vector<RelaySocket>> listen_for(const std::vector<policy::RelayedEndpoint>& endpoints) {
+  std::vector<RelaySocket> all;
+  for (const policy::RelayedEndpoint& endpoint : endpoints) {
+    auto socket = listen_on(endpoint);
+    if (!socket) return tl::unexpected<Error>(socket.error());
+    all.push_back({endpoint, std::move(*socket)});
+  }
+  return all;
+}
+
+Result<HelperProcess> start_relay(const std::string& name, const policy::User& user, std::vector<RelaySocket> all) {
+  auto process = start_helper(name, "set up the relay's process", cannot_relay,
+                              [&](const HelperPipes& pipes) { relay_main(user, std::move(all), pipes); });
+  if (process) process->patience = kPatienceAtEnd + std::chrono::seconds(1);
+  return process;
+}
+
+}  // namespace sbpf::agent

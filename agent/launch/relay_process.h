@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The relay of a sandbox whose loopback is its own: a process beside the supervisor (agent/launch/relay.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "agent/host/helper_process.h"
+#include "agent/launch/relay.h"
+
+namespace sbpf::agent {
+
+// Sockets that listen on these endpoints in this thread's network namespace. Errors: "relay" with errno.
+Result<std::vector<RelaySocket>> listen_for(const std::vector<policy::RelayedEndpoint>& endpoints);
+
+// Starts the relay of the sandbox of this name, in this thread's network namespace, as `user`, without capabilities;
+// when this returns it serves. At its end it passes on what is under way: that takes 11 s at most. The caller holds the
+// host lock. Errors: "relay" with errno, those of start_helper().
+Result<HelperProcess> start_relay(const std::string& name, const policy::User& user, std::vector<RelaySocket> all);
+
+}  // namespace sbpf::agent

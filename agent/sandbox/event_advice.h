@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What would allow a denied operation under the very policy that denied it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "agent/sandbox/events.h"
+#include "policy/policy.h"
+
+namespace sbpf::agent {
+
+// Of one sandbox. It is only words: what it cannot do leaves an event with the line that explain_event() gave it, which
+// knows no policy.
+class EventAdvice {
+ public:
+  explicit EventAdvice(std::uint64_t cgroup_id) : cgroup_id_(cgroup_id) {}
+
+  // Puts what policy::advice() says in the place of event.allow, as far as the policy in force is kept
+  // (read_policy_text()) and denies the operation by its rules.
+  void complete(Event& event);
+
+ private:
+  const policy::Policy* policy_at(std::uint32_t generation);
+
+  std::uint64_t cgroup_id_;
+  std::uint32_t generation_ = 0;  // which policy_ is of; 0: none was read
+  std::optional<policy::Policy> policy_;
+  unsigned asked_ = 0;
+};
+
+}  // namespace sbpf::agent

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run was denied, in few lines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cli/format.h"
+#include "policy/policy.h"
+
+namespace sbpf::cli {
+
+// Denials of a run, each kind once. Of several files in one directory that no rule covers the first stands for all,
+// with the rule for the directory.
+class DenialSummary {
+ public:
+  // `policy`: the one that denied. It outlives this; without one each file stands for itself.
+  explicit DenialSummary(const policy::Policy* policy = nullptr) : policy_(policy) {}
+
+  void add(const agent::Event& event);
+  void add(const Json& event);  // as event_json() has it; what is none is passed over
+  std::uint64_t denied() const { return denied_; }
+  std::uint64_t would_deny() const { return would_deny_; }
+  // "sbpf: denied TEXT" and remedy_lines(), for at most `limit` kinds.
+  std::string text(std::size_t limit) const;
+
+ private:
+  struct Kind {
+    std::string line;
+    std::string remedy;  // remedy_lines()
+    std::uint64_t times = 0;
+    std::string path;  // of a file that no rule covers; "": it is none
+    bool writes = false;
+  };
+  // By the right that is missing and the directory, which key_of() has: the kinds.
+  using Directories = std::map<std::string, std::vector<std::size_t>>;
+  static std::string key_of(const Kind& kind);
+  Directories directories() const;
+  // Of these kinds, which a rule for their directory allows, as the policy says of each when it has that rule; "": it does
+  // not, or the directory is one that may hold more than what was asked for.
+  std::string remedy_of(const std::vector<std::size_t>& kinds) const;
+
+  // Bounds what a hostile program can make us remember; past it, kinds are counted only.
+  static constexpr std::size_t kMaxKinds = 4096;
+
+  const policy::Policy* policy_;
+  std::vector<Kind> kinds_;
+  std::map<std::string, std::size_t> index_;
+  std::uint64_t denied_ = 0, would_deny_ = 0, beyond_ = 0;
+};
+
+}  // namespace sbpf::cli

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/advice.h"
+
+namespace sbpf::policy {
+namespace {
+
+// What `ask` suggests of the policy, where it says of the policy with that over it that it is allowed.
+template <typename Ask>
+std::string advised(const Policy& policy, const Ask& ask) {
+  std::string change = ask(policy).suggestion;
+  const auto changed = change.empty() ? std::nullopt : with_change(policy, change);
+  return changed && ask(*changed).allowed ? change : "";
+}
+
+}  // namespace
+
+std::optional<Policy> with_change(const Policy& policy, const std::string& change) {
+  const auto base = [&policy](std::string_view) { return std::optional(canonical(policy)); };
+  auto changed = parse("version: 1\nname: changed\nextends: [base]\n" + change + "\n", "the change", base);
+  if (!changed) return std::nullopt;
+  return std::move(*changed);
+}
+
+std::string advice(const Policy& policy, const NetQuery& query) {
+  return advised(policy, [&query](const Policy& asked) {
+    const auto image = compile_rules(asked, 1, empty_view(asked));
+    return image ? explain(asked, *image, query) : Explanation{};
+  });
+}
+
+std::string advice(const Policy& policy, FsOperation operation, std::string_view path) {
+  return advised(policy, [&](const Policy& asked) { return explain_path(asked, operation, path); });
+}
+
+}  // namespace sbpf::policy
