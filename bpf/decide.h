@@ -89,8 +89,8 @@ SBPF_INLINE __u64 sbpf_leading_bits(__u64 bits)
 /* Without branches, which the verifier would walk for each prefix. */
 SBPF_INLINE void sbpf_rule_key_init(struct sbpf_rule_key *key, const struct sbpf_net_query *q, __u8 prefix_len)
 {
-	__s64 beyond = (__s64)prefix_len - 64;
-	__u64 in_low = (__u64)(beyond & ~(beyond >> 63)); /* 0 where it is negative */
+	__u64 beyond = (__u64)prefix_len - 64;
+	__u64 in_low = beyond & ((beyond >> 63) - 1); /* 0 where it is negative */
 	__u64 hi = q->addr_be[0] & __builtin_bswap64(sbpf_leading_bits(prefix_len - in_low));
 	__u64 lo = q->addr_be[1] & __builtin_bswap64(sbpf_leading_bits(in_low));
 
