@@ -94,6 +94,7 @@ Result<policy::FsView> host_view(const policy::Policy& policy) {
       view.paths[rule.path].push_back(components(*path));
     }
   }
+  view.private_places = policy::private_places(policy);
   return view;
 }
 
@@ -123,6 +124,8 @@ std::string file_text(const ExplainArgs& args, const FileQuestion& question, con
             std::string(args.operation == "exec" ? " or process.exec" : "") + ", so that this is not judged\n";
   else
     text += fmt::format("  rule: {}{}\n", answer.rule, answer.where ? "  (" + place(answer) + ")" : "");
+  if (answer.rule.starts_with("filesystem.private"))
+    text += "  note: in what root's `sbpf run` starts; users' runs and attached cgroups have no such place\n";
   text += remedy_lines(answer.suggestion, "");
   if (answer.audit_only) text += "  mode audit: a denial is logged, NOTHING is blocked\n";
   return printable(text, true);

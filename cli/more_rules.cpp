@@ -46,6 +46,12 @@ Result<Json> more_paths(const std::vector<std::string>& written, policy::FsAcces
                   fmt::format("the policy {} has a rule of its own for {}: {}", base.name, *path,
                               policy::to_string(rule->access)),
                   "what a policy denies or protects is not lifted on the command line: write another policy");
+    const auto hides = [&](const policy::FsRule& place) {
+      return place.access == policy::FsAccess::private_place && path->starts_with(place.path + "/");
+    };
+    if (std::ranges::any_of(base.filesystem.rules, hides))
+      return fail("usage", fmt::format("{} lies in a place that the policy {} makes private", *path, base.name),
+                  "--workspace DIR brings a directory in, and a policy that writes the place shares the host's");
     const bool has_right = has_rule && (rule->access == access || rule->access == policy::FsAccess::write);
     const std::string spelled = policy::escaped_path(*path);  // the shell has read its patterns before
     if (!has_right && std::ranges::find(all, Json(spelled)) == all.end()) all.push_back(spelled);

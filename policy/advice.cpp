@@ -29,7 +29,14 @@ std::string advice(const Policy& policy, const NetQuery& query) {
 }
 
 std::string advice(const Policy& policy, FsOperation operation, std::string_view path) {
-  return advised(policy, [&](const Policy& asked) { return explain_path(asked, operation, path); });
+  std::string change = advised(policy, [&](const Policy& asked) { return explain_path(asked, operation, path); });
+  if (!change.empty()) return change;
+  // Where the sandbox has no private places, theirs are denied.
+  return advised(policy, [&](const Policy& asked) {
+    FsView view = empty_view(asked);
+    view.private_places.clear();
+    return explain_path(asked, view, operation, path);
+  });
 }
 
 }  // namespace sbpf::policy

@@ -71,6 +71,9 @@ void read_capabilities(const YamlNode& node, const std::string& key, Reader& rea
 void read_user(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 void read_secrets(const YamlNode& node, const std::string& key, Reader& reader, Draft& draft);
 
+// Reports errors of the private places of a merged policy: where none can be, and rules for what would be hidden.
+void check_private_places(const Draft& draft, std::vector<Diagnostic>& diagnostics);
+
 // Reports errors of the secrets of a merged policy: they contradict each other, the environment or the filesystem
 // rules.
 void check_secrets(const Draft& draft, std::vector<Diagnostic>& diagnostics);

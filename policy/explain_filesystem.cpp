@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "policy/entry_text.h"
 #include "policy/filesystem.h"
+#include "policy/fs_rules.h"
 #include "policy/values.h"
 
 namespace sbpf::policy {
@@ -48,30 +49,8 @@ std::string spelling(const Place<Rule>* place, std::string_view path) {
   return place && place->path == path ? place->rule->path : path.empty() ? "/" : std::string(path);
 }
 
-bool grants(FsAccess access, bool writing) {
-  switch (access) {
-    case FsAccess::read:
-    case FsAccess::protect:
-      return !writing;
-    case FsAccess::write:
-      return true;
-    case FsAccess::deny:
-      return false;
-  }
-  return false;
-}
-
-bool grants(FsDefault fallback, bool writing) {
-  switch (fallback) {
-    case FsDefault::deny:
-      return false;
-    case FsDefault::read:
-      return !writing;
-    case FsDefault::write:
-      return true;
-  }
-  return false;
-}
+// What rules and defaults let the sandbox do, in rights of files.
+bool grants(__u32 rights, bool writing) { return (rights & (writing ? SBPF_FS_WRITE : SBPF_FS_READ)) != 0; }
 
 bool writes(FsOperation operation) {
   switch (operation) {
@@ -133,14 +112,18 @@ Explanation explain_file(const Policy& policy, const FsView& view, FsOperation o
   const bool writing = writes(operation);
   const auto places = places_of(policy.filesystem.rules, view);
   const auto* place = nearest(places, path);
-  answer.allowed = place ? grants(place->rule->access, writing) : grants(policy.filesystem.fallback, writing);
+  answer.allowed = grants(
+      place ? internal::rights_of(*place->rule, view) : internal::rights_of(policy.filesystem.fallback), writing);
   std::vector<std::string> lacking;
-  if (!answer.allowed) lacking.push_back(spelling(place, path));
+  // Of a private place that is the host's here: to share it. Nothing is asked of what is in it.
+  const bool shared = place && place->rule->access == FsAccess::private_place;
+  if (!answer.allowed) lacking.push_back(shared ? place->rule->path : spelling(place, path));
 
   // A directory takes along what is in it: neither may go while a path beneath is not to be written.
   if (operation == FsOperation::remove || operation == FsOperation::rename) {
     for (const Place<FsRule>& held : places) {
-      if (held.path.size() <= path.size() || !internal::within(held.path, path) || grants(held.rule->access, true))
+      if (held.path.size() <= path.size() || !internal::within(held.path, path) ||
+          grants(internal::rights_of(*held.rule, view), true))
         continue;
       if (answer.allowed) place = &held;
       answer.allowed = false;
@@ -149,7 +132,7 @@ Explanation explain_file(const Policy& policy, const FsView& view, FsOperation o
     }
   }
   name_rule(answer, place, policy.filesystem);
-  if (!answer.allowed) answer.suggestion = yaml_of(writing, lacking);
+  if (!answer.allowed) answer.suggestion = yaml_of(writing || shared, lacking);
   return answer;
 }
 

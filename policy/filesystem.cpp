@@ -16,16 +16,15 @@ constexpr const char* kChanged = "try again: files may have moved meanwhile; if 
 
 constexpr __u32 kFileRights = SBPF_FS_READ | SBPF_FS_WRITE;
 
-bool same_effect(const ExecRule& a, const ExecRule& b) { return a.allow == b.allow && a.sha256 == b.sha256; }
-
 using internal::rights_of;
 using internal::well_formed;
 using Kind = internal::FsKind;
 
 class Tree {
  public:
-  Tree(const Policy& policy, std::uint32_t first_rule)
+  Tree(const Policy& policy, const FsView& view, std::uint32_t first_rule)
       : policy_(policy),
+        view_(view),
         filesystem_(policy.filesystem),
         exec_(policy.exec),
         peers_(policy.network.unix_peers),
@@ -33,16 +32,16 @@ class Tree {
         first_exec_rule_(first_rule + static_cast<std::uint32_t>(policy.filesystem.rules.size())) {}
 
   // Takes each rule's paths from the view. Without rules, the root is the one of `mounts`.
-  Result<void> grow(const FsView& view) {
+  Result<void> grow() {
     std::vector<Named> all;
     for (std::uint32_t i = 0; i < filesystem_.rules.size(); ++i)
-      if (auto found = find(view, filesystem_.rules[i].path, {nullptr, i, Kind::file}, all); !found) return found;
+      if (auto found = find(filesystem_.rules[i].path, {nullptr, i, Kind::file}, all); !found) return found;
     for (std::uint32_t i = 0; i < exec_.rules.size(); ++i)
-      if (auto found = find(view, exec_.rules[i].path, {nullptr, i, Kind::program}, all); !found) return found;
+      if (auto found = find(exec_.rules[i].path, {nullptr, i, Kind::program}, all); !found) return found;
     for (std::uint32_t i = 0; i < peers_.size(); ++i)
       if (!peers_[i].abstract())
-        if (auto found = find(view, peers_[i].peer, {nullptr, i, Kind::socket}, all); !found) return found;
-    for (const FsLink& link : view.links)
+        if (auto found = find(peers_[i].peer, {nullptr, i, Kind::socket}, all); !found) return found;
+    for (const FsLink& link : view_.links)
       if (well_formed(link.path)) all.push_back({&link.path, kNoRule, Kind::link});
     // In this order a new node always comes after all that were made before, so that numbers follow paths.
     const auto by_name = [](const FsComponent& a, const FsComponent& b) { return a.name < b.name; };
@@ -50,8 +49,8 @@ class Tree {
       return std::lexicographical_compare(a.path->begin(), a.path->end(), b.path->begin(), b.path->end(), by_name);
     });
     const auto is_root = [](const FsPath& path) { return path.size() == 1 && well_formed(path); };
-    const auto root = std::find_if(view.mounts.begin(), view.mounts.end(), is_root);
-    if (all.empty() && root == view.mounts.end())
+    const auto root = std::find_if(view_.mounts.begin(), view_.mounts.end(), is_root);
+    if (all.empty() && root == view_.mounts.end())
       return fail("fs_unresolved", "the root was not looked up", "this is a mistake in sbpf");
     nodes_.emplace_back(0, "", all.empty() ? root->back().inode : all[0].path->front().inode);
     for (const Named& named : all)
@@ -59,8 +58,8 @@ class Tree {
     return {};
   }
 
-  // Gives each node rights and flags, and finds out which nodes are one. `elsewhere`: as in FsView.
-  Result<void> settle(const std::vector<FsPlace>& elsewhere) {
+  // Gives each node rights and flags, and finds out which nodes are one.
+  Result<void> settle() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       node.value.node = static_cast<__u32>(i + SBPF_FS_ROOT_NODE);
@@ -73,7 +72,7 @@ class Tree {
       if (node.peer_rule != kNoRule) node.value.rights |= SBPF_FS_TALK;
       if (auto joined = join(i); !joined) return joined;
     }
-    lower_mounted(elsewhere);
+    lower_mounted();
     for (std::size_t i = nodes_.size() - 1; i > 0; --i) {
       const sbpf_fs_node& node = nodes_[i].value;
       __u32& above = nodes_[nodes_[i].parent].value.flags;
@@ -88,8 +87,8 @@ class Tree {
   }
 
   // A file that a rule names has the least of all its names, too.
-  void lower(const std::vector<FsPath>& linked) {
-    for (const FsPath& path : linked) {
+  void lower() {
+    for (const FsPath& path : view_.linked) {
       if (!by_inode_.contains(*path.back().inode)) continue;
       std::size_t depth = 1;
       const __u32 there = nodes_[descend(path, 0, depth, path.size())].value.rights;
@@ -103,17 +102,20 @@ class Tree {
     const auto writes = [&](const FsPath& path) {
       std::size_t depth = 1;
       const Node& node = nodes_[descend(path, 0, depth, path.size() - 1)];
-      return node.rule != kNoRule && filesystem_.rules[node.rule].access == FsAccess::write;
+      return node.rule != kNoRule && (rights_of(filesystem_.rules[node.rule], view_) & SBPF_FS_WRITE) != 0;
     };
     return writes(link.path) || std::ranges::any_of(link.aliases, writes);
   }
 
-  Result<FsEntries> entries(const FsView& view) const {
+  Result<FsEntries> entries() const {
     FsEntries entries;
     for (const auto& [inode, node] : by_inode_) entries.emplace(fs_inode_key(inode), nodes_[node].value);
     for (const auto& [entry, node] : by_name_) {
       sbpf_fs_node value = nodes_[node].value;
       if (value.flags & SBPF_FS_PINNED) value.rights &= ~static_cast<__u32>(SBPF_FS_EXEC);
+      const Node& at = nodes_[node];
+      const FsRule* rule = at.value.flags & SBPF_FS_RULE && at.rule != kNoRule ? &filesystem_.rules[at.rule] : nullptr;
+      if (rule && internal::hides_the_hosts(*rule, at.inode, view_)) value.rights = value.flags = 0;
       const sbpf_rule_key key = fs_name_key(nodes_[entry.first].value.node, entry.second);
       if (entries.contains(key))
         return fail("fs_name_collision",
@@ -122,7 +124,7 @@ class Tree {
                     "name the directory instead of what is in it");
       entries.merge(named_entries(key, value, entry.second));
     }
-    for (const auto& [inode, value] : placed(view)) entries.emplace(fs_inode_key(inode), value);
+    for (const auto& [inode, value] : placed()) entries.emplace(fs_inode_key(inode), value);
     return entries;
   }
 
@@ -140,11 +142,8 @@ class Tree {
     std::uint32_t peer_rule = kNoRule;
     bool may_exec = false;  // by the exec rules alone
     bool followed = false;  // a link that leads to a rule's place: another one here would lead elsewhere
-    std::uint32_t& rule_of(Kind kind) {
-      return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule;
-    }
-    std::uint32_t rule_of(Kind kind) const {
-      return kind == Kind::file ? rule : kind == Kind::program ? exec_rule : peer_rule;
+    static std::uint32_t Node::*rule_of(Kind kind) {
+      return kind == Kind::file ? &Node::rule : kind == Kind::program ? &Node::exec_rule : &Node::peer_rule;
     }
     std::size_t same = 0;  // the first node that is the same file or directory; itself if none came before
     sbpf_fs_node value{};
@@ -159,7 +158,7 @@ class Tree {
 
   void give_file_rights(Node& node, const Node* above) const {
     if (node.rule != kNoRule) {
-      node.value.rights = rights_of(filesystem_.rules[node.rule].access);
+      node.value.rights = rights_of(filesystem_.rules[node.rule], view_);
       node.value.flags = SBPF_FS_RULE;
     } else if (above) {
       node.rule = above->rule;
@@ -194,9 +193,9 @@ class Tree {
 
   // What a directory loses for the sake of its other places. A walk from it goes up to the nearest node of its own
   // filesystem.
-  std::map<FsInode, Lost> lost_elsewhere(const std::vector<FsPlace>& elsewhere) const {
+  std::map<FsInode, Lost> lost_elsewhere() const {
     std::map<FsInode, Lost> all;
-    for (const auto& [path, mounted_at] : elsewhere) {
+    for (const auto& [path, mounted_at] : view_.elsewhere) {
       std::size_t depth = 1;
       const sbpf_fs_node& there = nodes_[descend(path, 0, depth, path.size())].value;
       const std::size_t distance = depth > mounted_at ? path.size() - depth : path.size();
@@ -211,8 +210,8 @@ class Tree {
 
   // A directory that is mounted where rules' paths lead through has no more than its other places, and so has what is
   // in it, but where a rule names that: one of the others may be denied.
-  void lower_mounted(const std::vector<FsPlace>& elsewhere) {
-    const std::map<FsInode, Lost> lost_at = lost_elsewhere(elsewhere);
+  void lower_mounted() {
+    const std::map<FsInode, Lost> lost_at = lost_elsewhere();
     if (lost_at.empty()) return;
     const std::pair<Kind, __u32> kinds[] = {
         {Kind::file, kFileRights}, {Kind::program, SBPF_FS_EXEC}, {Kind::socket, SBPF_FS_TALK}};
@@ -220,7 +219,7 @@ class Tree {
     std::map<FsInode, __u32> ruled_at;  // by whatever path
     for (std::size_t i = 1; i < nodes_.size(); ++i) {
       for (const auto& [kind, rights] : kinds)
-        if (nodes_[i].rule_of(kind) != nodes_[nodes_[i].parent].rule_of(kind)) ruled[i] |= rights;
+        if (nodes_[i].*Node::rule_of(kind) != nodes_[nodes_[i].parent].*Node::rule_of(kind)) ruled[i] |= rights;
       if (nodes_[i].inode) ruled_at[*nodes_[i].inode] |= ruled[i];
     }
     std::vector<Lost> lost(nodes_.size());
@@ -235,12 +234,12 @@ class Tree {
     }
   }
 
-  Result<void> find(const FsView& view, const std::string& rule, Named named, std::vector<Named>& all) const {
-    const auto paths = view.paths.find(rule);
-    if (paths == view.paths.end() || paths->second.empty()) return unresolved(named, "was not looked up");
+  Result<void> find(const std::string& rule, Named named, std::vector<Named>& all) const {
+    const auto paths = view_.paths.find(rule);
+    if (paths == view_.paths.end() || paths->second.empty()) return unresolved(named, "was not looked up");
     for (const FsPath& path : paths->second) {
       if (!well_formed(path)) return unresolved(named, "was looked up without the root, or with an empty name");
-      if (!view.assumed && internal::missing_names(path) > SBPF_FS_NAME_DEPTH)
+      if (!view_.assumed && internal::missing_names(path) > SBPF_FS_NAME_DEPTH)
         return internal::too_deep(text_of(named), path);
       named.path = &path;
       all.push_back(named);
@@ -273,7 +272,7 @@ class Tree {
     }
     nodes_[at].followed |= named.kind == Kind::link;
     if (named.kind == Kind::link) return {};
-    std::uint32_t& rule = nodes_[at].rule_of(named.kind);
+    std::uint32_t& rule = nodes_[at].*Node::rule_of(named.kind);
     if (rule != kNoRule && !agree(named.kind, rule, named.rule)) {
       const auto [first, second] = std::minmax(rule, named.rule);
       return fail("fs_conflict",
@@ -288,7 +287,9 @@ class Tree {
   // Do two rules of a kind say the same of a place?
   bool agree(Kind kind, std::uint32_t a, std::uint32_t b) const {
     if (kind == Kind::file) return filesystem_.rules[a].access == filesystem_.rules[b].access;
-    return kind == Kind::socket || same_effect(exec_.rules[a], exec_.rules[b]);
+    if (kind == Kind::socket) return true;
+    const ExecRule &one = exec_.rules[a], &other = exec_.rules[b];
+    return one.allow == other.allow && one.sha256 == other.sha256;
   }
 
   // Two nodes are one when they have one inode, or one name in what is one directory. What holds for either then holds
@@ -322,7 +323,7 @@ class Tree {
 
   // "/a/b (by p.yaml:3:9: filesystem.read: /a)"
   std::string effect_of(std::size_t i, Kind kind) const {
-    const std::uint32_t rule = nodes_[i].rule_of(kind);
+    const std::uint32_t rule = nodes_[i].*Node::rule_of(kind);
     const bool writable = kind == Kind::program && nodes_[i].value.flags & SBPF_FS_DENY_WRITABLE;
     const std::string by = writable          ? "process.exec.deny_writable: true"
                            : rule != kNoRule ? internal::rule_text(policy_, kind, rule)
@@ -350,7 +351,7 @@ class Tree {
   // Mounted roots, and files with several names, that no rule's path goes through have the rights of the place where
   // they are. What is in several places has the least of them: through the other places it would otherwise escape a
   // denial.
-  std::map<FsInode, sbpf_fs_node> placed(const FsView& view) const {
+  std::map<FsInode, sbpf_fs_node> placed() const {
     std::map<FsInode, sbpf_fs_node> found;
     const auto place = [&](const FsPath& path) {
       if (path.empty() || !path.back().inode || by_inode_.contains(*path.back().inode)) return;
@@ -367,12 +368,13 @@ class Tree {
         one->second.rights = least;
       }
     };
-    for (const FsPath& path : view.mounts) place(path);
-    for (const FsPath& path : view.linked) place(path);
+    for (const FsPath& path : view_.mounts) place(path);
+    for (const FsPath& path : view_.linked) place(path);
     return found;
   }
 
   const Policy& policy_;
+  const FsView& view_;
   const Filesystem& filesystem_;
   const Exec& exec_;
   const std::vector<UnixRule>& peers_;
@@ -386,13 +388,13 @@ class Tree {
 }  // namespace
 
 Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, std::uint32_t first_rule) {
-  Tree tree(policy, first_rule);
-  if (auto grown = tree.grow(view); !grown) return tl::unexpected<Error>(grown.error());
-  if (auto settled = tree.settle(view.elsewhere); !settled) return tl::unexpected<Error>(settled.error());
+  Tree tree(policy, view, first_rule);
+  if (auto grown = tree.grow(); !grown) return tl::unexpected<Error>(grown.error());
+  if (auto settled = tree.settle(); !settled) return tl::unexpected<Error>(settled.error());
   for (const FsLink& link : view.links)
     if (tree.may_plant(link)) return planted_link(policy, link, "lies where the sandbox may write");
-  tree.lower(view.linked);
-  return tree.entries(view);
+  tree.lower();
+  return tree.entries();
 }
 
 }  // namespace sbpf::policy

@@ -71,6 +71,8 @@ struct FsView {
   // Names of files that have several, each with the file's inode. The file has the rights that all of these names
   // allow, by any of its names, even one that a rule has.
   std::vector<FsPath> linked;
+  // The paths of `filesystem.private` at which the sandbox has another directory than the host.
+  std::set<std::string> private_places;
   // No host was looked at: it is not known which paths exist, so compile() does not require directories to exist.
   bool assumed = false;
 };
@@ -97,7 +99,11 @@ tl::unexpected<Error> planted_link(const RulePath& rule, std::string_view link, 
                                    const std::string& why);
 tl::unexpected<Error> planted_link(const Policy& policy, const FsLink& link, const std::string& why);
 
-// A view in which nothing but "/" exists, each rule's path leading to itself; for what is asked of a policy alone.
+// The paths of its `filesystem.private`.
+std::set<std::string> private_places(const Policy& policy);
+
+// A view in which nothing but "/" exists, each rule's path leading to itself; for what is asked of a policy alone. The
+// places of `filesystem.private` are private, as in what `run` makes.
 FsView empty_view(const Policy& policy);
 
 // The hash of a directory entry's name, as the kernel side computes it: it reads a name in pieces of 32 bytes, the last

@@ -16,13 +16,15 @@ std::string text_of(const Rule& rule) {
 
 }  // namespace
 
-__u32 rights_of(FsAccess access) {
-  switch (access) {
+__u32 rights_of(const FsRule& rule, const FsView& view) {
+  switch (rule.access) {
     case FsAccess::read:
     case FsAccess::protect:
       return SBPF_FS_READ;
     case FsAccess::write:
       return SBPF_FS_READ | SBPF_FS_WRITE;
+    case FsAccess::private_place:
+      return view.private_places.contains(rule.path) ? SBPF_FS_READ | SBPF_FS_WRITE : 0;
     case FsAccess::deny:
       return 0;
   }
@@ -39,6 +41,11 @@ __u32 rights_of(FsDefault fallback) {
       return SBPF_FS_READ | SBPF_FS_WRITE;
   }
   return 0;
+}
+
+bool hides_the_hosts(const FsRule& rule, const std::optional<FsInode>& place, const FsView& view) {
+  return rule.access == FsAccess::private_place && place &&
+         std::ranges::any_of(view.mounts, [&](const FsPath& mount) { return mount.back().inode == place; });
 }
 
 std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule) {

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -14,9 +15,13 @@ namespace sbpf::policy::internal {
 
 enum class FsKind { file, program, socket, link };
 
-// SBPF_FS_READ, SBPF_FS_WRITE.
-__u32 rights_of(FsAccess access);
+// SBPF_FS_READ, SBPF_FS_WRITE. Of a rule: on the host of `view`, which tells whether a place is private there.
+__u32 rights_of(const FsRule& rule, const FsView& view);
 __u32 rights_of(FsDefault fallback);
+
+// Is the rule's place a mounted one that hides a directory of the host? That has the place's name in its filesystem,
+// and may be seen by another mount.
+bool hides_the_hosts(const FsRule& rule, const std::optional<FsInode>& place, const FsView& view);
 
 // A rule, and where it is written; `rule`: its index among those of its kind, which is not that of links.
 std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule);

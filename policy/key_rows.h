@@ -168,9 +168,9 @@ struct FsPaths {
   static std::string write(const Key& key, const Policy& policy) { return fs_paths_text(key, policy, Access); }
 };
 template <FsAccess Access>
-constexpr Key fs_paths(std::string_view path, const char* doc) {
+constexpr Key fs_paths(std::string_view path, const char* doc, const char* schema = kPaths) {
   using List = FsPaths<Access>;
-  return own<List::read, replace_rules<&Draft::filesystem, List::belongs>, List::write>(path, kPaths, doc);
+  return own<List::read, replace_rules<&Draft::filesystem, List::belongs>, List::write>(path, schema, doc);
 }
 
 // ---- values ----

@@ -257,6 +257,7 @@ tl::expected<Policy, std::vector<Diagnostic>> parse(std::string_view text, std::
   internal::check_loopback(draft, diagnostics);
   check_deny_writable(draft, diagnostics);
   check_new_privileges(draft, diagnostics);
+  internal::check_private_places(draft, diagnostics);
   internal::check_secrets(draft, diagnostics);
   if (!diagnostics.empty()) {
     sort_by_place(diagnostics);

@@ -8,6 +8,12 @@
 #include "policy/filesystem.h"
 
 namespace sbpf::policy {
+namespace {
+
+// Of a private place: it may, on some host.
+bool may_write(FsAccess access) { return access == FsAccess::write || access == FsAccess::private_place; }
+
+}  // namespace
 
 bool has_paths(const Policy& policy) {
   const auto& peers = policy.network.unix_peers;
@@ -31,7 +37,7 @@ std::set<std::string> places_of_other_names(const Policy& policy, const Resolve&
   std::set<std::string> places, written;
   if (!policy.filesystem.judged()) return places;
   for (const FsRule& rule : policy.filesystem.rules)
-    if (rule.access == FsAccess::write) written.insert(resolve(rule.path).front());
+    if (may_write(rule.access)) written.insert(resolve(rule.path).front());
   const auto below_written = [&written](std::string path) {
     while (path.size() > 1) {
       path.resize(std::max<std::size_t>(path.rfind('/'), 1));  // the directory above
@@ -40,8 +46,7 @@ std::set<std::string> places_of_other_names(const Policy& policy, const Resolve&
     return false;
   };
   for (const FsRule& rule : policy.filesystem.rules)
-    if (rule.access != FsAccess::write && std::ranges::any_of(resolve(rule.path), below_written))
-      places.insert(rule.path);
+    if (!may_write(rule.access) && std::ranges::any_of(resolve(rule.path), below_written)) places.insert(rule.path);
   return places;
 }
 
@@ -50,7 +55,7 @@ std::set<std::string> places_of_other_names(const Policy& policy, const Policy& 
   if (!policy.filesystem.judged()) return places;
   bool everywhere = !before.filesystem.judged() || before.filesystem.fallback == FsDefault::write;
   for (const FsRule& rule : before.filesystem.rules) {
-    if (!before.filesystem.judged() || rule.access != FsAccess::write) continue;
+    if (!before.filesystem.judged() || !may_write(rule.access)) continue;
     if (rule.path == "/")
       everywhere = true;
     else
@@ -82,6 +87,13 @@ tl::unexpected<Error> planted_link(const Policy& policy, const FsLink& link, con
   return planted_link(*std::ranges::find(rules, link.rule, &RulePath::path), to_path(link.path), link.target, why);
 }
 
+std::set<std::string> private_places(const Policy& policy) {
+  std::set<std::string> paths;
+  for (const FsRule& rule : policy.filesystem.rules)
+    if (rule.access == FsAccess::private_place) paths.insert(rule.path);
+  return paths;
+}
+
 FsView empty_view(const Policy& policy) {
   FsView view;
   view.assumed = true;
@@ -95,6 +107,7 @@ FsView empty_view(const Policy& policy) {
     }
     view.paths.emplace(rule.path, std::vector<FsPath>{std::move(path)});
   }
+  view.private_places = private_places(policy);
   return view;
 }
 
@@ -112,21 +125,28 @@ __u32 unjudged(const Image& image) {
   return (flags & SBPF_POLICY_FS ? 0 : files) | (flags & SBPF_POLICY_EXEC ? 0 : SBPF_FS_EXEC);
 }
 
+// A node as its own directory has it. Roots of filesystems that are mounted where no rule has a name have that node,
+// too, but none of its names.
+std::optional<sbpf_fs_node> by_inode(const Image& image, __u32 number) {
+  std::optional<sbpf_fs_node> found;
+  for (const auto& [key, value] : image.entries)
+    if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == number &&
+        (!found || (node_of(value).flags & (SBPF_FS_NAMED | SBPF_FS_RULE)) != 0))
+      found = node_of(value);
+  return found;
+}
+
 // The last node on the way along a path's names. Without one the image judges no path.
 std::optional<sbpf_fs_node> walk(const Image& image, std::string_view path) {
   const auto& entries = image.entries;
-  // Roots of filesystems that are mounted where no rule has a name have the root's node, too, but none of its names.
-  std::optional<sbpf_fs_node> here;
-  for (const auto& [key, value] : entries)
-    if (key.kind == SBPF_RULE_FS_INODE && node_of(value).node == SBPF_FS_ROOT_NODE &&
-        (!here || (node_of(value).flags & SBPF_FS_NAMED) != 0))
-      here = node_of(value);
+  std::optional<sbpf_fs_node> here = by_inode(image, SBPF_FS_ROOT_NODE);
   while (here && !path.empty() && (here->flags & SBPF_FS_NAMED) != 0) {
     path.remove_prefix(path.front() == '/' ? 1 : 0);
     const std::string_view name = path.substr(0, path.find('/'));
     const auto child = find_named(entries, fs_name_key(here->node, name), name);
     if (name.empty() || !child) break;
-    here = child;
+    // Only the directory of a private place has its rights, not the name.
+    here = child->rights == 0 && child->flags == 0 ? by_inode(image, child->node).value_or(*child) : child;
     path.remove_prefix(name.size());
   }
   return here;

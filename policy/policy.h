@@ -114,10 +114,11 @@ struct Network {
 };
 
 enum class FsAccess {
-  read,     // read, list, run
-  write,    // read, change, create, delete, rename within
-  deny,     // nothing
-  protect,  // read; and nobody changes, replaces, renames or creates what bears the name
+  read,           // read, list, run
+  write,          // read, change, create, delete, rename within
+  deny,           // nothing
+  protect,        // read; and nobody changes, replaces, renames or creates what bears the name
+  private_place,  // write, where the sandbox has another directory there than the host; else nothing
 };
 
 struct FsRule {
@@ -254,7 +255,7 @@ std::string_view to_string(Mode mode);
 std::string_view to_string(OnLoss on_loss);
 std::string_view to_string(Protocol protocol);
 std::string_view to_string(Loopback loopback);  // "host", "private"
-std::string_view to_string(FsAccess access);
+std::string_view to_string(FsAccess access);    // "read", "write", "deny", "protect", "private"
 std::string_view to_string(FsDefault fallback);
 std::string_view to_string(Secret::Form form);
 

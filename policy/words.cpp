@@ -92,6 +92,8 @@ std::string_view to_string(FsAccess access) {
       return "write";
     case FsAccess::deny:
       return "deny";
+    case FsAccess::private_place:
+      return "private";
     case FsAccess::protect:
       return "protect";
   }

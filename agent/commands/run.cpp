@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <set>
 
 #include "agent/agent.h"
 #include "agent/dns/resolver_process.h"
@@ -159,7 +160,9 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   }
   if (auto made = make_network(running, ready, policy); !made) return tl::unexpected<Error>(made.error());
   // From here to the program's start this thread is where the program will be.
-  auto places = NamespaceStay::in_private_places(running.network.fd, ready.workspace);
+  // An audit changes nothing, here as well.
+  const auto own = policy.mode == policy::Mode::audit ? std::set<std::string>() : policy::private_places(policy);
+  auto places = NamespaceStay::in_private_places(running.network.fd, ready.workspace, own);
   if (!places) return tl::unexpected<Error>(explain_failure(places.error()));
   running.places.emplace(std::move(*places));
   ready.workspace.reset();  // it would keep the mount busy

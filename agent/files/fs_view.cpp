@@ -12,6 +12,7 @@
 
 #include "agent/files/other_names.h"
 #include "agent/files/path_walk.h"
+#include "agent/files/private_places.h"
 #include "agent/files/program_digests.h"
 #include "agent/files/view_codec.h"
 #include "agent/host/in_child.h"
@@ -59,7 +60,10 @@ class LookUp {
       if (auto r = check_mounted_file(rule); !r) return fail(std::move(r.error()), place(rule.where) + rule.path);
     for (const policy::ExecRule& rule : policy.exec.rules)
       if (auto r = check_pinned(rule); !r) return fail(std::move(r.error()), place(rule.where) + rule.path);
-    return view();
+    auto found = view();
+    for (const std::string& path : policy::private_places(policy))
+      if (found && is_private(path)) found->private_places.insert(path);
+    return found;
   }
 
  private:
@@ -231,6 +235,13 @@ class LookUp {
     return {};
   }
 
+  bool is_private(const std::string& rule) {
+    const Followed& found = rules_.at(rule).front();
+    note_(rule);
+    const Fd there = found.existing == found.names.size() ? paths_.open(join(found.names, found.names.size())) : Fd();
+    return there && is_private_place(there, rule);
+  }
+
   // The file that was identified is the one whose contents count.
   Result<void> check_pinned(const policy::ExecRule& rule) {
     if (rule.sha256.empty()) return {};
@@ -318,44 +329,6 @@ class LookUp {
   std::map<std::string, std::optional<policy::FsInode>> inodes_;  // by path without links
 };
 
-// A link that the sandbox could have made under the policy before: by a rule of it; or where it could write by default,
-// if a rule that this policy had, too, led through no such link then.
-Result<void> refuse_planted(const policy::Policy& policy, const policy::FsView& view, const CompileOptions& options) {
-  std::set<std::string> known, ruled;
-  if (options.kept) {
-    known.insert(options.kept->walked_paths.links.begin(), options.kept->walked_paths.links.end());
-    for (policy::RulePath& rule : policy::rule_paths(options.kept->policy)) ruled.insert(std::move(rule.path));
-  }
-  for (const policy::FsLink& link : view.links) {
-    const std::string path = policy::to_path(link.path);
-    if (policy::fs_rule_writes(*options.before, path))
-      return policy::planted_link(policy, link, "lies where the policy before let the sandbox write");
-    const bool fresh = ruled.contains(link.rule) && !known.contains(path);
-    if (fresh && (policy::fs_rights_at(*options.before, path) & SBPF_FS_WRITE) != 0)
-      return policy::planted_link(policy, link,
-                                  "was not there under the policy before, which let the sandbox write there");
-  }
-  return {};
-}
-
-Result<void> refuse_new(const policy::Policy& policy, const policy::FsView& view, const WalkedPaths& again) {
-  for (const policy::FsLink& link : view.links)
-    if (std::ranges::find(again.links, policy::to_path(link.path)) == again.links.end())
-      return policy::planted_link(policy, link, "was not there when the policy came into force");
-  return {};
-}
-
-// Where files with several names are looked for beside the policy's own places: where the sandbox could write under all
-// policies before.
-std::set<std::string> written_before(const policy::Policy& policy, const CompileOptions& options) {
-  if (options.again) return options.again->walked;
-  std::set<std::string> all;
-  if (options.before)
-    all = policy::places_of_other_names(policy, options.kept ? options.kept->policy : policy::Policy());
-  if (options.kept) all.insert(options.kept->walked_paths.walked.begin(), options.kept->walked_paths.walked.end());
-  return all;
-}
-
 }  // namespace
 
 Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& policy, const MountView& mount_view,
@@ -364,29 +337,6 @@ Result<policy::FsView> look_up(const Kernel& kernel, const policy::Policy& polic
   const auto answer = in_child(patience, {mount_view.root.get(), kernel.query(Query::inodes)}, work);
   if (!answer) return tl::unexpected<Error>(answer.error());
   return unpacked(*answer);
-}
-
-Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
-                                   const std::function<Result<MountView>()>& find_mount_view,
-                                   const CompileOptions& options) {
-  if (!policy::has_paths(policy)) return policy::compile(policy, generation, policy::FsView{});
-  auto mount_view = find_mount_view();
-  if (!mount_view) return tl::unexpected<Error>(mount_view.error());
-  const OtherNames others{written_before(policy, options), options.renamed};
-  auto view = look_up(kernel, policy, *mount_view, others, options.patience);
-  if (!view) return tl::unexpected<Error>(view.error());
-  auto image = policy::compile(policy, generation, *view);
-  if (!image) return image;
-  if (options.before)
-    if (auto none = refuse_planted(policy, *view, options); !none) return tl::unexpected<Error>(none.error());
-  if (options.again)
-    if (auto none = refuse_new(policy, *view, *options.again); !none) return tl::unexpected<Error>(none.error());
-  if (options.walked_paths) {
-    options.walked_paths->mounts = mount_view->mounts;
-    options.walked_paths->walked = others.places;
-    for (const policy::FsLink& link : view->links) options.walked_paths->links.push_back(policy::to_path(link.path));
-  }
-  return image;
 }
 
 }  // namespace sbpf::agent

@@ -16,7 +16,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "agent/files/private_places.h"
 #include "agent/files/workspace.h"
+#include "agent/host/mount_places.h"
 
 namespace sbpf::agent {
 namespace {
@@ -62,27 +64,25 @@ Result<void> make(const Place& place) {
 }
 
 // A working directory below a place that was made anew would lead into the host's.
-Result<void> enter_again(const std::string& directory) {
-  for (const Place& place : kPlaces) {
-    const std::string_view path = place.path;
-    if (directory.compare(0, path.size(), path) != 0) continue;
-    if (directory.size() > path.size() && directory[path.size()] != '/') continue;
-    if (::chdir(directory.c_str()) != 0)
+Result<void> enter_again(const std::string& directory, const std::set<std::string>& places) {
+  for (const std::string& place : places)
+    if (path_below(directory, place) && ::chdir(directory.c_str()) != 0)
       return fail("private_places",
                   fmt::format("the working directory {} is not there in a sandbox, which has a {} of its own",
-                              directory, place.path),
-                  "start it in another directory", errno);
-  }
+                              directory, place),
+                  "start it in another directory, or bring this one in with --workspace", errno);
   return {};
 }
 
-Result<void> make_all(const std::string& directory) {
+Result<void> make_all(const std::string& directory, std::set<std::string> places) {
   // Slave: what the host mounts later appears here too, and nothing that is done here appears there.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
     return no_place("cannot separate the mounts (is / a mount point?)");
   for (const Place& place : kPlaces)
     if (auto made = make(place); !made) return made;
-  if (auto entered = enter_again(directory); !entered) return entered;
+  if (auto made = make_private_places(places); !made) return made;
+  for (const Place& place : kPlaces) places.insert(place.path);
+  if (auto entered = enter_again(directory, places); !entered) return entered;
   if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS)
     return no_place("cannot make a session keyring");
   return {};
@@ -137,7 +137,8 @@ Result<void> NamespaceStay::check_way_back() {
   return ::chroot("/") == 0 ? Result<void>() : no_way_back();
 }
 
-Result<NamespaceStay> NamespaceStay::in_private_places(const Fd& network, const Fd& workspace) {
+Result<NamespaceStay> NamespaceStay::in_private_places(const Fd& network, const Fd& workspace,
+                                                       const std::set<std::string>& places) {
   auto stay = begin();
   if (!stay) return stay;
   const std::string directory = working_directory();
@@ -147,7 +148,7 @@ Result<NamespaceStay> NamespaceStay::in_private_places(const Fd& network, const 
   }
   if (network && ::setns(network.get(), CLONE_NEWNET) != 0)
     return no_place("cannot enter the network namespace of the sandbox");
-  if (auto made = make_all(workspace ? "/" : directory); !made) return tl::unexpected<Error>(made.error());
+  if (auto made = make_all(workspace ? "/" : directory, places); !made) return tl::unexpected<Error>(made.error());
   if (workspace)
     if (auto entered = enter_workspace(workspace); !entered) return tl::unexpected<Error>(entered.error());
   return stay;

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <set>
 #include <string>
 
 #include "base/fd.h"
@@ -23,11 +24,12 @@ class NamespaceStay {
   //   /proc         shows a task only to those that may trace it, so that the hooks hide every other sandbox and the host
   //   /dev/shm      a tmpfs (where the host has the directory)
   //   /dev/mqueue   the new IPC namespace's (where the host has it mounted); System V IPC is that namespace's, too
-  // and joins a new session keyring, which this thread keeps. Mounts that the host makes later still appear. It also
-  // enters `network`, if that is open: the network namespace that was made for the sandbox; and `workspace`, a
-  // directory, likewise, which is /workspace there. Errors: "private_places", naming the place; this thread is then
-  // where it was.
-  static Result<NamespaceStay> in_private_places(const Fd& network, const Fd& workspace);
+  // and the directories `places` (private_places.h), and joins a new session keyring, which this thread keeps. Mounts
+  // that the host makes later still appear. It also enters `network`, if that is open: the network namespace that was
+  // made for the sandbox; and `workspace`, a directory, likewise, which is /workspace there. Errors: "private_places",
+  // naming the place; this thread is then where it was.
+  static Result<NamespaceStay> in_private_places(const Fd& network, const Fd& workspace,
+                                                 const std::set<std::string>& places);
   // Enters the mount namespace of a process; "/" is then that namespace's root, even if the process has another root
   // directory. Errors: "namespace".
   static Result<NamespaceStay> with(pid_t pid);

@@ -47,16 +47,15 @@ std::vector<policy::FsPath> unpack_paths(const json& all) {
 }
 
 json pack(const policy::FsView& view) {
-  json paths = json::array(), links = json::array(), elsewhere = json::array();
+  json paths = json::array(), links = json::array(), elsewhere = json::array(), private_places = json::array();
   for (const auto& [rule, found] : view.paths) paths.push_back({bytes_of(rule), pack_paths(found)});
   for (const policy::FsLink& link : view.links)
     links.push_back({bytes_of(link.rule), pack_path(link.path), pack_paths(link.aliases), bytes_of(link.target)});
   for (const auto& [path, mounted_at] : view.elsewhere) elsewhere.push_back({pack_path(path), mounted_at});
-  return {{"paths", std::move(paths)},
-          {"mounts", pack_paths(view.mounts)},
-          {"links", std::move(links)},
-          {"elsewhere", std::move(elsewhere)},
-          {"linked", pack_paths(view.linked)}};
+  for (const std::string& path : view.private_places) private_places.push_back(bytes_of(path));
+  return {{"paths", std::move(paths)},         {"mounts", pack_paths(view.mounts)},
+          {"links", std::move(links)},         {"elsewhere", std::move(elsewhere)},
+          {"linked", pack_paths(view.linked)}, {"private", std::move(private_places)}};
 }
 
 policy::FsView unpack(const json& all) {
@@ -67,6 +66,7 @@ policy::FsView unpack(const json& all) {
   view.mounts = unpack_paths(all.at("mounts"));
   for (const json& place : all.at("elsewhere")) view.elsewhere.push_back({unpack_path(place.at(0)), place.at(1)});
   view.linked = unpack_paths(all.at("linked"));
+  for (const json& path : all.at("private")) view.private_places.insert(text_of(path));
   return view;
 }
 

@@ -10,9 +10,11 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cerrno>
+#include <vector>
 
 #include "agent/host/kernel_files.h"
 #include "agent/host/openat2.h"
+#include "base/mounts.h"
 
 namespace sbpf::agent {
 namespace {
@@ -38,19 +40,7 @@ bool is_there(const Fd& tree) {
          there.st_ino == its.st_ino;
 }
 
-const Mount* on_workspace(const std::vector<Mount>& mounts) {
-  const auto last = std::find_if(mounts.rbegin(), mounts.rend(), [](const Mount& m) { return m.point == kWorkspace; });
-  return last == mounts.rend() ? nullptr : &*last;
-}
-
 }  // namespace
-
-std::optional<Mount> own_workspace(const std::vector<Mount>& of_sandbox, const std::vector<Mount>& of_host) {
-  const Mount* its = on_workspace(of_sandbox);
-  const Mount* hosts = on_workspace(of_host);
-  if (its == nullptr || (hosts != nullptr && hosts->device == its->device && hosts->root == its->root)) return {};
-  return *its;
-}
 
 Result<Fd> open_workspace(const std::string& path) {
   const Fd directory = open_directory(path);

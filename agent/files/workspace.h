@@ -2,12 +2,9 @@
 // `run --workspace DIR`: the directory is /workspace in the sandbox, whatever the host and other sandboxes have there.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/fd.h"
-#include "base/mounts.h"
 #include "base/result.h"
 
 namespace sbpf::agent {
@@ -21,8 +18,5 @@ Result<Fd> open_workspace(const std::string& path);
 // Puts it on /workspace in the mount namespace of this thread, which is no longer the host's, and goes there. The host
 // gets an empty directory of that name, if it has none. Errors: "private_places".
 Result<void> enter_workspace(const Fd& tree);
-
-// The mount on /workspace among those of a sandbox that `run` made, if the host has another there or none.
-std::optional<Mount> own_workspace(const std::vector<Mount>& of_sandbox, const std::vector<Mount>& of_host);
 
 }  // namespace sbpf::agent

@@ -55,6 +55,15 @@ std::vector<OtherPlace> other_places(const std::vector<Mount>& mounts, const Mou
   return others;
 }
 
+std::vector<Mount> mounts_of_its_own(std::vector<Mount> of_sandbox, const std::vector<Mount>& of_host) {
+  std::erase_if(of_sandbox, [&](const Mount& mount) {
+    return std::ranges::any_of(of_host, [&](const Mount& hosts) {
+      return hosts.point == mount.point && hosts.device == mount.device && hosts.root == mount.root;
+    });
+  });
+  return of_sandbox;
+}
+
 bool is_part_of_another(const std::vector<Mount>& mounts, const Mount& mount) {
   return std::ranges::any_of(mounts, [&](const Mount& other) {
     return other.device == mount.device && other.root != mount.root && path_below(mount.root, other.root);

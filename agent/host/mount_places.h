@@ -25,6 +25,9 @@ struct OtherPlace {
 // The other places of what lies at `path` on the mount `on`, which is one of `mounts`.
 std::vector<OtherPlace> other_places(const std::vector<Mount>& mounts, const Mount& on, const std::string& path);
 
+// The mounts of a sandbox that the host does not have at the same points.
+std::vector<Mount> mounts_of_its_own(std::vector<Mount> of_sandbox, const std::vector<Mount>& of_host);
+
 // Is its root part of a larger piece of the same filesystem, which is mounted, too?
 bool is_part_of_another(const std::vector<Mount>& mounts, const Mount& mount);
 

@@ -16,9 +16,9 @@
 #include <iterator>
 #include <optional>
 
-#include "agent/files/workspace.h"
 #include "agent/host/announced_end.h"
 #include "agent/host/deadline.h"
+#include "agent/host/mount_places.h"
 #include "agent/kernel/guard.h"
 #include "agent/launch/run_options.h"
 #include "agent/sandbox/ended.h"
@@ -192,7 +192,7 @@ void Supervisor::watch(const Fd& program) {
 }
 
 Event Supervisor::explained(const sbpf_fs_event& raw) {
-  Event event = explain_event(raw, record_.name, workspace_ ? &*workspace_ : nullptr);
+  Event event = explain_event(raw, record_.name, its_own_mounts_);
   advice_.complete(event);
   return event;
 }
@@ -221,11 +221,11 @@ void Supervisor::take_last_events(RunResult& result) {
 void Supervisor::on_mounts(Fd mountinfo, std::function<bool()> changed) {
   mountinfo_ = std::move(mountinfo);
   mounts_changed_ = std::move(changed);
-  if (!options_.workspace || !mountinfo_) return;
+  if (!mountinfo_) return;
   constexpr std::size_t kMostBytes = 1 << 20;
   // By this descriptor: its name in /proc is by now that of the host's mounts.
   if (const auto text = read_up_to(mountinfo_, kMostBytes))
-    workspace_ = own_workspace(parse_mounts(*text), own_mounts());
+    its_own_mounts_ = mounts_of_its_own(parse_mounts(*text), own_mounts());
 }
 
 void Supervisor::serve(const Spawned& program, bool signals, bool pass) {

@@ -103,7 +103,7 @@ class Supervisor {
   EventAdvice advice_;
   bool log_complained_ = false;
   Fd mountinfo_;
-  std::optional<Mount> workspace_;  // own_workspace()
+  std::vector<Mount> its_own_mounts_;  // mounts_of_its_own()
   std::function<bool()> mounts_changed_;
   bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "agent/host/mount_places.h"
 #include "agent/kernel/hooks.h"
@@ -28,8 +29,17 @@ std::string mount_point(std::uint32_t dev) {
   return best;
 }
 
+// The path in the sandbox of what lies at `path` in a filesystem of which the sandbox alone has a part mounted.
+std::optional<std::string> path_inside(const std::string& path, const std::string& device,
+                                       const std::vector<Mount>& its_own) {
+  for (const Mount& mount : its_own)
+    if (const auto rest = mount.device == device ? path_below(path, mount.root) : std::nullopt)
+      return mount.point + *rest;
+  return std::nullopt;
+}
+
 // `whole`: no name is cut, and nothing above is unknown.
-std::string path_of(const sbpf_fs_event& raw, const Mount* workspace, bool& whole) {
+std::string path_of(const sbpf_fs_event& raw, const std::vector<Mount>& its_own, bool& whole) {
   std::string path;
   whole = raw.at_root != 0;
   for (std::uint32_t i = std::min<std::uint32_t>(raw.n_names, SBPF_PATH_NAMES); i-- > 0;) {
@@ -40,8 +50,7 @@ std::string path_of(const sbpf_fs_event& raw, const Mount* workspace, bool& whol
     path += "/" + std::string(name, length) + (cut ? "…" : "");
   }
   if (raw.at_root == 0) return "…" + path;
-  if (workspace != nullptr && workspace->device == device_text(raw.dev))
-    if (const auto rest = path_below(path, workspace->root)) return workspace->point + *rest;
+  if (const auto inside = path_inside(path, device_text(raw.dev), its_own)) return *inside;
   const std::string mount = mount_point(raw.dev);
   if (mount == "/") return path.empty() ? "/" : path;
   if (mount.empty()) whole = false;
@@ -59,8 +68,8 @@ std::string allow_path(const Event& event, policy::PathUse use) {
   return event.path_is_whole ? policy::suggestion(use, event.path) : "";
 }
 
-void read_path(const sbpf_fs_event& raw, const Mount* workspace, Event& event) {
-  event.path = path_of(raw, workspace, event.path_is_whole);
+void read_path(const sbpf_fs_event& raw, const std::vector<Mount>& its_own, Event& event) {
+  event.path = path_of(raw, its_own, event.path_is_whole);
   event.wanted = wanted_text(raw.wanted);
 }
 

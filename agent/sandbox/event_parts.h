@@ -14,8 +14,8 @@ bool explain_network(Event& event);
 bool explain_flow(Event& event);
 bool explain_files(Event& event);
 
-// The path and the access of an event of a file.
-void read_path(const sbpf_fs_event& raw, const Mount* workspace, Event& event);
+// The path and the access of an event of a file. `its_own`: as explain_event() has it.
+void read_path(const sbpf_fs_event& raw, const std::vector<Mount>& its_own, Event& event);
 
 // The line that would allow the path; empty where not all of it is known.
 std::string allow_path(const Event& event, policy::PathUse use);

@@ -155,7 +155,7 @@ std::string device_text(std::uint32_t number) {
   return std::to_string(number >> SBPF_MINOR_BITS) + ":" + std::to_string(number & ((1u << SBPF_MINOR_BITS) - 1));
 }
 
-Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox, const Mount* workspace) {
+Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox, const std::vector<Mount>& its_own) {
   Event event;
   event.raw = raw.event;
   event.sandbox = sandbox;
@@ -173,7 +173,7 @@ Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox, const 
     if (raw.event.tgid != 0) event.text += task_text(raw.event);
     return event;
   }
-  if (raw.n_names + raw.at_root > 0) read_path(raw, workspace, event);
+  if (raw.n_names + raw.at_root > 0) read_path(raw, its_own, event);
   explain_into(event);
   event.text += task_text(raw.event);
   return event;

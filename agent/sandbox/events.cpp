@@ -5,10 +5,9 @@
 #include <unistd.h>
 
 #include <fmt/core.h>
-#include <optional>
 
-#include "agent/files/workspace.h"
 #include "agent/host/cgroup.h"
+#include "agent/host/mount_places.h"
 #include "agent/kernel/kernel.h"
 #include "agent/sandbox/event_advice.h"
 #include "agent/sandbox/event_log.h"
@@ -20,12 +19,13 @@ constexpr int kPause = 500;  // ms, between two looks at what others collected
 constexpr useconds_t kOthersTurn = 50'000;
 
 // By the mounts of one of its processes. What others made may have any mounts.
-std::optional<Mount> workspace_of(const sbpf_sandbox& record) {
+std::vector<Mount> its_own_mounts(const sbpf_sandbox& record) {
   if ((record.flags & SBPF_SANDBOX_ATTACHED) != 0) return {};
   const auto cgroup = Cgroup::open_by_id(record.cgroup_id);
   const auto processes = cgroup ? cgroup->processes() : tl::unexpected<Error>(cgroup.error());
   if (!processes || processes->empty()) return {};
-  return own_workspace(parse_mounts(read_file(fmt::format("/proc/{}/mountinfo", processes->front()))), own_mounts());
+  return mounts_of_its_own(parse_mounts(read_file(fmt::format("/proc/{}/mountinfo", processes->front()))),
+                           own_mounts());
 }
 }  // namespace
 
@@ -37,11 +37,11 @@ Result<void> events(const std::string& name, bool follow, const std::function<bo
   EventLog log(*kernel, record->cgroup_id);
   EventAdvice advice(record->cgroup_id);
   if (log.ring() < 0) return fail("no_such_sandbox", "the sandbox has no ring of events", "", errno);
-  const auto workspace = workspace_of(*record);
+  const std::vector<Mount> its_own = its_own_mounts(*record);
   bool wanted = true;
   const auto tell = [&](const sbpf_fs_event& raw) {
     if (!wanted) return;
-    Event event = explain_event(raw, name, workspace ? &*workspace : nullptr);
+    Event event = explain_event(raw, name, its_own);
     advice.complete(event);
     wanted = sink(event);
   };

@@ -30,8 +30,8 @@ struct Event {
   std::string relaxation;
 };
 
-// The event in words, with what would allow it. `workspace`: own_workspace(), whose files have the names that they
-// have in the sandbox; nullptr: there is none.
-Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox, const Mount* workspace = nullptr);
+// The event in words, with what would allow it. `its_own`: mounts_of_its_own() of the sandbox, whose files have the
+// names that they have there.
+Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox, const std::vector<Mount>& its_own = {});
 
 }  // namespace sbpf::agent

@@ -29,7 +29,10 @@ inline bool below(std::string_view path, std::string_view directory) {
   return directory == "/" || (path.starts_with(directory) && path[directory.size()] == '/');
 }
 
-inline bool may_write(policy::FsAccess access) { return access == policy::FsAccess::write; }
+// A private place is taken for one, as in what `run` makes.
+inline bool may_write(policy::FsAccess access) {
+  return access == policy::FsAccess::write || access == policy::FsAccess::private_place;
+}
 inline bool may_read(policy::FsAccess access) { return access != policy::FsAccess::deny; }
 
 // `path`: absolute, without links, "." and "..", and without a slash at its end.

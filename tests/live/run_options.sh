@@ -3,7 +3,7 @@
 # What `sbpf run` takes beside a policy: more rules, variables by name, a user with a home; and a program that the policy denies.
 . "$(dirname "$0")/lib.sh"
 keep_loaded
-mkdir -p /srv/a /srv/b "$tmp/work"
+mkdir -p /srv/a /srv/b /srv/work
 chmod 755 "$tmp"
 for file in a/f b/f; do echo "text of $file" >/srv/$file; done
 serve tcp 127.0.0.1 7001
@@ -21,7 +21,7 @@ is read/both $'text of a/f\ntext of b/f' "$(cat_both --read /srv/a --read /srv/b
 is read/is-not-write "sh: 1: cannot create /srv/a/f: Permission denied" "$(run --read /srv/a -- sh -c 'echo x >/srv/a/f')"
 is write/without "touch: cannot touch '/srv/a/new': Permission denied" "$(run -- touch /srv/a/new)"
 is write/with "done" "$(run --write /srv/a -- sh -c 'echo x >/srv/a/new && rm /srv/a/new && echo done')"
-is write/relative new "$(cd "$tmp/work" && run --write . -- touch "$tmp/work/new"; ls "$tmp/work")"
+is write/relative new "$(cd /srv/work && run --write . -- touch /srv/work/new; ls /srv/work)"
 has name "policy=files.more" "$(sbpf run -p "$files" --read /srv/a -- true 2>&1)"
 out=$(sbpf run -p no-network --write /srv/a -- true 2>&1); is files-not-judged/exit 2 $?
 has files-not-judged/named "has no rules for files" "$out"

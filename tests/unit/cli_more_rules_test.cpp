@@ -42,14 +42,15 @@ class MoreRulesTest : public InTempDir {
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 TEST_F(MoreRulesTest, add_to_those_of_a_profile) {
-  const std::string text = text_of("untrusted", {{"/data", "rel"}, {"out/"}, {"192.0.2.1:443", "[2001:db8::1]:80"}});
-  EXPECT_TRUE(has(text, "name: \"untrusted.more\"\n")) << text;
+  const std::string text =
+      text_of("runtime-files", {{"/data", "rel"}, {"out/"}, {"192.0.2.1:443", "[2001:db8::1]:80"}});
+  EXPECT_TRUE(has(text, "name: \"runtime-files.more\"\n")) << text;
   EXPECT_TRUE(has(text, "/data")) << text;
   EXPECT_TRUE(has(text, (top_ / "rel").string())) << text;
   EXPECT_TRUE(has(text, (top_ / "out").string() + "\n") || has(text, (top_ / "out").string() + "\"")) << text;
   EXPECT_TRUE(has(text, "192.0.2.1")) << text;
   EXPECT_TRUE(has(text, "2001:db8::1")) << text;
-  EXPECT_TRUE(has(text, "/workspace")) << text;
+  EXPECT_TRUE(has(text, "/dev/mqueue")) << text;
 }
 
 TEST_F(MoreRulesTest, none_leave_the_policy_as_it_is) {
@@ -130,6 +131,12 @@ TEST_F(MoreRulesTest, nothing_is_lifted_and_nothing_is_taken) {
   EXPECT_EQ(access({{}, {"/r"}, {}}, "/r"), policy::FsAccess::write);
 }
 
+TEST_F(MoreRulesTest, nothing_of_the_host_is_in_a_private_place) {
+  for (const MoreRules& more : {MoreRules{{"/tmp/a"}, {}, {}}, MoreRules{{}, {"/dev/shm/a"}, {}}})
+    EXPECT_TRUE(has(text_of("untrusted", more), "that the policy untrusted makes private"));
+  EXPECT_TRUE(has(text_of("untrusted", {{"/tmpa"}, {}, {}}), "- /tmpa\n"));
+}
+
 TEST_F(MoreRulesTest, an_empty_path_is_none) {
   EXPECT_TRUE(has(text_of("untrusted", {{""}, {}, {}}), "a path is missing"));
   EXPECT_TRUE(has(text_of("untrusted", {{}, {""}, {}}), "a path is missing"));
@@ -138,11 +145,11 @@ TEST_F(MoreRulesTest, an_empty_path_is_none) {
 TEST_F(MoreRulesTest, relative_paths_go_up_from_the_working_directory_alone) {
   std::filesystem::create_directory(top_ / "below");
   std::filesystem::current_path(top_ / "below");
-  EXPECT_TRUE(has(text_of("untrusted", {{".././data"}, {}, {}}), "- " + (top_ / "data").string() + "\n"));
-  EXPECT_TRUE(has(text_of("untrusted", {{"a/../data"}, {}, {}}), "policy untrusted is not valid"));
+  EXPECT_TRUE(has(text_of("runtime-files", {{".././data"}, {}, {}}), "- " + (top_ / "data").string() + "\n"));
+  EXPECT_TRUE(has(text_of("runtime-files", {{"a/../data"}, {}, {}}), "policy runtime-files is not valid"));
   std::filesystem::remove(top_ / "below");
-  EXPECT_TRUE(has(text_of("untrusted", {{"data"}, {}, {}}), "the working directory is gone"));
-  EXPECT_TRUE(has(text_of("untrusted", {{"/data"}, {}, {"192.0.2.1:1"}}), "- /data\n"));
+  EXPECT_TRUE(has(text_of("runtime-files", {{"data"}, {}, {}}), "the working directory is gone"));
+  EXPECT_TRUE(has(text_of("runtime-files", {{"/data"}, {}, {"192.0.2.1:1"}}), "- /data\n"));
 }
 
 TEST_F(MoreRulesTest, characters_of_patterns_stand_for_themselves) {

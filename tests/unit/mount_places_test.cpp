@@ -22,6 +22,18 @@ TEST(MountPlaces, a_path_lies_on_the_mount_that_is_entered_last) {
   EXPECT_EQ(on({}, "/a"), 0u);
 }
 
+TEST(MountPlaces, of_its_own_is_what_the_host_does_not_have_at_that_point) {
+  const std::vector<Mount> host{{1, 1, "8:1", "/", "/", "ext4"}, {2, 1, "0:2", "/", "/tmp", "tmpfs"}};
+  std::vector<Mount> box = host;
+  box.push_back({3, 2, "0:3", "/", "/tmp", "tmpfs"});
+  box.push_back({4, 1, "8:1", "/srv/a", "/workspace", "ext4"});
+  box.push_back({5, 1, "0:2", "/", "/var/tmp", "tmpfs"});
+  std::vector<std::uint32_t> ids;
+  for (const Mount& mount : mounts_of_its_own(box, host)) ids.push_back(static_cast<std::uint32_t>(mount.id));
+  EXPECT_EQ(ids, (std::vector<std::uint32_t>{3, 4, 5}));
+  EXPECT_TRUE(mounts_of_its_own(host, host).empty());
+}
+
 TEST(MountPlaces, what_lies_on_top_counts_and_not_what_came_last) {
   // 3 was made at /b, then 4 at /a over 2, and 3 moved over it.
   const std::vector<Mount> mounts{{1, 0, "8:1", "/", "/", "ext4"},

@@ -100,6 +100,7 @@ Filesystem any_filesystem() {
     rules[path.empty() ? "/" : path] =
         *rc::gen::element(FsAccess::read, FsAccess::write, FsAccess::deny, FsAccess::protect);
   }
+  if (*rc::gen::arbitrary<bool>()) rules["/its own"] = FsAccess::private_place;
   for (const auto& [path, access] : rules) files.rules.push_back(FsRule{path, access, {}});
   return files;
 }
