@@ -19,6 +19,7 @@ struct Mount {
   std::string root;    // the directory of the filesystem that is mounted
   std::string point;   // where, as the process sees it
   std::string type;
+  std::string source = {};  // a device, or what whoever mounted it wrote there
 };
 
 namespace mountinfo {
@@ -68,6 +69,7 @@ inline std::vector<Mount> parse_mounts(const std::string& mountinfo) {
     while (!line.empty() && mountinfo::next(line, ' ') != "-") {  // options, and as many optional fields as there are
     }
     mount.type = mountinfo::next(line, ' ');
+    mount.source = mountinfo::unescape(mountinfo::next(line, ' '));
     if (!mount.type.empty()) mounts.push_back(std::move(mount));
   }
   return mounts;

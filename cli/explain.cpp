@@ -94,7 +94,7 @@ Result<policy::FsView> host_view(const policy::Policy& policy) {
       view.paths[rule.path].push_back(components(*path));
     }
   }
-  view.private_places = policy::private_places(policy);
+  for (const std::string& path : policy::private_places(policy)) view.private_places[path] = {};
   return view;
 }
 

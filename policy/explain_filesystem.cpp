@@ -123,7 +123,7 @@ Explanation explain_file(const Policy& policy, const FsView& view, FsOperation o
   if (operation == FsOperation::remove || operation == FsOperation::rename) {
     for (const Place<FsRule>& held : places) {
       if (held.path.size() <= path.size() || !internal::within(held.path, path) ||
-          grants(internal::rights_of(*held.rule, view), true))
+          (held.rule->access != FsAccess::private_place && grants(internal::rights_of(*held.rule, view), true)))
         continue;
       if (answer.allowed) place = &held;
       answer.allowed = false;

@@ -80,7 +80,7 @@ class Tree {
       if (node.rights & SBPF_FS_TALK || node.flags & SBPF_FS_LEADS) above |= SBPF_FS_LEADS;
       if (!filesystem_.judged()) continue;
       if (nodes_[i].followed) nodes_[i].value.flags |= SBPF_FS_HOLDS;
-      if (!(node.rights & SBPF_FS_WRITE) || node.flags & SBPF_FS_HOLDS) above |= SBPF_FS_HOLDS;
+      if (!(node.rights & SBPF_FS_WRITE) || node.flags & SBPF_FS_HOLDS || nodes_[i].is_private) above |= SBPF_FS_HOLDS;
     }
     for (const Node& node : nodes_) nodes_[node.same].value.flags |= node.value.flags;
     return {};
@@ -113,9 +113,7 @@ class Tree {
     for (const auto& [entry, node] : by_name_) {
       sbpf_fs_node value = nodes_[node].value;
       if (value.flags & SBPF_FS_PINNED) value.rights &= ~static_cast<__u32>(SBPF_FS_EXEC);
-      const Node& at = nodes_[node];
-      const FsRule* rule = at.value.flags & SBPF_FS_RULE && at.rule != kNoRule ? &filesystem_.rules[at.rule] : nullptr;
-      if (rule && internal::hides_the_hosts(*rule, at.inode, view_)) value.rights = value.flags = 0;
+      if (nodes_[node].is_private && nodes_[node].inode) value.rights = value.flags = 0;  // the hidden one has it, too
       const sbpf_rule_key key = fs_name_key(nodes_[entry.first].value.node, entry.second);
       if (entries.contains(key))
         return fail("fs_name_collision",
@@ -141,6 +139,7 @@ class Tree {
     std::uint32_t exec_rule = kNoRule;
     std::uint32_t peer_rule = kNoRule;
     bool may_exec = false;  // by the exec rules alone
+    bool is_private = false;
     bool followed = false;  // a link that leads to a rule's place: another one here would lead elsewhere
     static std::uint32_t Node::*rule_of(Kind kind) {
       return kind == Kind::file ? &Node::rule : kind == Kind::program ? &Node::exec_rule : &Node::peer_rule;
@@ -160,6 +159,7 @@ class Tree {
     if (node.rule != kNoRule) {
       node.value.rights = rights_of(filesystem_.rules[node.rule], view_);
       node.value.flags = SBPF_FS_RULE;
+      node.is_private = filesystem_.rules[node.rule].access == FsAccess::private_place;
     } else if (above) {
       node.rule = above->rule;
       node.value.rights = above->value.rights & kFileRights;
@@ -394,7 +394,7 @@ Result<FsEntries> filesystem_entries(const Policy& policy, const FsView& view, s
   for (const FsLink& link : view.links)
     if (tree.may_plant(link)) return planted_link(policy, link, "lies where the sandbox may write");
   tree.lower();
-  return tree.entries();
+  return internal::without_hidden(view, tree.entries());
 }
 
 }  // namespace sbpf::policy

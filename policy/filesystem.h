@@ -71,8 +71,9 @@ struct FsView {
   // Names of files that have several, each with the file's inode. The file has the rights that all of these names
   // allow, by any of its names, even one that a rule has.
   std::vector<FsPath> linked;
-  // The paths of `filesystem.private` at which the sandbox has another directory than the host.
-  std::set<std::string> private_places;
+  // The paths of `filesystem.private` at which the sandbox has a directory of its own, each with the host's directory
+  // of that name, which may be seen elsewhere.
+  std::map<std::string, std::optional<FsInode>> private_places;
   // No host was looked at: it is not known which paths exist, so compile() does not require directories to exist.
   bool assumed = false;
 };

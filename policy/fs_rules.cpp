@@ -43,9 +43,18 @@ __u32 rights_of(FsDefault fallback) {
   return 0;
 }
 
-bool hides_the_hosts(const FsRule& rule, const std::optional<FsInode>& place, const FsView& view) {
-  return rule.access == FsAccess::private_place && place &&
-         std::ranges::any_of(view.mounts, [&](const FsPath& mount) { return mount.back().inode == place; });
+Result<FsEntries> without_hidden(const FsView& view, Result<FsEntries> entries) {
+  if (!entries) return entries;
+  for (const auto& own : view.private_places) {
+    const std::optional<FsInode>&place = view.paths.at(own.first).front().back().inode, &hidden = own.second;
+    const auto is_hidden = [&](const FsPath& path) { return path.back().inode == hidden; };
+    const auto names_it = [&](const auto& named) { return std::ranges::any_of(named.second, is_hidden); };
+    if (!hidden || !place || std::ranges::any_of(view.paths, names_it)) continue;
+    const auto [entry, fresh] = entries->try_emplace(fs_inode_key(*hidden), entries->at(fs_inode_key(*place)));
+    entry->second.rights = 0;
+    if (fresh) entry->second.flags = 0;
+  }
+  return entries;
 }
 
 std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule) {

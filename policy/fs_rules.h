@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -19,9 +18,9 @@ enum class FsKind { file, program, socket, link };
 __u32 rights_of(const FsRule& rule, const FsView& view);
 __u32 rights_of(FsDefault fallback);
 
-// Is the rule's place a mounted one that hides a directory of the host? That has the place's name in its filesystem,
-// and may be seen by another mount.
-bool hides_the_hosts(const FsRule& rule, const std::optional<FsInode>& place, const FsView& view);
+// The entries, with those of the host's directories that private places hide: by other mounts nothing of them is open
+// that no rule names.
+Result<FsEntries> without_hidden(const FsView& view, Result<FsEntries> entries);
 
 // A rule, and where it is written; `rule`: its index among those of its kind, which is not that of links.
 std::string rule_text(const Policy& policy, FsKind kind, std::uint32_t rule);

@@ -169,10 +169,10 @@ constexpr Key kKeys[] = {
     fs_paths<FsAccess::private_place>(
         "filesystem.private",
         "Directories of the sandbox's own, in which it may write: what root's `sbpf run` starts finds them empty, and "
-        "they are gone with it. Nothing of the host's directory there is seen. Elsewhere (users' runs, `attach`) such a "
-        "directory is closed, unless the processes have another one there than the host, as in a container; `write` for "
-        "the same path shares the host's. No path that is to be read or written lies below one.",
-        R"j("$ref": "#/$defs/paths", "items": {"pattern": "^(/dev/shm/?|(?!/((proc|sys|dev|run/sbpf)(/.*)?)?$).*)$"})j"),
+        "they are gone with it. The host's directory there is not seen. Elsewhere (users' runs, `attach`, a swap to such "
+        "a policy) the directory is closed; `write` for the same path shares the host's. No path that is to be read or "
+        "written lies below one.",
+        R"j("$ref": "#/$defs/paths", "items": {"pattern": "^(/dev/shm/?|(?!/((proc|sys|dev|run)(/.*)?)?$).*)$"})j"),
     flag<has_filesystem, &Policy::filesystem, &Filesystem::dangerously_allow_all>(
         "filesystem.dangerously_allow_all", "Lets every access to files through. Nothing else may stand beside it."),
 

@@ -7,7 +7,8 @@
 //   - lists are united; a profile's entry cannot be taken back one by one, but (how each key merges: policy/keys.cpp)
 //   - `network: none` drops all of the network part that came before it, dangerously_* included;
 //   - filesystem rules are united, as are exec rules; a later rule for a path replaces the earlier one of that very
-//     path and section; process.exec.allow, once written, makes what no rule covers denied;
+//     path and section, but what one profile makes private no other opens again; process.exec.allow, once written,
+//     makes what no rule covers denied;
 //   - env.set and secrets are merged name by name, the later one replaces the earlier;
 //   - name and version are the policy's own.
 // Defaults stand for what nobody wrote: mode enforce, on_loss freeze, no network, files not judged (filesystem.default
@@ -130,8 +131,20 @@ class Loader {
       return;
     }
     chain_.push_back(*reference);
-    internal::merge(merged, load(*text, is_file ? *reference : fmt::format("profile {}", *reference)));
+    Draft loaded = load(*text, is_file ? *reference : fmt::format("profile {}", *reference));
     chain_.pop_back();
+    keep_private(merged, loaded);
+    internal::merge(merged, std::move(loaded));
+  }
+
+  // Of two profiles neither knows the other, and the order in which they are named is soon chosen wrongly.
+  static void keep_private(const Draft& merged, Draft& later) {
+    for (const auto& [path, rule] : merged.filesystem.by_path) {
+      const auto other = later.filesystem.by_path.find(path);
+      if (rule.access == FsAccess::private_place && other != later.filesystem.by_path.end() &&
+          other->second.access != FsAccess::deny)
+        later.filesystem.by_path.erase(other);
+    }
   }
 
   const ProfileSource& profiles_;

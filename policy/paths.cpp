@@ -107,7 +107,7 @@ FsView empty_view(const Policy& policy) {
     }
     view.paths.emplace(rule.path, std::vector<FsPath>{std::move(path)});
   }
-  view.private_places = private_places(policy);
+  for (const std::string& path : private_places(policy)) view.private_places[path] = {};
   return view;
 }
 

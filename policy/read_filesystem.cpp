@@ -9,9 +9,9 @@
 namespace sbpf::policy::internal {
 namespace {
 
-// What the kernel or sbpf keeps there would be hidden.
+// What the kernel, sbpf and others that run keep there would be hidden.
 bool may_be_private(const std::string& path) {
-  constexpr std::string_view kKept[] = {"/proc", "/sys", "/dev", "/run/sbpf"};
+  constexpr std::string_view kKept[] = {"/proc", "/sys", "/dev", "/run"};
   if (path == "/dev/shm") return true;
   return path != "/" && std::ranges::none_of(kKept, [&](std::string_view kept) { return within(path, kept); });
 }
@@ -44,7 +44,8 @@ void check_private_places(const Draft& draft, std::vector<Diagnostic>& diagnosti
   for (const auto& [place, owner] : rules) {
     if (owner.access != FsAccess::private_place) continue;
     if (!may_be_private(place))
-      error(owner.where, "filesystem.private", fmt::format("{} is the kernel's, or sbpf's", shown(place)),
+      error(owner.where, "filesystem.private",
+            fmt::format("{} is where the kernel and services have their files", shown(place)),
             "name a directory of files, such as /tmp");
     for (const auto& [path, rule] : rules)
       if (rule.access != FsAccess::deny && rule.access != FsAccess::protect)

@@ -99,6 +99,9 @@ Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) 
   if (auto returns = NamespaceStay::check_way_back(); !returns)
     return tl::unexpected<Error>(explain_failure(returns.error()));
   if (!asked.workspace) return ready;
+  if (policy::private_places(policy).contains(kWorkspace))
+    return fail("usage", fmt::format("--workspace: the policy {} makes {} private", policy.name, kWorkspace),
+                "leave one of them out");
   auto workspace = open_workspace(*asked.workspace);
   if (!workspace) return tl::unexpected<Error>(workspace.error());
   ready.workspace = std::move(*workspace);

@@ -74,7 +74,9 @@ Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& p
                                    const std::string& left_by_others, WalkedPaths* walked_paths) {
   const auto mount_view = [&] {
     auto found = own_mount_view();
-    if (found) found->left_by_others = left_by_others;
+    if (!found) return found;
+    found->left_by_others = left_by_others;
+    found->made_by_run = true;
     return found;
   };
   return compile_from(kernel, policy, generation, mount_view, {.walked_paths = walked_paths});

@@ -44,6 +44,7 @@ class LookUp {
         mounts_(parse_mounts(mount_view.mountinfo)),
         asker_(asker_of(mount_view, doing)),
         left_by_others_(mount_view.left_by_others),
+        made_by_run_(mount_view.made_by_run),
         note_([doing](const std::string& path) mutable { doing.note(path); }),
         paths_(mount_view.root, asker_, note_) {}
 
@@ -61,8 +62,8 @@ class LookUp {
     for (const policy::ExecRule& rule : policy.exec.rules)
       if (auto r = check_pinned(rule); !r) return fail(std::move(r.error()), place(rule.where) + rule.path);
     auto found = view();
-    for (const std::string& path : policy::private_places(policy))
-      if (found && is_private(path)) found->private_places.insert(path);
+    if (found)
+      if (auto added = add_private_places(policy, *found); !added) return tl::unexpected<Error>(added.error());
     return found;
   }
 
@@ -235,11 +236,22 @@ class LookUp {
     return {};
   }
 
-  bool is_private(const std::string& rule) {
-    const Followed& found = rules_.at(rule).front();
-    note_(rule);
-    const Fd there = found.existing == found.names.size() ? paths_.open(join(found.names, found.names.size())) : Fd();
-    return there && is_private_place(there, rule);
+  // An audit makes none, and `run` would.
+  Result<void> add_private_places(const policy::Policy& policy, policy::FsView& view) {
+    for (const std::string& rule : policy::private_places(policy)) {
+      const std::vector<std::string>& names = rules_.at(rule).front().names;
+      const std::string path = join(names, names.size());
+      const auto is_own = [&](const Mount& m) { return is_private_place(m) && at_point(m) == path && is_seen(m); };
+      if (made_by_run_ && policy.mode == policy::Mode::audit) view.private_places[rule] = {};
+      if (std::ranges::none_of(mounts_, is_own)) continue;
+      note_(rule);
+      const Fd hidden = open_hidden(rule);
+      auto known = open_inodes(kernel_);
+      if (!known) return tl::unexpected<Error>(known.error());
+      const auto inode = known->find(hidden.get());
+      view.private_places[rule] = inode == known->end() ? std::nullopt : std::optional(inode->second);
+    }
+    return {};
   }
 
   // The file that was identified is the one whose contents count.
@@ -319,6 +331,7 @@ class LookUp {
   const std::vector<Mount> mounts_;
   const uid_t asker_;
   const std::string left_by_others_;
+  const bool made_by_run_;
   const std::function<void(const std::string&)> note_;
   Follower paths_;
   std::map<std::string, std::vector<Followed>> rules_;  // by the rule's path

@@ -64,7 +64,8 @@ Result<void> make(const Place& place) {
 }
 
 // A working directory below a place that was made anew would lead into the host's.
-Result<void> enter_again(const std::string& directory, const std::set<std::string>& places) {
+Result<void> enter_again(const std::string& directory, std::set<std::string> places) {
+  for (const Place& place : kPlaces) places.insert(place.path);
   for (const std::string& place : places)
     if (path_below(directory, place) && ::chdir(directory.c_str()) != 0)
       return fail("private_places",
@@ -74,15 +75,12 @@ Result<void> enter_again(const std::string& directory, const std::set<std::strin
   return {};
 }
 
-Result<void> make_all(const std::string& directory, std::set<std::string> places) {
+Result<void> make_all() {
   // Slave: what the host mounts later appears here too, and nothing that is done here appears there.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
     return no_place("cannot separate the mounts (is / a mount point?)");
   for (const Place& place : kPlaces)
     if (auto made = make(place); !made) return made;
-  if (auto made = make_private_places(places); !made) return made;
-  for (const Place& place : kPlaces) places.insert(place.path);
-  if (auto entered = enter_again(directory, places); !entered) return entered;
   if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS)
     return no_place("cannot make a session keyring");
   return {};
@@ -148,9 +146,13 @@ Result<NamespaceStay> NamespaceStay::in_private_places(const Fd& network, const 
   }
   if (network && ::setns(network.get(), CLONE_NEWNET) != 0)
     return no_place("cannot enter the network namespace of the sandbox");
-  if (auto made = make_all(workspace ? "/" : directory, places); !made) return tl::unexpected<Error>(made.error());
+  if (auto made = make_all(); !made) return tl::unexpected<Error>(made.error());
+  // The workspace would lie over a private place that is in it.
   if (workspace)
     if (auto entered = enter_workspace(workspace); !entered) return tl::unexpected<Error>(entered.error());
+  if (auto made = make_private_places(places); !made) return tl::unexpected<Error>(made.error());
+  if (!workspace)
+    if (auto entered = enter_again(directory, places); !entered) return tl::unexpected<Error>(entered.error());
   return stay;
 }
 

@@ -56,8 +56,9 @@ struct MountView {
   std::uint64_t mounts = 0;  // the number of the mount namespace; 0: it is not told
   uid_t asker = 0;           // the user that the policy is for: this user's symbolic links are followed, as uid 0's are
   bool owner_asks = false;   // who owns the root is, of a container whose root is another user of the host
-  std::string left_by_others =
-      {};  // a directory in which no symbolic link is followed, whoever made it; "": there is none
+  // A directory in which no symbolic link is followed, whoever made it; "": there is none.
+  std::string left_by_others = {};
+  bool made_by_run = false;  // root's `sbpf run` made the sandbox, or makes it
 };
 
 // This thread's own mount view; that of a process (its root directory); that of the mount namespace in which a process

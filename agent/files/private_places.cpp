@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include <fmt/core.h>
 #include <cerrno>
@@ -13,6 +14,9 @@
 
 namespace sbpf::agent {
 namespace {
+
+// Nobody mounts inside, so what has this name was made by `run`.
+constexpr const char* kSource = "sbpf-private";
 
 tl::unexpected<Error> not_private(const std::string& path) {
   return fail("private_places", SystemError{errno, "sbpf run needs CAP_SYS_ADMIN, and must be allowed to mount"},
@@ -26,9 +30,12 @@ Result<void> make(const std::string& path) {
   struct stat like {};
   if (!hosts || ::fstat(hosts.get(), &like) != 0) return not_private(path);
   const std::string options = fmt::format("mode={:o},uid={},gid={}", like.st_mode & 07777, like.st_uid, like.st_gid);
+  struct statvfs mounted {};
+  if (::fstatvfs(hosts.get(), &mounted) != 0) return not_private(path);
+  const unsigned long flags = MS_NOSUID | MS_NODEV | ((mounted.f_flag & ST_NOEXEC) != 0 ? MS_NOEXEC : 0);
   // By the descriptor: the name may lead elsewhere by now.
   const std::string over = fmt::format("/proc/thread-self/fd/{}", hosts.get());
-  if (::mount("tmpfs", over.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) != 0) return not_private(path);
+  if (::mount(kSource, over.c_str(), "tmpfs", flags, options.c_str()) != 0) return not_private(path);
   return {};
 }
 
@@ -40,14 +47,14 @@ Result<void> make_private_places(const std::set<std::string>& paths) {
   return {};
 }
 
-bool is_private_place(const Fd& directory, const std::string& path) {
+bool is_private_place(const Mount& mount) {
+  return mount.type == "tmpfs" && mount.source == kSource && mount.root == "/";
+}
+
+Fd open_hidden(const std::string& path) {
   const Fd root(::open("/proc/1/root", O_PATH | O_DIRECTORY | O_CLOEXEC));
-  struct stat its {
-  }, hosts{};
-  if (!root || ::fstat(directory.get(), &its) != 0) return false;
-  const Fd there = open_resolved(root.get(), path, O_PATH | O_DIRECTORY, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-  if (!there) return errno == ENOENT;
-  return ::fstat(there.get(), &hosts) == 0 && (its.st_dev != hosts.st_dev || its.st_ino != hosts.st_ino);
+  if (!root) return Fd();
+  return open_resolved(root.get(), path, O_PATH | O_DIRECTORY, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 }  // namespace sbpf::agent

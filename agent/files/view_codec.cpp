@@ -13,24 +13,24 @@ json bytes_of(const std::string& text) { return json::binary({text.begin(), text
 
 std::string text_of(const json& bytes) { return {bytes.get_binary().begin(), bytes.get_binary().end()}; }
 
+json pack_inode(const std::optional<policy::FsInode>& inode) {
+  return inode ? json{inode->ino, inode->dev, inode->generation, inode->directory} : json();
+}
+
+std::optional<policy::FsInode> unpack_inode(const json& inode) {
+  if (inode.is_null()) return std::nullopt;
+  return policy::FsInode{inode.at(0), inode.at(1), inode.at(2), inode.at(3)};
+}
+
 json pack_path(const policy::FsPath& path) {
   json all = json::array();
-  for (const policy::FsComponent& one : path) {
-    json inode;
-    if (one.inode) inode = {one.inode->ino, one.inode->dev, one.inode->generation, one.inode->directory};
-    all.push_back({bytes_of(one.name), std::move(inode)});
-  }
+  for (const policy::FsComponent& one : path) all.push_back({bytes_of(one.name), pack_inode(one.inode)});
   return all;
 }
 
 policy::FsPath unpack_path(const json& all) {
   policy::FsPath path;
-  for (const json& one : all) {
-    policy::FsComponent component{text_of(one.at(0)), std::nullopt};
-    if (const json& inode = one.at(1); !inode.is_null())
-      component.inode = policy::FsInode{inode.at(0), inode.at(1), inode.at(2), inode.at(3)};
-    path.push_back(std::move(component));
-  }
+  for (const json& one : all) path.push_back({text_of(one.at(0)), unpack_inode(one.at(1))});
   return path;
 }
 
@@ -52,7 +52,7 @@ json pack(const policy::FsView& view) {
   for (const policy::FsLink& link : view.links)
     links.push_back({bytes_of(link.rule), pack_path(link.path), pack_paths(link.aliases), bytes_of(link.target)});
   for (const auto& [path, mounted_at] : view.elsewhere) elsewhere.push_back({pack_path(path), mounted_at});
-  for (const std::string& path : view.private_places) private_places.push_back(bytes_of(path));
+  for (const auto& [path, hidden] : view.private_places) private_places.push_back({bytes_of(path), pack_inode(hidden)});
   return {{"paths", std::move(paths)},         {"mounts", pack_paths(view.mounts)},
           {"links", std::move(links)},         {"elsewhere", std::move(elsewhere)},
           {"linked", pack_paths(view.linked)}, {"private", std::move(private_places)}};
@@ -66,7 +66,7 @@ policy::FsView unpack(const json& all) {
   view.mounts = unpack_paths(all.at("mounts"));
   for (const json& place : all.at("elsewhere")) view.elsewhere.push_back({unpack_path(place.at(0)), place.at(1)});
   view.linked = unpack_paths(all.at("linked"));
-  for (const json& path : all.at("private")) view.private_places.insert(text_of(path));
+  for (const json& own : all.at("private")) view.private_places[text_of(own.at(0))] = unpack_inode(own.at(1));
   return view;
 }
 

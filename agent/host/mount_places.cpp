@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <tuple>
 
 namespace sbpf::agent {
 namespace {
@@ -56,10 +58,10 @@ std::vector<OtherPlace> other_places(const std::vector<Mount>& mounts, const Mou
 }
 
 std::vector<Mount> mounts_of_its_own(std::vector<Mount> of_sandbox, const std::vector<Mount>& of_host) {
+  std::set<std::tuple<std::string, std::string, std::string>> hosts;
+  for (const Mount& mount : of_host) hosts.emplace(mount.point, mount.device, mount.root);
   std::erase_if(of_sandbox, [&](const Mount& mount) {
-    return std::ranges::any_of(of_host, [&](const Mount& hosts) {
-      return hosts.point == mount.point && hosts.device == mount.device && hosts.root == mount.root;
-    });
+    return hosts.contains({mount.point, mount.device, mount.root});
   });
   return of_sandbox;
 }

@@ -32,10 +32,13 @@ std::string mount_point(std::uint32_t dev) {
 // The path in the sandbox of what lies at `path` in a filesystem of which the sandbox alone has a part mounted.
 std::optional<std::string> path_inside(const std::string& path, const std::string& device,
                                        const std::vector<Mount>& its_own) {
+  const Mount* nearest = nullptr;
   for (const Mount& mount : its_own)
-    if (const auto rest = mount.device == device ? path_below(path, mount.root) : std::nullopt)
-      return mount.point + *rest;
-  return std::nullopt;
+    if (mount.device == device && path_below(path, mount.root) &&
+        (nearest == nullptr || mount.root.size() > nearest->root.size()))
+      nearest = &mount;
+  if (nearest == nullptr) return std::nullopt;
+  return nearest->point + *path_below(path, nearest->root);
 }
 
 // `whole`: no name is cut, and nothing above is unknown.

@@ -46,16 +46,42 @@ mkdir /tmp/later && mount -t tmpfs later /tmp/later
 is two/not-mounted-later 1 "$(ls -d "/proc/$pid/root/tmp/later" >/dev/null 2>&1 || echo 1)"
 umount /tmp/later && rmdir /tmp/later
 
-# The host's directory is not open by another mount either: in its filesystem it has the place's name.
-mkdir /mnt/again
+# The host's directory is not open by another mount either, whatever the policy opens elsewhere: in its filesystem it has
+# the place's name.
+reads=$(policy reads <<<$'version: 1\nname: reads\nfilesystem: {read: [/], private: [/tmp, /var/tmp]}')
+writes=$(policy writes <<<$'version: 1\nname: writes\nfilesystem: {write: [/], private: [/tmp, /var/tmp]}')
+mkdir /mnt/again /mnt/part
 mount --rbind / /mnt/again
-for place in /tmp /var/tmp; do
-  is "hidden$place/control" "of the host" "$(cat /mnt/again$place/hosts)"
-  is "hidden$place/read" "cat: /mnt/again$place/hosts: Permission denied" "$(under "$own" -- cat /mnt/again$place/hosts)"
-  is "hidden$place/written" "touch: cannot touch '/mnt/again$place/new': Permission denied" "$(under "$own" -- touch /mnt/again$place/new)"
+mount --bind /var/tmp /mnt/part
+for place in /mnt/again/tmp /mnt/again/var/tmp /mnt/part; do
+  is "hidden$place/control" "of the host" "$(cat $place/hosts)"
+  for policy in own reads writes; do
+    is "hidden$place/read/$policy" "cat: $place/hosts: Permission denied" "$(under "$tmp/$policy.yaml" -- cat $place/hosts)"
+    is "hidden$place/written/$policy" "touch: cannot touch '$place/new': Permission denied" \
+      "$(under "$tmp/$policy.yaml" -- touch $place/new)"
+  done
 done
 is hidden/allowed "of the host" "$(under "$shared" -- cat /mnt/again/var/tmp/hosts)"
+umount /mnt/part
 umount -R /mnt/again
+
+# Nor by a name that the sandbox gives a directory above it.
+mkdir -p /srv/w/{a,c}/own
+echo "of the host" >/srv/w/a/own/hosts
+chmod -R a+rwX /srv/w
+moved=$(policy moved <<<$'version: 1\nname: moved\nextends: [runtime-files]\nfilesystem: {write: [/srv/w], private: [/srv/w/a/own]}')
+is moved/control "moved" "$(under "$moved" -- sh -c 'mv /srv/w/c /srv/w/d && echo moved')"
+has moved/refused "cannot move '/srv/w/a'" "$(under "$moved" -- mv /srv/w/a /srv/w/b)"
+is moved/hidden "cat: /srv/w/a/own/hosts: No such file or directory" "$(under "$moved" -- cat /srv/w/a/own/hosts)"
+
+# In a workspace it lies over what that has there.
+mkdir -p /srv/jobs/a/tmp
+inner=$(policy inner <<<$'version: 1\nname: inner\nextends: [runtime-files]\nfilesystem: {write: [/workspace], private: [/workspace/tmp]}')
+is inner/written "f" "$(under "$inner" --workspace /srv/jobs/a -- sh -c 'echo x >/workspace/tmp/f; ls /workspace/tmp')"
+is inner/not-the-hosts 0 "$(ls -A /srv/jobs/a/tmp | wc -l)"
+itself=$(policy itself <<<$'version: 1\nname: itself\nextends: [runtime-files]\nfilesystem: {private: [/workspace]}')
+out=$(under "$itself" --workspace /srv/jobs/a -- echo ran); is inner/itself 2 $?
+has inner/itself-told "the policy itself makes /workspace private" "$out"
 
 # Eight runs of a profile that begin together.
 interpreter=$(policy interpreter <<<$'version: 1\nname: interpreter\nextends: [code-interpreter]\nprocess: {limits: {timeout: 10m, cpu: 2}}')
@@ -114,22 +140,24 @@ attached "$own"
 is attach/closed "cat: /tmp/hosts: Permission denied" "$(in_outside cat /tmp/hosts)"
 is attach/closed-to-writing "touch: cannot touch '/tmp/new': Permission denied" "$(in_outside touch /tmp/new)"
 is attach/advice '"filesystem: {write: [/tmp]}"' "$(sbpf events outside --json | jq -c 'select(.path == "/tmp/new").allow' | sort -u)"
-# Another directory there is one of its own, whoever made it; the same one by another mount is the host's.
 sbpf detach outside >/dev/null
 kill $sleeper
-for kind in own hosts; do
+# What others mounted there may be shared by others.
+for kind in tmpfs bind; do
   mkdir "$cgroots/second.$kind"
-  what="mount -t tmpfs own /tmp"; [[ $kind == hosts ]] && what="mount --bind /tmp /tmp"
+  what="mount -t tmpfs own /tmp"; [[ $kind == bind ]] && what="mount --bind /srv/own /tmp"
   bare unshare -m sh -c "$what"' && echo $$ >"$0"/cgroup.procs && exec sleep 1000' "$cgroots/second.$kind" & member=$!
   servers+=($member)
   within 30 grep -q . "$cgroots/second.$kind/cgroup.procs"
+  writes_there() { nsenter -t $member -m sh -c 'echo $$ >"$0"/cgroup.procs && echo x >/tmp/new && echo done' "$cgroots/second.$kind" 2>/dev/null || echo denied; }
+  is "other/$kind/control" "done" "$(writes_there)"
   sbpf attach --name "second-$kind" --policy "$own" --cgroup "$cgroots/second.$kind" >/dev/null 2>&1; is "other/$kind/attached" 0 $?
-  is "other/$kind" "$([[ $kind == own ]] && echo done || echo denied)" \
-    "$(nsenter -t $member -m sh -c 'echo $$ >"$0"/cgroup.procs && echo x >/tmp/new && echo done' "$cgroots/second.$kind" 2>/dev/null || echo denied)"
+  is "other/$kind" denied "$(writes_there)"
+  is "other/$kind/the-hosts-by-it" "cat: /tmp/hosts: Permission denied" \
+    "$(sh -c 'echo $$ >"$0"/cgroup.procs && exec cat /tmp/hosts' "$cgroots/second.$kind" 2>&1)"
   sbpf detach "second-$kind" >/dev/null
   kill $member
 done
-is other/nothing-of-the-hosts 1 "$(ls /tmp/new >/dev/null 2>&1 || echo 1)"
 
 # ---- a policy that comes later ----
 mkfifo /workspace/{ask,said}
@@ -152,6 +180,19 @@ sbpf swap kept --policy "$own" >/dev/null 2>&1
 is kept/and-back "x y" "$(asked 'echo y >>/tmp/f; echo $(cat /tmp/f)')"
 sbpf kill kept >/dev/null 2>&1
 
+# Where the caller has another /tmp than the host, as in a unit with PrivateTmp: that is not the sandbox's either.
+cat >/srv/unit.yaml <<<$'version: 1\nname: unit\nextends: [runtime-files]\nfilesystem: {write: [/workspace, /tmp]}'
+cat >/srv/in_unit <<'S'
+#!/bin/sh
+exec unshare -m sh -c 'mount -t tmpfs unit /tmp && echo "of the unit" >/tmp/unit && exec sbpf "$@"' sh "$@"
+S
+chmod 755 /srv/in_unit
+started_by=/srv/in_unit started unit -q -p /srv/unit.yaml -- sh -c "$asks" >/dev/null 2>&1
+is unit/control "of the unit" "$(asked 'cat /tmp/unit')"
+sbpf swap unit --policy "$own" >/dev/null 2>&1
+is unit/closed "cat: /tmp/unit: Permission denied" "$(asked 'cat /tmp/unit')"
+sbpf kill unit >/dev/null 2>&1
+
 # ---- what is in the way ----
 mkdir -p /tmp/job
 echo "of the job" >/tmp/job/f
@@ -164,6 +205,7 @@ out=$(under "$own" --write /tmp/job -- echo ran); is way/write-below 2 $?
 has way/write-below-told "/tmp/job lies in a place that the policy own makes private" "$out"
 audit=$(policy audit <<<$'version: 1\nname: audit\nmode: audit\nextends: [runtime-files]\nfilesystem: {private: [/tmp]}')
 is way/audit-changes-nothing "of the host" "$(under "$audit" -- cat /tmp/hosts)"
+hasnt way/audit-tells-no-denial "/tmp/hosts" "$(sbpf run -p "$audit" -- cat /tmp/hosts 2>&1 >/dev/null)"
 missing=$(policy missing <<<$'version: 1\nname: missing\nextends: [runtime-files]\nfilesystem: {private: [/srv/none]}')
 is way/missing-is-closed "mkdir: cannot create directory ‘/srv/none’: Permission denied" "$(under "$missing" -- mkdir /srv/none)"
 ln -s /srv/own /srv/link

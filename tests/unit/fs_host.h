@@ -65,7 +65,7 @@ struct Host {
       view.elsewhere.back().path.back().inode = inodes.at(seen.first);
     }
     for (const std::string& name : linked) view.linked.push_back(path(name));
-    view.private_places = policy::private_places(policy);
+    for (const std::string& own : policy::private_places(policy)) view.private_places[own] = {};
     return view;
   }
 };

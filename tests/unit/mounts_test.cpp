@@ -17,6 +17,7 @@ TEST(Mounts, fields_and_optional_fields) {
   EXPECT_EQ(mounts[0].root, "/mnt1");
   EXPECT_EQ(mounts[0].point, "/mnt2");
   EXPECT_EQ(mounts[0].type, "ext3");
+  EXPECT_EQ(mounts[0].source, "/dev/root");
   EXPECT_EQ(mounts[1].type, "cgroup2");
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // `filesystem.private`: open where the sandbox has another directory than the host, and closed where it has none.
-#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
 
 #include "agent/files/private_places.h"
 #include "agent/files/view_codec.h"
@@ -34,7 +36,7 @@ TEST(PrivatePlaces, are_open_where_they_are_the_sandboxs_and_else_closed) {
   fs_host::Host host;
   for (const char* path : {"/tmp/kept", "/var/tmp", "/usr"}) host.make(path);
   FsView view = host.view(kOwn);
-  view.private_places = {"/tmp"};
+  view.private_places = {{"/tmp", {}}};
   const auto image = compile(kOwn, 1, view);
   ASSERT_TRUE(image) << (image ? "" : image.error().message);
   EXPECT_EQ(fs_rights_at(*image, "/tmp/x"), SBPF_FS_READ | SBPF_FS_WRITE | SBPF_FS_EXEC);
@@ -45,19 +47,74 @@ TEST(PrivatePlaces, are_open_where_they_are_the_sandboxs_and_else_closed) {
 }
 
 // The host's directory has the name of the place as well, and other mounts to be seen by.
-TEST(PrivatePlaces, that_are_mounted_are_known_by_their_directory_and_not_by_their_name) {
+TEST(PrivatePlaces, are_known_by_their_directory_and_not_by_their_name) {
   fs_host::Host host;
   for (const char* path : {"/tmp", "/usr"}) host.make(path);
-  const sbpf_rule_key name = fs_name_key(SBPF_FS_ROOT_NODE, "tmp");
-  const auto rights = [&] {
-    const auto image = compile(kOwn, 1, host.view(kOwn));
-    const auto named = find_named(image->entries, name, "tmp");
-    return std::pair(named.value().rights, fs_rights_at(*image, "/tmp/x") & SBPF_FS_WRITE);
+  const auto image = compile(kOwn, 1, host.view(kOwn));
+  ASSERT_TRUE(image);
+  const auto named = find_named(image->entries, fs_name_key(SBPF_FS_ROOT_NODE, "tmp"), "tmp");
+  ASSERT_TRUE(named);
+  EXPECT_EQ(named->rights, 0u);
+  EXPECT_EQ(fs_rights_at(*image, "/tmp/x") & SBPF_FS_WRITE, SBPF_FS_WRITE);
+}
+
+TEST(PrivatePlaces, the_hidden_directory_is_closed_wherever_it_is_seen_unless_a_rule_names_it) {
+  fs_host::Host host;
+  for (const char* path : {"/tmp", "/var/tmp", "/usr", "/data/tmp/sub"}) host.make(path);
+  const FsInode seen = host.inodes.at("/data/tmp");
+  const auto rights = [&](const char* rules, const FsInode& hidden) -> std::optional<__u32> {
+    const Policy policy =
+        parse(std::string("version: 1\nname: own\nfilesystem: {private: [/tmp], ") + rules + "}\n", "p.yaml", nullptr)
+            .value();
+    FsView view = host.view(policy);
+    view.private_places["/tmp"] = hidden;
+    const auto image = compile(policy, 1, view);
+    EXPECT_TRUE(image) << (image ? "" : image.error().message);
+    const auto found = image->entries.find(fs_inode_key(hidden));
+    if (found == image->entries.end()) return std::nullopt;
+    sbpf_fs_node node;
+    std::memcpy(&node, &found->second, sizeof node);
+    return node.rights & (SBPF_FS_READ | SBPF_FS_WRITE);
   };
-  EXPECT_EQ(rights(), (std::pair<__u32, __u32>(SBPF_FS_READ | SBPF_FS_WRITE, SBPF_FS_WRITE)))
-      << "no mount hides another";
-  host.mounts.insert("/tmp");
-  EXPECT_EQ(rights(), (std::pair<__u32, __u32>(0, SBPF_FS_WRITE)));
+  EXPECT_EQ(rights("write: [/]", {77, 9, 0, true}), 0u);
+  EXPECT_EQ(rights("read: [/]", seen), 0u);
+  EXPECT_EQ(rights("read: [/], write: [/data/tmp/sub]", seen), 0u) << "what leads to a rule is not named by one";
+  EXPECT_EQ(rights("read: [/], write: [/data/tmp]", seen), SBPF_FS_READ | SBPF_FS_WRITE);
+  host.inodes["/mnt"] = {88, 9, 0, true};
+  host.mounts.insert("/mnt");
+  EXPECT_EQ(rights("write: [/]", {88, 9, 0, true}), 0u) << "mounted as a whole";
+}
+
+TEST(PrivatePlaces, keep_the_directories_above_where_they_are) {
+  const Policy policy =
+      parse("version: 1\nname: own\nfilesystem: {write: [/srv/w], private: [/srv/w/a/own]}\n", "p.yaml", nullptr)
+          .value();
+  EXPECT_FALSE(explain_path(policy, FsOperation::rename, "/srv/w/a").allowed);
+  EXPECT_TRUE(explain_path(policy, FsOperation::rename, "/srv/w/b").allowed);
+  fs_host::Host host;
+  host.make("/srv/w/a/own");
+  const auto image = compile(policy, 1, host.view(policy));
+  ASSERT_TRUE(image);
+  sbpf_fs_node node;
+  std::memcpy(&node, &image->entries.at(fs_inode_key(host.inodes.at("/srv/w/a"))), sizeof node);
+  EXPECT_NE(node.flags & SBPF_FS_HOLDS, 0u);
+}
+
+TEST(PrivatePlaces, of_one_profile_no_other_opens) {
+  const auto profiles = [](std::string_view name) -> std::optional<std::string> {
+    if (name == "closed") return "version: 1\nname: closed\nfilesystem: {private: [/tmp, /var/tmp]}\n";
+    if (name == "open") return "version: 1\nname: open\nfilesystem: {write: [/tmp], deny: [/var/tmp]}\n";
+    if (name == "shared") return "version: 1\nname: shared\nextends: [closed]\nfilesystem: {write: [/tmp]}\n";
+    return std::nullopt;
+  };
+  const auto own = [&](const char* text) {
+    return private_places(parse(std::string("version: 1\nname: t\n") + text, "t.yaml", profiles).value());
+  };
+  EXPECT_EQ(own("extends: [closed, open]\n"), std::set<std::string>{"/tmp"}) << "to deny is no opening";
+  EXPECT_EQ(own("extends: [open, closed]\n"), (std::set<std::string>{"/tmp", "/var/tmp"}));
+  EXPECT_EQ(own("extends: [closed, shared]\n"), (std::set<std::string>{"/tmp", "/var/tmp"}));
+  EXPECT_EQ(own("extends: [shared]\n"), std::set<std::string>{"/var/tmp"}) << "who extends it knows it";
+  EXPECT_EQ(own("extends: [closed]\nfilesystem: {write: [/tmp]}\n"), std::set<std::string>{"/var/tmp"});
 }
 
 TEST(PrivatePlaces, no_link_is_followed_that_the_sandbox_may_have_made_in_one) {
@@ -100,21 +157,32 @@ namespace {
 
 TEST(PrivatePlaces, are_carried_from_the_process_that_looks) {
   policy::FsView view;
-  view.private_places = {"/tmp", "/a\xff"};
+  view.private_places = {{"/tmp", policy::FsInode{5, 6, 7, true}}, {"/a\xff", std::nullopt}};
   const auto back = unpacked(packed(view));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->private_places, view.private_places);
 }
 
-TEST(PrivatePlaces, are_other_directories_than_the_first_process_has) {
-  const Fd usr(::open("/usr", O_PATH | O_DIRECTORY | O_CLOEXEC)), root(::open("/proc/1/root", O_PATH | O_CLOEXEC));
-  const bool can_tell = static_cast<bool>(root);
-  EXPECT_FALSE(is_private_place(usr, "/usr"));
-  EXPECT_FALSE(is_private_place(usr, "/usr/../usr"));
-  EXPECT_EQ(is_private_place(usr, "/etc"), can_tell);
-  EXPECT_EQ(is_private_place(usr, "/none"), can_tell);
-  EXPECT_FALSE(is_private_place(usr, "/etc/passwd")) << "which is no directory";
-  EXPECT_FALSE(is_private_place(Fd(), "/etc"));
+TEST(PrivatePlaces, are_known_by_what_run_mounts) {
+  EXPECT_TRUE(is_private_place({1, 1, "0:2", "/", "/tmp", "tmpfs", "sbpf-private"}));
+  EXPECT_FALSE(is_private_place({1, 1, "0:2", "/", "/tmp", "tmpfs", "tmpfs"}));
+  EXPECT_FALSE(is_private_place({1, 1, "0:2", "/a", "/tmp", "tmpfs", "sbpf-private"})) << "a part of another's";
+  EXPECT_FALSE(is_private_place({1, 1, "8:1", "/", "/tmp", "ext4", "sbpf-private"}));
+}
+
+TEST(PrivatePlaces, hide_what_the_first_process_has) {
+  struct stat first {
+  }, found{};
+  if (::stat("/proc/1/root/usr", &first) != 0) {
+    EXPECT_FALSE(open_hidden("/usr")) << "it cannot be told";
+    return;
+  }
+  const Fd usr = open_hidden("/usr");
+  ASSERT_TRUE(usr);
+  ASSERT_EQ(::fstat(usr.get(), &found), 0);
+  EXPECT_EQ(first.st_ino, found.st_ino);
+  EXPECT_FALSE(open_hidden("/none"));
+  EXPECT_FALSE(open_hidden("/etc/passwd")) << "which is no directory";
 }
 
 }  // namespace
