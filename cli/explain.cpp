@@ -85,16 +85,15 @@ policy::FsPath components(const std::string& path) {
 
 // Where the rules' paths lead on this host: what an attached sandbox is judged by.
 Result<policy::FsView> host_view(const policy::Policy& policy) {
-  policy::FsView view;
-  view.assumed = true;
-  for (const policy::RulePath& rule : policy::rule_paths(policy)) {
+  policy::FsView view = policy::empty_view(policy);
+  for (auto& [rule, paths] : view.paths) {
+    paths.clear();
     for (const bool last : {true, false}) {
-      auto path = resolve(rule.path, last);
+      auto path = resolve(rule, last);
       if (!path) return tl::unexpected<Error>(path.error());
-      view.paths[rule.path].push_back(components(*path));
+      paths.push_back(components(*path));
     }
   }
-  for (const std::string& path : policy::private_places(policy)) view.private_places[path] = {};
   return view;
 }
 

@@ -236,19 +236,23 @@ class LookUp {
     return {};
   }
 
-  // An audit makes none, and `run` would.
   Result<void> add_private_places(const policy::Policy& policy, policy::FsView& view) {
+    std::map<std::string, Fd> hidden;
     for (const std::string& rule : policy::private_places(policy)) {
       const std::vector<std::string>& names = rules_.at(rule).front().names;
       const std::string path = join(names, names.size());
       const auto is_own = [&](const Mount& m) { return is_private_place(m) && at_point(m) == path && is_seen(m); };
+      // An audit makes none, and `run` would.
       if (made_by_run_ && policy.mode == policy::Mode::audit) view.private_places[rule] = {};
       if (std::ranges::none_of(mounts_, is_own)) continue;
       note_(rule);
-      const Fd hidden = open_hidden(rule);
-      auto known = open_inodes(kernel_);
-      if (!known) return tl::unexpected<Error>(known.error());
-      const auto inode = known->find(hidden.get());
+      hidden[rule] = open_hidden(rule);
+    }
+    if (hidden.empty()) return {};
+    auto known = open_inodes(kernel_);
+    if (!known) return tl::unexpected<Error>(known.error());
+    for (const auto& [rule, fd] : hidden) {
+      const auto inode = known->find(fd.get());
       view.private_places[rule] = inode == known->end() ? std::nullopt : std::optional(inode->second);
     }
     return {};

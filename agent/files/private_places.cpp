@@ -19,12 +19,11 @@ namespace {
 constexpr const char* kSource = "sbpf-private";
 
 tl::unexpected<Error> not_private(const std::string& path) {
-  return fail("private_places", SystemError{errno, "sbpf run needs CAP_SYS_ADMIN, and must be allowed to mount"},
-              "cannot make {} private to the sandbox", path);
+  return fail("private_places", SystemError{errno, kNeedsToMount}, "cannot make {} private to the sandbox", path);
 }
 
 Result<void> make(const std::string& path) {
-  const Fd hosts = open_resolved(AT_FDCWD, path, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+  const Fd hosts = open_directory_without_links(path);
   const bool is_there = hosts || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP);
   if (!is_there) return {};
   struct stat like {};

@@ -11,6 +11,9 @@
 
 namespace sbpf::agent {
 
+// The hint where a mount of a sandbox's own cannot be made.
+inline constexpr const char* kNeedsToMount = "sbpf run needs CAP_SYS_ADMIN, and must be allowed to mount";
+
 // Mounts an empty directory over each of these that is there, in the mount namespace of this thread, which is no
 // longer the host's. It has the owner and the mode of the one that it hides, and runs no programs where that runs none.
 // What is no directory, or is reached by a symbolic link, stays as it is. Errors: "private_places", naming the path.

@@ -2,7 +2,6 @@
 #include "agent/files/workspace.h"
 
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,16 +11,13 @@
 #include <cerrno>
 #include <vector>
 
+#include "agent/files/private_places.h"
 #include "agent/host/kernel_files.h"
 #include "agent/host/openat2.h"
 #include "base/mounts.h"
 
 namespace sbpf::agent {
 namespace {
-
-Fd open_directory(const std::string& path) {
-  return open_resolved(AT_FDCWD, path, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
-}
 
 // Is it a directory of files, and not an interface of the kernel, of which a sandbox has its own or none?
 bool is_of_files(const Fd& directory) {
@@ -43,7 +39,7 @@ bool is_there(const Fd& tree) {
 }  // namespace
 
 Result<Fd> open_workspace(const std::string& path) {
-  const Fd directory = open_directory(path);
+  const Fd directory = open_directory_without_links(path);
   if (!directory) {
     const int error = errno;
     return fail("usage", SystemError{error, error == ELOOP ? "write the path that `realpath` prints" : ""},
@@ -54,16 +50,14 @@ Result<Fd> open_workspace(const std::string& path) {
                 "name a directory of files");
   // A copy of the mount, since none of this mount namespace can be mounted in another.
   Fd tree(::open_tree(directory.get(), "", AT_EMPTY_PATH | AT_RECURSIVE | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC));
-  if (!tree)
-    return fail("private_places", SystemError{errno, "sbpf run needs CAP_SYS_ADMIN, and must be allowed to mount"},
-                "cannot make a mount of {}", path);
+  if (!tree) return fail("private_places", SystemError{errno, kNeedsToMount}, "cannot make a mount of {}", path);
   return tree;
 }
 
 Result<void> enter_workspace(const Fd& tree) {
   if (::mkdir(kWorkspace, 0755) != 0 && errno != EEXIST)
     return fail("private_places", SystemError{errno, "make that directory on the host"}, "cannot make {}", kWorkspace);
-  const Fd over = open_directory(kWorkspace);
+  const Fd over = open_directory_without_links(kWorkspace);
   const unsigned both = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH;
   // A slave, as all mounts of the sandbox are.
   if (!over || ::move_mount(tree.get(), "", over.get(), "", both) != 0 ||

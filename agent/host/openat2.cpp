@@ -65,6 +65,10 @@ Fd open_resolved(int dir, const std::string& path, int flags, std::uint64_t reso
   return Fd(static_cast<int>(::syscall(SYS_openat2, dir, path.c_str(), &how, sizeof how)));
 }
 
+Fd open_directory_without_links(const std::string& path) {
+  return open_resolved(AT_FDCWD, path, O_PATH | O_DIRECTORY, RESOLVE_NO_SYMLINKS);
+}
+
 Result<Fd> open_beneath(int dir, const std::string& path, int flags, std::uint64_t resolve, const std::string& shown) {
   for (int attempt = 0;; attempt++) {
     Fd fd = open_resolved(dir, path, flags, resolve | kBeneath);

@@ -13,6 +13,9 @@ namespace sbpf::agent {
 // openat2(2) with O_CLOEXEC. Errors: errno.
 Fd open_resolved(int dir, const std::string& path, int flags, std::uint64_t resolve);
 
+// Opens a directory, O_PATH, to which no symbolic link leads. Errors: errno.
+Fd open_directory_without_links(const std::string& path);
+
 // Opens `path` beneath the directory `dir` by openat2(2): no "..", no symbolic link and no magic link leads out of it,
 // however often the names are changed meanwhile. O_CLOEXEC is added; `resolve` is added to RESOLVE_BENEATH and
 // RESOLVE_NO_MAGICLINKS. `shown` is what messages call the path.

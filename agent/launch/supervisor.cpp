@@ -191,8 +191,17 @@ void Supervisor::watch(const Fd& program) {
   if (!fresh.empty()) answer_loss(host, fresh);
 }
 
+// Once, at the first event: most runs have none.
+const std::vector<Mount>& Supervisor::its_own_mounts() {
+  if (its_own_mounts_) return *its_own_mounts_;
+  constexpr std::size_t kMostBytes = 1 << 20;
+  // By this descriptor: its name in /proc is by now that of the host's mounts.
+  const auto text = mountinfo_ ? read_up_to(mountinfo_, kMostBytes) : std::nullopt;
+  return its_own_mounts_.emplace(mounts_of_its_own(parse_mounts(text.value_or("")), own_mounts()));
+}
+
 Event Supervisor::explained(const sbpf_fs_event& raw) {
-  Event event = explain_event(raw, record_.name, its_own_mounts_);
+  Event event = explain_event(raw, record_.name, its_own_mounts());
   advice_.complete(event);
   return event;
 }
@@ -221,11 +230,6 @@ void Supervisor::take_last_events(RunResult& result) {
 void Supervisor::on_mounts(Fd mountinfo, std::function<bool()> changed) {
   mountinfo_ = std::move(mountinfo);
   mounts_changed_ = std::move(changed);
-  if (!mountinfo_) return;
-  constexpr std::size_t kMostBytes = 1 << 20;
-  // By this descriptor: its name in /proc is by now that of the host's mounts.
-  if (const auto text = read_up_to(mountinfo_, kMostBytes))
-    its_own_mounts_ = mounts_of_its_own(parse_mounts(*text), own_mounts());
 }
 
 void Supervisor::serve(const Spawned& program, bool signals, bool pass) {

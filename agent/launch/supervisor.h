@@ -84,6 +84,7 @@ class Supervisor {
   void learn(const Status& status, const std::vector<Lost>& lost);
   // The present losses, and the parts that cannot be told.
   std::vector<Lost> find_lost(const HostProbe& host);
+  const std::vector<Mount>& its_own_mounts();
   Event explained(const sbpf_fs_event& raw);
   // Moves the kernel's events to the sandbox's log, and hands them on. False: another process is doing so.
   bool take_events();
@@ -103,7 +104,7 @@ class Supervisor {
   EventAdvice advice_;
   bool log_complained_ = false;
   Fd mountinfo_;
-  std::vector<Mount> its_own_mounts_;  // mounts_of_its_own()
+  std::optional<std::vector<Mount>> its_own_mounts_;  // mounts_of_its_own()
   std::function<bool()> mounts_changed_;
   bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;
