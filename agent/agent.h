@@ -28,6 +28,35 @@ namespace sbpf::agent {
 // filter that could not be set); "command_not_found" (127), "command_not_executable" (126).
 Result<RunResult> run(const policy::Policy& policy, const RunOptions& options);
 
+struct ExecOptions {
+  std::vector<std::string> argv;     // argv[0] is looked up in the PATH of the environment
+  std::optional<policy::User> user;  // instead of the policy's, or of that of the sandbox's program
+  // Reads the files that the policy in force names by their paths: its seccomp profile. Errors are passed on.
+  std::function<Result<void>(policy::Policy&)> read_files;
+  // The program's environment, complete, by the policy in force and the user whom it runs as. Errors are passed on.
+  std::function<Result<std::vector<std::string>>(const policy::Policy&, const policy::User&)> environment;
+  // As those of RunOptions. `on_active`: before the program's process is made.
+  std::function<void(const Status&)> on_active;
+  std::function<void()> on_started;
+  std::function<void(pid_t)> on_stopped;
+};
+
+struct ExecResult {
+  std::optional<Error> not_started;  // why the program was not executed: Spawned::why_not_started()
+  int exit_code = 0;                 // the program's, 128+n for signal n
+  int signal = 0;                    // that ended the program; 0: none did
+  bool sandbox_ended = false;        // and the program was killed with it
+  std::uint64_t denied = 0;          // what was denied in the sandbox meanwhile, to this program and to others
+};
+
+// Runs another program in a sandbox of `run` that lives, and waits for it. It begins as the sandbox's program began, by
+// the policy in force, in the same places and the same working directory; secrets are not handed over again. Its
+// process is in the sandbox from its first instruction. What it leaves running goes on until the sandbox ends. Errors:
+// "isolation_not_active" (also of a frozen one); "usage" (an attached cgroup); "no_policy"; "no_namespace";
+// "inherited_socket"; "no_such_sandbox", "sandbox_ended"; "busy" (its policy was changed
+// meanwhile); those of spawn() and of the callbacks.
+Result<ExecResult> exec(const std::string& name, const ExecOptions& options);
+
 struct AttachOptions {
   std::string cgroup;              // path of a cgroup2 directory
   std::string name;                // "" = derived from the path
@@ -67,6 +96,13 @@ struct AdoptOptions {
 // (agent/launch/held_process.h), those of check_for_user(), "inherited_socket", "sandbox_exists", "no_resolver",
 // "resolver", and any of preflight's.
 Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options);
+
+// The part of exec() that needs root, for another user: moves a process as above into the live sandbox of that name,
+// which must be the run of that user. Errors: those of adopt() and of exec(); "not_permitted".
+Result<void> adopt_into_live(const AdoptOptions& options);
+
+// The policy in force for a sandbox. Errors: "no_such_sandbox"; "no_policy": its text was not kept.
+Result<policy::Policy> policy_in_force(const std::string& name);
 
 // May a user with this uid run under this policy, without root's help in the program's own process? Errors:
 // "needs_root".

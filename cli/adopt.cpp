@@ -54,7 +54,17 @@ void answered(const Fd& writer, int exit_code) {
   (void)!::write(writer.get(), &code, 1);
 }
 
+// For POST /v1/sandboxes/NAME/processes.
+Result<int> adopt_into_live(const AdoptArgs& args, const Session& session) {
+  Result<int> code = 0;
+  agent::AdoptOptions options = args.options;
+  options.on_adopted = [&](const agent::Status& status) { code = print_change(status, session.json, false); };
+  if (auto adopted = agent::adopt_into_live(options); !adopted) return tl::unexpected<Error>(adopted.error());
+  return code;
+}
+
 Result<int> adopt(const AdoptArgs& args, const Session& session) {
+  if (args.policy.empty()) return adopt_into_live(args, session);
   // Its process sets the seccomp filters itself. A path in the policy is a user's word, and is not read with root's
   // rights.
   auto loaded = load_policy(args.policy, false);
@@ -82,7 +92,7 @@ void add_adopt(CLI::App& app, Session& session) {
   CLI::App* sub = app.add_subcommand("adopt", "Put another user's waiting process into a new sandbox (for sbpfd)");
   sub->group("");  // hidden
   sub->add_option("--name", args->options.name, "Name of the sandbox")->required();
-  sub->add_option("--policy", args->policy, "Policy: a profile's name or a file")->required();
+  sub->add_option("--policy", args->policy, "Policy: a profile's name or a file (default: NAME is live)");
   sub->add_option("--pidfd", args->options.pidfd, "Descriptor of the process")->required();
   sub->add_option("--uid", args->options.uid, "Whose process it must be")->required();
   sub->add_option("--gid", args->options.gid, "Whose process it must be")->required();

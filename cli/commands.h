@@ -7,10 +7,13 @@
 namespace sbpf::cli {
 
 void add_run(CLI::App& app, Session& session);
+void add_learn(CLI::App& app, Session& session);
+void add_exec(CLI::App& app, Session& session);
 void add_env(CLI::App& app, Session& session);
 void add_attach(CLI::App& app, Session& session);
 void add_reattach(CLI::App& app, Session& session);
 void add_adopt(CLI::App& app, Session& session);
+void add_allow(CLI::App& app, Session& session);
 void add_swap(CLI::App& app, Session& session);
 void add_detach(CLI::App& app, Session& session);
 void add_kill(CLI::App& app, Session& session);

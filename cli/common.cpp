@@ -55,6 +55,14 @@ Result<void> print(std::string_view text) {
   return {};
 }
 
+bool agrees(std::string_view question) {
+  if (!print(question)) return false;
+  std::array<char, 16> line{};
+  if (std::fgets(line.data(), line.size(), stdin) == nullptr) return false;
+  const std::string_view answer(line.data());
+  return answer == "y\n" || answer == "Y\n" || answer == "yes\n";
+}
+
 int unless_unwritten(int exit_code) {
   // What CLI11 wrote (--help, --version) is there as well: std::cout writes through stdout.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;

@@ -52,6 +52,9 @@ Result<void> write_line(int fd, std::string_view text);
 // Prints to stdout. Errors: "write_failed".
 Result<void> print(std::string_view text);
 
+// Asks on stdout, and says whether stdin's next line agrees.
+bool agrees(std::string_view question);
+
 // The exit code, or kExitOwn in the place of 0 where something that was to go to stdout did not get there, which is
 // told: a script that reads an empty answer would take it for one. Of each command, at its end.
 int unless_unwritten(int exit_code);
@@ -78,6 +81,10 @@ struct LoadedPolicy {
 // file is an error), for callers with more rights than the policy's author. Errors: "no_such_policy", "invalid_policy"
 // (message: all diagnostics), and those of policy::compile().
 Result<LoadedPolicy> load_policy(const std::string& reference, bool with_files = true);
+
+// Reads the seccomp profile that a policy names by its path: from then on the policy is what it was when it was read.
+// Errors: "invalid_policy", also where the file is not the one of the digest.
+Result<void> read_seccomp_profile(policy::Policy& policy);
 
 // Why a policy was refused: as people read it, and each fault of the text by itself. No faults: it is another error.
 struct PolicyError {

@@ -13,7 +13,7 @@
 namespace sbpf::cli {
 namespace {
 
-constexpr std::size_t kSeveral = 3, kAsked = 16;
+constexpr std::size_t kSeveral = 3, kAsked = 16, kMostRemedies = 256;
 
 // The agent ends a text with who did it, "(comm, pid 123)"; the same denial by another process is no other kind.
 std::string_view without_task(std::string_view text) {
@@ -59,12 +59,14 @@ void DenialSummary::add(const Json& event) {
   }
   Kind kind;
   kind.line = fmt::format("sbpf: {}", verdict_text(verdict, text));
-  const std::string allow = text_in(event, "allow");
-  kind.remedy = remedy_lines(allow, text_in(event, "relaxation"));
+  kind.allow = text_in(event, "allow");
+  kind.relaxation = text_in(event, "relaxation");
   kind.times = times;
   const std::string wanted = text_in(event, "wanted"), path = text_in(event, "path");
   kind.writes = wanted.find("write") != std::string::npos;
-  const bool alone = !allow.empty() && allow == policy::suggestion(use_of(kind.writes), path);
+  kind.file = path;
+  if (!path.empty()) kind.operation = kind.writes ? "write" : wanted;
+  const bool alone = !kind.allow.empty() && kind.allow == policy::suggestion(use_of(kind.writes), path);
   if (reason == to_string(SBPF_REASON_FS_DEFAULT) && alone) kind.path = path;
   index_[key] = kinds_.size();
   kinds_.push_back(std::move(kind));
@@ -79,7 +81,7 @@ DenialSummary::Directories DenialSummary::directories() const {
   return all;
 }
 
-std::string DenialSummary::remedy_of(const std::vector<std::size_t>& kinds) const {
+std::string DenialSummary::change_of(const std::vector<std::size_t>& kinds) const {
   const Kind& first = kinds_[kinds.front()];
   const std::string directory = directory_of(first.path);
   if (policy_ == nullptr || kinds.size() < kSeveral || !may_be_proposed(directory, first.writes)) return "";
@@ -89,32 +91,62 @@ std::string DenialSummary::remedy_of(const std::vector<std::size_t>& kinds) cons
   const auto operation = first.writes ? policy::FsOperation::write : policy::FsOperation::read;
   for (std::size_t i = 0; i < kinds.size() && i < kAsked; i++)
     if (!policy::explain_path(*changed, operation, kinds_[kinds[i]].path).allowed) return "";
-  return remedy_lines(change, "");
+  return change;
+}
+
+std::vector<DenialSummary::Group> DenialSummary::groups(std::size_t limit) const {
+  const Directories all = directories();
+  std::map<std::string, std::string> changes;  // by key_of(): the policy is asked once
+  std::vector<Group> groups;
+  std::set<std::size_t> taken;
+  for (std::size_t i = 0; i < kinds_.size() && groups.size() < limit; i++) {
+    if (taken.contains(i)) continue;
+    Group group{{i}, kinds_[i].allow};
+    if (!kinds_[i].path.empty()) {
+      const auto& [key, beside] = *all.find(key_of(kinds_[i]));
+      const auto [change, asked_first] = changes.try_emplace(key);
+      if (asked_first) change->second = change_of(beside);
+      if (!change->second.empty()) group = {beside, change->second};
+    }
+    taken.insert(group.kinds.begin(), group.kinds.end());
+    groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+std::vector<DenialSummary::Remedy> DenialSummary::remedies() const {
+  std::vector<Remedy> all;
+  for (const Group& group : groups(kMostRemedies)) {
+    const Kind& first = kinds_[group.kinds.front()];
+    Remedy remedy{first.line, group.change, "", {}, first.operation};
+    if (group.kinds.size() > 1) remedy.directory = directory_of(first.path);
+    for (const std::size_t i : group.kinds)
+      if (!kinds_[i].file.empty()) remedy.paths.push_back(kinds_[i].file);
+    all.push_back(std::move(remedy));
+  }
+  return all;
 }
 
 std::string DenialSummary::text(std::size_t limit) const {
-  const Directories all = directories();
-  std::set<std::size_t> told;
   std::string text;
-  std::size_t shown = 0;
-  for (std::size_t i = 0; i < kinds_.size() && shown < limit; i++) {
-    const Kind& kind = kinds_[i];
-    if (!told.insert(i).second) continue;
-    shown++;
-    text += kind.line + (kind.times > 1 ? fmt::format(", {} times", kind.times) : "") + "\n";
-    const auto beside = kind.path.empty() ? all.end() : all.find(key_of(kind));
-    const std::string of_directory = beside == all.end() ? "" : remedy_of(beside->second);
-    if (!of_directory.empty()) {
-      const std::size_t others = beside->second.size() - 1;
-      text +=
-          printable(fmt::format("  and of {} more in {}, all of which this opens:", others, directory_of(kind.path))) +
-          "\n";
-      told.insert(beside->second.begin(), beside->second.end());
-    }
-    text += of_directory.empty() ? kind.remedy : of_directory;
+  std::size_t told = 0;
+  std::vector<std::string> changes;
+  for (const Group& group : groups(limit)) {
+    const Kind& first = kinds_[group.kinds.front()];
+    told += group.kinds.size();
+    text += first.line + (first.times > 1 ? fmt::format(", {} times", first.times) : "") + "\n";
+    if (group.kinds.size() > 1)
+      text += printable(fmt::format("  and of {} more in {}, all of which this opens:", group.kinds.size() - 1,
+                                    directory_of(first.path))) +
+              "\n";
+    text += remedy_lines(group.change, first.relaxation);
+    if (!group.change.empty() && std::ranges::find(changes, group.change) == changes.end())
+      changes.push_back(group.change);
   }
-  if (const std::uint64_t rest = kinds_.size() - told.size() + beyond_; rest > 0)
-    text += fmt::format("… and {} more\n", rest);
+  if (const std::uint64_t rest = kinds_.size() - told + beyond_; rest > 0) text += fmt::format("… and {} more\n", rest);
+  if (policy_ == nullptr || changes.size() < 2) return text;
+  const policy::Combined all = policy::combine(*policy_, changes);
+  if (all.left_out.empty()) text += "sbpf: to allow all of these at once:\n" + remedy_lines(all.change, "");
   return text;
 }
 

@@ -25,24 +25,41 @@ class DenialSummary {
   void add(const Json& event);  // as event_json() has it; what is none is passed over
   std::uint64_t denied() const { return denied_; }
   std::uint64_t would_deny() const { return would_deny_; }
-  // "sbpf: denied TEXT" and remedy_lines(), for at most `limit` kinds.
+  // "sbpf: denied TEXT" and remedy_lines(), for at most `limit` kinds; and the change that allows all of them, where
+  // there are several.
   std::string text(std::size_t limit) const;
+  // What may be allowed: denials, and the change that allows them.
+  struct Remedy {
+    std::string line;                // the first denial, as text() has it
+    std::string change;              // "": none does, or only a relaxation
+    std::string directory;           // that the change opens for several files in it; "": it is no such change
+    std::vector<std::string> paths;  // that were asked for, where they are files
+    std::string operation;           // "read", "write", "exec" of files; "" of what is none
+  };
+  std::vector<Remedy> remedies() const;  // of the first kinds; a program makes as many as it likes
 
  private:
   struct Kind {
     std::string line;
-    std::string remedy;  // remedy_lines()
+    std::string allow, relaxation;  // as the event's
     std::uint64_t times = 0;
-    std::string path;  // of a file that no rule covers; "": it is none
+    std::string file, operation;  // of any file
+    std::string path;             // of a file that no rule covers; "": it is none
     bool writes = false;
   };
   // By the right that is missing and the directory, which key_of() has: the kinds.
   using Directories = std::map<std::string, std::vector<std::size_t>>;
   static std::string key_of(const Kind& kind);
   Directories directories() const;
-  // Of these kinds, which a rule for their directory allows, as the policy says of each when it has that rule; "": it does
-  // not, or the directory is one that may hold more than what was asked for.
-  std::string remedy_of(const std::vector<std::size_t>& kinds) const;
+  // The change that opens the directory of these kinds, and allows each of them, as the policy says when it has that
+  // rule; "": it does not, or the directory is one that may hold more than what was asked for.
+  std::string change_of(const std::vector<std::size_t>& kinds) const;
+  // Kinds that are told together: the first, and those that the change for its directory allows, too.
+  struct Group {
+    std::vector<std::size_t> kinds;
+    std::string change;
+  };
+  std::vector<Group> groups(std::size_t limit) const;  // the first so many
 
   // Bounds what a hostile program can make us remember; past it, kinds are counted only.
   static constexpr std::size_t kMaxKinds = 4096;

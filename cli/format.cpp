@@ -184,6 +184,14 @@ std::string change_text(const agent::Status& status) {
   return text;
 }
 
+std::string headline(const Json& of_service) {
+  const std::string what =
+      of_service.value("isolation_active", false) ? "isolation active (" : "AUDIT ONLY, nothing is blocked (";
+  return fmt::format("{}{}/{} hooks) policy={} cgroup={}", what, of_service.value("hooks_attached", 0),
+                     of_service.value("hooks_total", 0), of_service.value("policy", Json::object()).value("name", ""),
+                     of_service.value("cgroup", ""));
+}
+
 Result<int> print_change(const agent::Status& status, bool json, bool accept_degraded) {
   const std::string text =
       json ? pretty(status_json(status))

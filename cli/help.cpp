@@ -26,7 +26,9 @@ void add_word(std::string& line, const std::string& word, std::size_t columns, s
 
 }  // namespace
 
-bool takes_program(std::string_view command) { return command == "run" || command == "env"; }
+bool takes_program(std::string_view command) {
+  return command == "run" || command == "exec" || command == "learn" || command == "env";
+}
 
 std::string wrapped(std::string_view text, std::size_t columns) {
   std::istringstream lines{std::string(text)};

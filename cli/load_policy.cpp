@@ -135,6 +135,11 @@ tl::expected<LoadedPolicy, PolicyError> read_text_of(const PolicyText& found, co
 
 }  // namespace
 
+Result<void> read_seccomp_profile(policy::Policy& policy) {
+  auto read = load_seccomp(policy);
+  return read ? Result<void>() : fail("invalid_policy", policy::format(read.error()));
+}
+
 tl::expected<LoadedPolicy, PolicyError> read_policy(const std::string& reference, bool with_files) {
   auto found = find_policy(reference);
   if (!found) return other(std::move(found.error()));

@@ -27,8 +27,8 @@ constexpr const char* kMainFooter = R"(Examples:
   sbpf explain --policy ./task.yaml connect 192.0.2.1:443
 
 Exit codes:
-  the program's own for `run` (128+n for signal n)
-  1    explain: the policy denies it
+  the program's own for `run` and `exec` (128+n for signal n)
+  1    explain: the policy denies it; learn: the last run was not green
   2    the request is wrong: usage, policy, cgroup, or an unfit source to stage
   3    less isolation than required (status, verify, preflight)
   124  --timeout ran out
@@ -52,11 +52,14 @@ struct Command {
 // In the order of --help.
 constexpr std::array kCommands = {
     Command{"run", add_run},
+    Command{"exec", add_exec},
+    Command{"learn", add_learn},
     Command{"env", add_env},
     Command{"attach", add_attach},
     Command{"reattach", add_reattach},
     Command{"adopt", add_adopt},
     Command{"swap", add_swap},
+    Command{"allow", add_allow},
     Command{"detach", add_detach},
     Command{"kill", add_kill},
     Command{"status", add_status},

@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -43,12 +42,6 @@ std::string plan_text(const agent::BootChange& change) {
   return text;
 }
 
-bool agrees() {
-  std::cout << "Change it? [y/N] " << std::flush;
-  std::string answer;
-  return std::getline(std::cin, answer) && (answer == "y" || answer == "Y" || answer == "yes");
-}
-
 Result<int> done(const std::string& text) {
   if (auto printed = print(text); !printed) return tl::unexpected<Error>(printed.error());
   return kExitOk;
@@ -68,7 +61,7 @@ Result<int> fix(bool yes) {
   if (auto printed = print(plan_text(*change)); !printed) return tl::unexpected<Error>(printed.error());
   if (!yes && ::isatty(STDIN_FILENO) == 0)
     return fail("usage", "nobody is there to ask, and nothing was changed", "--yes changes it without asking");
-  if (!yes && !agrees()) return fail("usage", "nothing was changed");
+  if (!yes && !agrees("Change it? [y/N] ")) return fail("usage", "nothing was changed");
   if (auto written = agent::write_change(*change); !written) return tl::unexpected<Error>(written.error());
   // A constant of boot_loader.cpp, looked up in root's own PATH. NOLINTNEXTLINE(cert-env33-c)
   if (std::system(change->apply.c_str()) != 0) {

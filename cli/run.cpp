@@ -193,14 +193,6 @@ Result<int> tell_result(const agent::RunResult& result, const DenialSummary& den
   return result.exit_code;
 }
 
-std::string service_headline(const Json& status) {
-  const std::string what =
-      status.value("isolation_active", false) ? "isolation active (" : "AUDIT ONLY, nothing is blocked (";
-  return fmt::format("{}{}/{} hooks) policy={} cgroup={}", what, status.value("hooks_attached", 0),
-                     status.value("hooks_total", 0), status.value("policy", Json::object()).value("name", ""),
-                     status.value("cgroup", ""));
-}
-
 // Which events were told as they came. The log, which is read at the end, has the latest with all their equals.
 class ToldEvents {
  public:
@@ -250,7 +242,7 @@ Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, ag
   auto result = run_as_user(
       policy, options, args.socket.empty() ? usual_socket() : args.socket,
       [&](const Json& status) {
-        voice.say(printable(service_headline(status)));
+        voice.say(printable(headline(status)));
         if (status.value("loopback", "") == "closed") voice.say(kLoopbackClosed);
         voice.status([&] { return status; });
       },

@@ -13,6 +13,7 @@
 #include <csignal>
 #include <optional>
 
+#include "agent/commands/exec_parts.h"
 #include "agent/host/cgroup.h"
 #include "agent/host/usage.h"
 #include "agent/launch/run_options.h"
@@ -20,6 +21,7 @@
 #include "agent/launch/spawn.h"
 #include "agent/launch/supervisor.h"
 #include "base/file.h"
+#include "cli/format.h"
 #include "cli/service_client.h"
 
 namespace sbpf::cli {
@@ -44,6 +46,16 @@ Result<void> check_place(const Json& status, pid_t pid) {
   if (place.ends_with(fmt::format("/sbpf/{}\n", status.value("sandbox", "")))) return {};
   return fail("isolation_not_active", "the program's process is in no sandbox, whatever the service at the socket says",
               "see who serves it: `ss -xlp | grep sbpf`");
+}
+
+Result<agent::Launch> launch_as_user(const policy::Policy& policy) {
+  if (auto possible = agent::check_for_user(policy, ::geteuid()); !possible)
+    return tl::unexpected<Error>(possible.error());
+  auto filters = agent::seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
+  if (!filters) return tl::unexpected<Error>(filters.error());
+  agent::Launch launch{agent::privileges_of(policy), std::move(*filters)};
+  launch.privileges.as_user = ::geteuid() != 0;
+  return launch;
 }
 
 constexpr auto kNever = Clock::time_point::max();
@@ -168,15 +180,11 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
                                      const std::string& socket, const std::function<void(const Json&)>& on_active,
                                      const std::function<void(const Json&)>& on_denial,
                                      const std::function<void(const Json&)>& on_event) {
-  if (auto possible = agent::check_for_user(policy, ::geteuid()); !possible)
-    return tl::unexpected<Error>(possible.error());
-  auto filters = agent::seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
-  if (!filters) return tl::unexpected<Error>(filters.error());
-  agent::Launch launch{agent::privileges_of(policy), std::move(*filters)};
-  launch.privileges.as_user = ::geteuid() != 0;
+  auto launch = launch_as_user(policy);
+  if (!launch) return tl::unexpected<Error>(launch.error());
   auto service = ServiceClient::connect(socket);
   if (!service) return tl::unexpected<Error>(service.error());
-  auto child = agent::WaitingChild::start(launch, options);
+  auto child = agent::WaitingChild::start(*launch, options);
   if (!child) return tl::unexpected<Error>(child.error());
   Json request = {{"pid", child->child().pid}, {"policy_text", policy::canonical(policy)}};
   if (!options.name.empty()) request["name"] = options.name;
@@ -204,6 +212,48 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   if (lost)
     return fail("service_lost", "sbpfd went away, and the program was killed",
                 "see `systemctl status sbpfd`; what else runs in the sandbox ends when it is back");
+  return result;
+}
+
+Result<policy::Policy> policy_of_user(const std::string& name, const std::string& socket) {
+  const auto path = sandbox_path(name);
+  if (!path) return tl::unexpected<Error>(path.error());
+  auto service = ServiceClient::connect(socket);
+  if (!service) return tl::unexpected<Error>(service.error());
+  const auto answer = service->get(*path + "/policy");
+  if (!answer) return tl::unexpected<Error>(answer.error());
+  auto policy = policy::parse(text_in(*answer, "policy_text"), "sbpfd", [](std::string_view) { return std::nullopt; });
+  if (!policy) return fail("service_lost", "sbpfd sent a policy that is none", policy::format(policy.error()));
+  return *policy;
+}
+
+Result<agent::ExecResult> exec_as_user(const std::string& name, const policy::Policy& policy,
+                                       const agent::ExecOptions& options, const std::string& socket,
+                                       const std::function<void(const Json&)>& on_active) {
+  auto launch = launch_as_user(policy);
+  if (!launch) return tl::unexpected<Error>(launch.error());
+  agent::RunOptions start;
+  start.argv = options.argv;
+  auto env = options.environment(policy, {::geteuid(), ::getegid(), {}});
+  if (!env) return tl::unexpected<Error>(env.error());
+  start.env = std::move(*env);
+  const auto path = sandbox_path(name);
+  if (!path) return tl::unexpected<Error>(path.error());
+  auto service = ServiceClient::connect(socket);
+  if (!service) return tl::unexpected<Error>(service.error());
+  auto child = agent::WaitingChild::start(*launch, start);
+  if (!child) return tl::unexpected<Error>(child.error());
+  const pid_t pid = child->child().pid;
+  auto status = service->post(*path + "/processes", {{"pid", pid}});
+  if (!status) return tl::unexpected<Error>(status.error());
+  if (auto right = check_status(*status, policy); !right) return tl::unexpected<Error>(right.error());
+  if (auto placed = check_place(*status, pid); !placed) return tl::unexpected<Error>(placed.error());
+  const agent::ForwardedSignals signals;
+  on_active(*status);
+  if (auto started = child->go_on(); !started) return tl::unexpected<Error>(started.error());
+  agent::ExecResult result = agent::wait_for_program(child->child(), signals, options);
+  const auto cgroup = agent::Cgroup::open(status->value("cgroup", ""));
+  result.sandbox_ended = result.signal == SIGKILL && (!cgroup || agent::has_ended(*cgroup));
   return result;
 }
 

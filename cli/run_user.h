@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sbpf run` of a user other than root.
+// `sbpf run` and `sbpf exec` of a user other than root.
 #pragma once
 
 #include <functional>
@@ -23,5 +23,16 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
                                      const std::function<void(const nlohmann::ordered_json&)>& on_active,
                                      const std::function<void(const nlohmann::ordered_json&)>& on_denial,
                                      const std::function<void(const nlohmann::ordered_json&)>& on_event);
+
+// The policy in force for a sandbox of the caller's, by way of sbpfd. Errors: "no_such_sandbox", "not_permitted",
+// "no_policy", those of ServiceClient.
+Result<policy::Policy> policy_of_user(const std::string& name, const std::string& socket);
+
+// Runs another program in a live run of the caller's, whose policy this is, as agent::exec() does for root; of the
+// options argv and the callbacks count. It begins in the caller's working directory. Errors: those of ServiceClient and
+// of agent::adopt_into_live().
+Result<agent::ExecResult> exec_as_user(const std::string& name, const policy::Policy& policy,
+                                       const agent::ExecOptions& options, const std::string& socket,
+                                       const std::function<void(const nlohmann::ordered_json&)>& on_active);
 
 }  // namespace sbpf::cli

@@ -12,7 +12,9 @@
 #include "agent/agent.h"
 #include "cli/commands.h"
 #include "cli/format.h"
+#include "cli/run_user.h"
 #include "cli/service_client.h"
+#include "policy/filesystem.h"
 
 namespace sbpf::cli {
 namespace {
@@ -21,6 +23,7 @@ struct StatusArgs {
   std::string name;
   std::string require;
   bool brief = false;
+  bool policy = false;
 };
 
 Json one_json(const agent::Status& status, const StatusArgs& args) {
@@ -66,7 +69,19 @@ Result<int> status_of_all(const StatusArgs& args, const Session& session) {
   return std::ranges::all_of(*statuses, is_active) ? kExitOk : kExitLess;
 }
 
+// The policy in force, whose name and digest the status has.
+Result<int> show_policy(const StatusArgs& args, const Session& session) {
+  if (args.name.empty()) return fail("usage", "--show-policy is of one sandbox", "name one of `sbpf list`");
+  auto policy = ::geteuid() != 0 ? policy_of_user(args.name, usual_socket()) : agent::policy_in_force(args.name);
+  if (!policy) return tl::unexpected<Error>(policy.error());
+  const std::string text = policy::canonical(*policy);
+  const Json json = {{"policy_text", text}, {"sha256", policy::hex(policy::sha256(*policy))}};
+  if (auto printed = print(session.json ? pretty(json) : text); !printed) return tl::unexpected<Error>(printed.error());
+  return kExitOk;
+}
+
 Result<int> status(const StatusArgs& args, const Session& session) {
+  if (args.policy) return show_policy(args, session);
   if (::geteuid() != 0) return status_for_user(args, session);
   if (args.name.empty()) return status_of_all(args, session);
   auto status = agent::status(args.name, false);
@@ -109,6 +124,7 @@ void add_status(CLI::App& app, Session& session) {
                   "Exit with 3 unless the sandbox has this level; also if that cannot be determined")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"active"}));
+  sub->add_flag("--show-policy", args->policy, "Print the policy in force instead, as YAML");
   sub->add_flag("--short", args->brief, "Show only the level of each sandbox, and why it is not active");
   sub->add_flag("--json", session.json, "Print JSON");
   sub->footer(

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "policy/filesystem.h"
 #include "policy/image.h"
@@ -19,5 +20,29 @@ std::optional<Policy> with_change(const Policy& policy, const std::string& chang
 // The smallest known change that allows the endpoint, the operation; "" if none does, or if it is allowed as it is.
 std::string advice(const Policy& policy, const NetQuery& query);
 std::string advice(const Policy& policy, FsOperation operation, std::string_view path);
+
+// One change that does what all of these do, one after the other.
+struct Combined {
+  std::string change;
+  std::vector<std::string> left_out;  // those that give no valid policy together with the ones before
+};
+Combined combine(const Policy& policy, const std::vector<std::string>& changes);
+
+// The change as people write it: each entry of a list on a line.
+std::string in_lines(const std::string& change);
+
+// A policy's text that extends one other: that one's reference, and the rest as a change of it.
+struct Extension {
+  std::string base, change;
+};
+// Nothing: the text is no policy, or extends none or several.
+std::optional<Extension> read_extension(std::string_view text);
+
+// May there be a key, a password or a token in this file, or in this directory, as far as its name tells?
+bool may_hold_secrets(std::string_view path);
+
+// May the host run what is put there, or do as it says: programs, libraries, units, hooks, what shells read at their
+// start?
+bool may_be_run_by_host(std::string_view path);
 
 }  // namespace sbpf::policy

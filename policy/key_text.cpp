@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "policy/entry_text.h"
+#include "policy/filesystem.h"
 
 namespace sbpf::policy::internal {
 namespace {

@@ -36,12 +36,14 @@ Result<void> Api::permit(const Peer& peer, Wants what) const {
   return {};
 }
 
-Result<void> Api::permit_events(const Peer& peer, const std::string& sandbox) const {
+Result<void> Api::permit_owner(const Peer& peer, const std::string& sandbox) const {
   if (peer.uid == 0 || runs_.owned_by(sandbox, peer.uid)) return {};
-  return fail("not_permitted",
-              fmt::format("the events of {} are for root and for whose run it is, and the caller has uid {}", sandbox,
-                          peer.uid),
-              "call as its owner, or as root");
+  return fail(
+      "not_permitted",
+      fmt::format("the events, the policy and the processes of {} are for root and for whose run it is, and the caller "
+                  "has uid {}",
+                  sandbox, peer.uid),
+      "call as its owner, or as root");
 }
 
 Result<void> Api::known(const std::string& sandbox) const {
@@ -58,6 +60,8 @@ asio::awaitable<Reply> Api::answer(Route route, std::string body) {
       co_return sandboxes();
     case Asks::sandbox:
       co_return co_await sandbox(std::move(route.name));
+    case Asks::policy_of:
+      co_return co_await policy_of(std::move(route.name));
     case Asks::policies:
       co_return co_await policies();
     case Asks::metrics:
@@ -76,6 +80,8 @@ asio::awaitable<Reply> Api::answer(Route route, std::string body) {
     case Asks::run:
     case Asks::events:
       break;  // they last: server.cpp
+    case Asks::exec:
+      break;  // it is the peer's
   }
   co_return reply_of(Error{"no_such_path", "this cannot be answered at once", "", 0, "", false});
 }
@@ -161,6 +167,13 @@ asio::awaitable<Reply> Api::sandbox(std::string name) {
   Result<Json> status = co_await sbpf(std::move(arguments));
   if (!status) co_return reply_of(status.error());
   co_return Reply{200, "application/json", text(with_policy_error(std::move(*status), name))};
+}
+
+asio::awaitable<Reply> Api::policy_of(std::string name) {
+  std::vector<std::string> arguments = {"status", name, "--show-policy", "--json"};
+  Result<Json> policy = co_await sbpf(std::move(arguments));
+  if (!policy) co_return reply_of(policy.error());
+  co_return Reply{200, "application/json", text(*policy)};
 }
 
 asio::awaitable<Reply> Api::attach_or_swap(Route route, std::string body) {

@@ -20,13 +20,13 @@ class Api {
   // May the peer ask for this, now? Errors: "not_permitted", "peer_sandboxed", "peer_unknown".
   Result<void> permit(const Peer& peer, Wants what) const;
 
-  // Reading takes events out of the ring, and they tell what a program does: they are its owner's and root's. Errors:
-  // "not_permitted".
-  Result<void> permit_events(const Peer& peer, const std::string& sandbox) const;
+  // What tells of a program, or is done to its sandbox, is its owner's and root's: reading events takes them out of the
+  // ring. Errors: "not_permitted".
+  Result<void> permit_owner(const Peer& peer, const std::string& sandbox) const;
 
   Runs& runs() { return runs_; }
 
-  // Everything but Asks::events and Asks::run.
+  // Everything but Asks::events, Asks::run and Asks::exec.
   asio::awaitable<Reply> answer(Route route, std::string body);
 
   // After a change in the policies' directory, and once at the start: swaps what follows a policy that changed.
@@ -41,6 +41,7 @@ class Api {
   asio::awaitable<Reply> preflight();
   asio::awaitable<Reply> policies();
   asio::awaitable<Reply> sandbox(std::string name);
+  asio::awaitable<Reply> policy_of(std::string name);
   asio::awaitable<Reply> attach_or_swap(Route route, std::string body);
   asio::awaitable<Reply> detach(Route route);
   asio::awaitable<void> follow(std::string sandbox, Assignment assignment);

@@ -17,14 +17,16 @@ struct Path {
   Asks asks;
 };
 
-constexpr std::array<Path, 11> kPaths = {{
+constexpr std::array<Path, 13> kPaths = {{
     {"/v1/preflight", "GET", Asks::preflight},
     {"/v1/sandboxes", "GET", Asks::sandboxes},
     {"/v1/sandboxes", "POST", Asks::attach},
     {"/v1/sandboxes/*", "GET", Asks::sandbox},
     {"/v1/sandboxes/*", "DELETE", Asks::detach},
     {"/v1/sandboxes/*/events", "GET", Asks::events},
+    {"/v1/sandboxes/*/policy", "GET", Asks::policy_of},
     {"/v1/sandboxes/*/policy", "PUT", Asks::swap},
+    {"/v1/sandboxes/*/processes", "POST", Asks::exec},
     {"/v1/runs", "POST", Asks::run},
     {"/v1/policies", "GET", Asks::policies},
     {"/metrics", "GET", Asks::metrics},
@@ -80,8 +82,8 @@ Result<Json> parse_object(std::string_view body) {
 
 // One key of a body.
 Result<void> take(Change& change, const std::string& key, const Json& value, Asks asks) {
-  const bool attaches = asks == Asks::attach, runs = asks == Asks::run;
-  if (runs && key == "pid") {
+  const bool attaches = asks == Asks::attach, runs = asks == Asks::run, enters = asks == Asks::exec;
+  if ((runs || enters) && key == "pid") {
     if (!value.is_number_unsigned() || value.get<std::uint64_t>() == 0 || value.get<std::uint64_t>() > 1 << 22)
       return tl::unexpected<Error>(
           bad_body("\"pid\" must be the number of a process", "as fork(2) gave it to the caller"));
@@ -94,6 +96,7 @@ Result<void> take(Change& change, const std::string& key, const Json& value, Ask
     change.keep = value.get<bool>();
     return {};
   }
+  if (enters) return tl::unexpected<Error>(bad_body(fmt::format("unknown key \"{}\"", shown(key)), "known here: pid"));
   if (!runs && key == "already_open") {
     const auto open = parse_open(value);
     if (!open) return tl::unexpected<Error>(open.error());
@@ -165,11 +168,13 @@ Wants wants(Asks asks) {
     case Asks::detach:
       return Wants::change;
     case Asks::run:
+    case Asks::exec:
       return Wants::run;
     case Asks::preflight:
     case Asks::sandboxes:
     case Asks::sandbox:
     case Asks::events:
+    case Asks::policy_of:
     case Asks::policies:
     case Asks::metrics:
     case Asks::health:
@@ -178,12 +183,18 @@ Wants wants(Asks asks) {
   return Wants::change;
 }
 
+bool is_of_owner(Asks asks) { return asks == Asks::events || asks == Asks::policy_of || asks == Asks::exec; }
+
 Result<Change> parse_change(std::string_view body, Asks asks) {
   const auto said = parse_object(body);
   if (!said) return tl::unexpected<Error>(said.error());
   Change change;
   for (const auto& [key, value] : said->items())
     if (auto taken = take(change, key, value, asks); !taken) return tl::unexpected<Error>(taken.error());
+  const bool runs = asks == Asks::run, enters = asks == Asks::exec;
+  if ((runs || enters) && change.pid == 0)
+    return tl::unexpected<Error>(bad_body("\"pid\" is missing", "give the process that waits to be confined"));
+  if (enters) return change;
   if (change.policy.empty() == change.policy_text.empty())
     return tl::unexpected<Error>(
         bad_body("the policy must be given once", "give either policy (a name) or policy_text (YAML)"));
@@ -192,9 +203,6 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
     return tl::unexpected<Error>(
         bad_body(fmt::format("\"{}\" is not the name of a policy", shown(change.policy)),
                  "a built-in profile, or NAME of an installed NAME.yaml; a text goes into policy_text"));
-  const bool runs = asks == Asks::run;
-  if (runs && change.pid == 0)
-    return tl::unexpected<Error>(bad_body("\"pid\" is missing", "give the process that waits to be confined"));
   constexpr std::size_t kLongestRun = 40;  // with the user's number before it, it is still a name
   if (runs && !change.name.empty() &&
       (!is_name(change.name) || change.name.size() > kLongestRun || change.name.find('.') != std::string::npos))

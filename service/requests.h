@@ -10,7 +10,21 @@
 
 namespace sbpf::service {
 
-enum class Asks { preflight, sandboxes, sandbox, events, policies, metrics, health, attach, swap, detach, run };
+enum class Asks {
+  preflight,
+  sandboxes,
+  sandbox,
+  events,
+  policies,
+  metrics,
+  health,
+  attach,
+  swap,
+  detach,
+  run,
+  policy_of,
+  exec
+};
 
 struct Route {
   Asks asks = Asks::health;
@@ -27,9 +41,11 @@ Result<Route> route(std::string_view method, std::string_view target);
 std::size_t number_of_calls();
 
 Wants wants(Asks asks);
+// Is it only for root and for the owner of the sandbox?
+bool is_of_owner(Asks asks);
 
 // The body of POST /v1/sandboxes; without cgroup and name, of PUT …/policy; with pid, and a name or none, of POST
-// /v1/runs.
+// /v1/runs; of POST …/processes pid alone.
 struct Change {
   std::string cgroup, name;
   std::string policy;       // by name…

@@ -89,15 +89,20 @@ asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change
                    "give one that waits to be confined", errno);
   Fd file;
   std::string reference = kTextFile;
-  if (change.policy.empty()) {
+  if (!change.policy_text.empty()) {
     auto made = text_file(change.policy_text);
     if (!made) co_return tl::unexpected<Error>(made.error());
     file = std::move(*made);
-  } else {
+  } else if (!change.policy.empty()) {
     reference = core_.policies->reference(change.policy);
   }
   Command command;
-  command.arguments = {core_.sbpf, "adopt", "--json", "--name=" + name, "--policy=" + reference, "--pidfd=4"};
+  command.arguments = {core_.sbpf, "adopt", "--json", "--name=" + name, "--pidfd=4"};
+  if (change.policy.empty() == change.policy_text.empty()) {
+    command.ends_with_us = false;  // the process is in it, or is not
+  } else {
+    command.arguments.push_back("--policy=" + reference);
+  }
   command.arguments.push_back("--uid=" + std::to_string(peer.uid));
   command.arguments.push_back("--gid=" + std::to_string(peer.gid));
   command.arguments.push_back("--parent=" + std::to_string(peer.pid));
@@ -142,6 +147,16 @@ asio::awaitable<Reply> Runs::start(Peer peer, std::string body, StartedRun& star
   started = {wanted, cgroup_id};
   (*status)["owner"] = peer.uid;
   co_return Reply{201, "application/json", text(*status)};
+}
+
+asio::awaitable<Reply> Runs::exec(Peer peer, std::string name, std::string body) {
+  auto change = parse_change(body, Asks::exec);
+  if (!change) co_return reply_of(change.error());
+  Result<Json> status = co_await adopt(peer, *change, name);
+  if (!status) co_return reply_of(status.error());
+  log::info(fmt::format("process {} of uid {} comes into {}", change->pid, peer.uid, name),
+            {{"SANDBOX", name}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change->pid)}});
+  co_return Reply{200, "application/json", text(*status)};
 }
 
 asio::awaitable<void> Runs::end(StartedRun run) {

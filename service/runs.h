@@ -22,6 +22,9 @@ class Runs {
   // Makes a sandbox and has `sbpf adopt` move the peer's waiting child into it. 201: `started` is set, and whoever
   // called ends it by end(); any other reply: there is none. Whose it is is written down before there is anything.
   asio::awaitable<Reply> start(Peer peer, std::string body, StartedRun& started);
+  // Has `sbpf adopt` move the peer's waiting child into a live run of the peer's. It stays there when the connection
+  // ends.
+  asio::awaitable<Reply> exec(Peer peer, std::string name, std::string body);
   // Kills what runs in it and removes it, however long that takes. A run of this name with another cgroup stays.
   asio::awaitable<void> end(StartedRun run);
   // The same, of DELETE by its owner.
@@ -33,6 +36,7 @@ class Runs {
 
  private:
   Result<void> check_limits(const Peer& peer, const std::string& name) const;
+  // Without a policy in `change`: into the live sandbox of that name.
   asio::awaitable<Result<Json>> adopt(const Peer& peer, const Change& change, const std::string& name);
 
   Core& core_;

@@ -268,7 +268,7 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
         asked && asked->asks == Asks::detach && peer.uid != 0 && api_.runs().owned_by(asked->name, peer.uid);
     if (of_owner) what = Wants::run;
     auto allowed = api_.permit(peer, what);
-    if (allowed && asked && asked->asks == Asks::events) allowed = api_.permit_events(peer, asked->name);
+    if (allowed && asked && is_of_owner(asked->asks)) allowed = api_.permit_owner(peer, asked->name);
     if (!allowed) asked = tl::unexpected<Error>(allowed.error());
     if (asked && asked->asks == Asks::events) {
       co_await stream_events(stream, *asked);
@@ -281,6 +281,8 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
     Reply reply;
     if (asked && of_owner)
       reply = co_await api_.runs().end_of_owner(asked->name);
+    else if (asked && asked->asks == Asks::exec)
+      reply = co_await api_.runs().exec(peer, asked->name, std::move(parser.get().body()));
     else if (asked)
       reply = co_await api_.answer(*asked, std::move(parser.get().body()));
     else

@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "agent/agent.h"
+#include "agent/commands/exec_parts.h"
 #include "agent/dns/resolver_process.h"
 #include "agent/files/fs_view.h"
 #include "agent/files/namespaces.h"
@@ -191,6 +192,7 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   if (auto moved = process->move_to(cgroup); !moved) return moved;
   if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled)
     return tl::unexpected<Error>(labelled.error());
+  walked_paths.mounts = mount_namespace(std::to_string(process->pid()));
   if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, walked_paths);
   up.keep_all();
   change.reset();
@@ -201,6 +203,38 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   }
   options.on_adopted(*status);
   if (resolver) relay_until_empty(kernel, cgroup, *resolver);
+  return {};
+}
+
+Result<void> adopt_into_live(const AdoptOptions& options) {
+  if (user_of_run(options.name) != std::optional<uid_t>(options.uid))
+    return fail("not_permitted", fmt::format("sandbox {} is not a run of uid {}", options.name, options.uid),
+                "`sbpf list` has your own");
+  const auto proven = proven_to_start_in(options.name);
+  if (!proven) return tl::unexpected<Error>(proven.error());
+  auto host = open_locked();
+  if (!host) return tl::unexpected<Error>(host.error());
+  Kernel& kernel = host->kernel;
+  auto sandbox = find_live(kernel, *proven);
+  if (!sandbox) return tl::unexpected<Error>(sandbox.error());
+  auto process = hold_outside(sandbox->kept.policy, options, kernel);
+  if (!process) return tl::unexpected<Error>(process.error());
+  // The paths of the policy were looked up there.
+  if (mount_namespace(std::to_string(process->pid())) != sandbox->kept.walked_paths.mounts)
+    return fail("process_unfit", "the process has other mounts than the sandbox's program",
+                "call from where the sandbox was started");
+  auto streams = process->stdio();
+  if (!streams) return tl::unexpected<Error>(streams.error());
+  const auto& [in, out, error] = *streams;
+  if (auto fit = check_stdio_of(*sandbox, {in.get(), out.get(), error.get()}); !fit) return fit;
+  if (auto moved = process->move_to(sandbox->cgroup); !moved) return moved;
+  if (auto labelled = find_escaped_tasks(kernel, sandbox->cgroup.id()); !labelled)
+    return tl::unexpected<Error>(labelled.error());
+  host->lock.reset();
+  {
+    const HeldProcess released = std::move(*process);  // it goes on
+  }
+  options.on_adopted(*proven);
   return {};
 }
 

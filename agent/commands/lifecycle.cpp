@@ -116,6 +116,20 @@ Result<Status> status(const std::string& name, bool canary) {
   return settled_status(*kernel, *record, canary, probe_host(*kernel));
 }
 
+Result<policy::Policy> policy_in_force(const std::string& name) {
+  if (auto root = check_root(); !root) return tl::unexpected<Error>(root.error());
+  auto kernel = Kernel::open();
+  if (!kernel && kernel.error().code == "not_loaded") return no_sandbox(name);
+  if (!kernel) return tl::unexpected<Error>(kernel.error());
+  auto record = find_record(*kernel, name);
+  if (!record) return tl::unexpected<Error>(record.error());
+  auto image = read_policy(*kernel, record->cgroup_id);
+  if (!image) return tl::unexpected<Error>(image.error());
+  auto kept = read_policy_text(record->cgroup_id, *image);
+  if (!kept) return tl::unexpected<Error>(kept.error());
+  return std::move(kept->policy);
+}
+
 Result<Listed> list() {
   if (auto root = check_root(); !root) return tl::unexpected<Error>(root.error());
   Listed listed;

@@ -185,6 +185,7 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   if (!status) return tl::unexpected<Error>(status.error());
   const auto record = find_record(kernel, cgroup.id());
   if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
+  running.walked_paths.mounts = mount_namespace("thread-self");
   if (!up.was_swapped()) keep_policy_text(cgroup.id(), policy, running.walked_paths);
   up.keep_programs();
   running.supervisor = std::make_unique<Supervisor>(kernel, cgroup, *record, *status, ready.options);

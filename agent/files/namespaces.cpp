@@ -75,15 +75,19 @@ Result<void> enter_again(const std::string& directory, std::set<std::string> pla
   return {};
 }
 
+Result<void> join_new_keyring() {
+  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS)
+    return no_place("cannot make a session keyring");
+  return {};
+}
+
 Result<void> make_all() {
   // Slave: what the host mounts later appears here too, and nothing that is done here appears there.
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0)
     return no_place("cannot separate the mounts (is / a mount point?)");
   for (const Place& place : kPlaces)
     if (auto made = make(place); !made) return made;
-  if (::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr) < 0 && errno != ENOSYS)
-    return no_place("cannot make a session keyring");
-  return {};
+  return join_new_keyring();
 }
 
 std::string working_directory() {
@@ -166,6 +170,27 @@ Result<NamespaceStay> NamespaceStay::with(pid_t pid) {
   return fail("namespace", SystemError{error, kNeeds}, "cannot enter the sandbox's mount namespace");
 }
 
+Result<NamespaceStay> NamespaceStay::in_sandbox(pid_t pid, std::uint64_t mounts, bool network) {
+  // By this descriptor all that follows is of one process, and of the host's /proc.
+  const Fd process(::open(fmt::format("/proc/{}", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  const auto open_in = [&](const char* name, int flags) {
+    return Fd(::openat(process.get(), name, flags | O_CLOEXEC));
+  };
+  const Fd its_mounts = open_in("ns/mnt", O_RDONLY), its_ipc = open_in("ns/ipc", O_RDONLY),
+           its_network = open_in("ns/net", O_RDONLY), directory = open_in("cwd", O_PATH);
+  struct stat info {};
+  if (!its_mounts || !its_ipc || !its_network || ::fstat(its_mounts.get(), &info) != 0 || info.st_ino != mounts)
+    return fail("no_namespace", "the process in the sandbox's mount namespace ended, or left it", "try again");
+  auto stay = begin();
+  if (!stay) return stay;
+  if (::setns(its_mounts.get(), CLONE_NEWNS) != 0 || ::setns(its_ipc.get(), CLONE_NEWIPC) != 0 ||
+      (network && ::setns(its_network.get(), CLONE_NEWNET) != 0))
+    return fail("namespace", SystemError{errno, kNeeds}, "cannot enter the sandbox's namespaces");
+  (void)!::fchdir(directory.get());  // where it has none any more, "/" is
+  if (auto joined = join_new_keyring(); !joined) return tl::unexpected<Error>(joined.error());
+  return stay;
+}
+
 Result<void> NamespaceStay::back() {
   if (!mounts_) return {};
   const bool done = ::setns(mounts_.get(), CLONE_NEWNS) == 0 && ::setns(ipc_.get(), CLONE_NEWIPC) == 0 &&
@@ -173,6 +198,11 @@ Result<void> NamespaceStay::back() {
   auto result = done ? Result<void>() : no_way_back();
   for (Fd* held : {&mounts_, &ipc_, &network_, &root_}) held->reset();  // they would keep mounts busy
   return result;
+}
+
+std::uint64_t mount_namespace(const std::string& task) {
+  struct stat info {};
+  return ::stat(fmt::format("/proc/{}/ns/mnt", task).c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
 Result<MountView> own_mount_view() { return mount_view_here(open_proc()); }
@@ -185,8 +215,7 @@ Result<MountView> mount_view_of_process(pid_t pid) {
   auto mounts = read_all(Fd(::open((proc + "/mountinfo").c_str(), O_RDONLY | O_CLOEXEC)));
   if (!mounts) return tl::unexpected<Error>(mounts.error());
   mount_view.mountinfo = std::move(*mounts);
-  struct stat info {};
-  if (::stat((proc + "/ns/mnt").c_str(), &info) == 0) mount_view.mounts = info.st_ino;
+  mount_view.mounts = mount_namespace(std::to_string(pid));
   return mount_view;
 }
 

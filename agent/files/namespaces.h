@@ -33,6 +33,11 @@ class NamespaceStay {
   // Enters the mount namespace of a process; "/" is then that namespace's root, even if the process has another root
   // directory. Errors: "namespace".
   static Result<NamespaceStay> with(pid_t pid);
+  // Enters the places that in_private_places() made for the program of a sandbox: the mount namespace of this number,
+  // in which the process `pid` is, its IPC namespace, and with `network` its network namespace; and its working
+  // directory. Joins a new session keyring, which this thread keeps. Errors: "no_namespace" (the process is elsewhere
+  // by now, or has ended), "namespace".
+  static Result<NamespaceStay> in_sandbox(pid_t pid, std::uint64_t mounts, bool network);
 
   // Returns to the namespaces and the root that this thread had. From then on its working directory is that root: the
   // old working directory may lie on a file system that gives no answer by now. Errors: "namespace".
@@ -60,6 +65,9 @@ struct MountView {
   std::string left_by_others = {};
   bool made_by_run = false;  // root's `sbpf run` made the sandbox, or makes it
 };
+
+// The number of the mount namespace of a task, a name in /proc; 0: it cannot be told.
+std::uint64_t mount_namespace(const std::string& task);
 
 // This thread's own mount view; that of a process (its root directory); that of the mount namespace in which a process
 // is. Errors: "fs_view", "namespace".

@@ -20,12 +20,6 @@
 namespace sbpf::agent {
 namespace {
 
-// The number of a mount namespace; 0: it cannot be told.
-std::uint64_t mounts_of(const std::string& task) {
-  struct stat info {};
-  return ::stat(fmt::format("/proc/{}/ns/mnt", task).c_str(), &info) == 0 ? info.st_ino : 0;
-}
-
 // Is it the host's own, and not one that somebody made with a user namespace?
 bool is_of_the_host(pid_t task) {
   struct stat owner_info {
@@ -43,9 +37,9 @@ struct Member {
 
 // A process whose leader ended is asked by its other threads.
 Member member_of(pid_t pid) {
-  if (const std::uint64_t mounts = mounts_of(std::to_string(pid)); mounts != 0) return {mounts, pid};
+  if (const std::uint64_t mounts = mount_namespace(std::to_string(pid)); mounts != 0) return {mounts, pid};
   for (const std::string& thread : names_in(fmt::format("/proc/{}/task", pid)))
-    if (const std::uint64_t mounts = mounts_of(thread); mounts != 0)
+    if (const std::uint64_t mounts = mount_namespace(thread); mounts != 0)
       return {mounts, static_cast<pid_t>(std::strtol(thread.c_str(), nullptr, 10))};
   return {};
 }
@@ -67,8 +61,8 @@ Member find_member(const std::vector<pid_t>& pids, const std::function<bool(cons
 // Where the first process of a cgroup comes from: the service manager's own mount namespace. Ours may be another one,
 // in which a unit's settings hide or replace directories.
 Result<MountView> mount_view_of_manager() {
-  const std::uint64_t own = mounts_of("thread-self");
-  return own != 0 && mounts_of("1") == own ? own_mount_view() : mount_view_of_process(1);
+  const std::uint64_t own = mount_namespace("thread-self");
+  return own != 0 && mount_namespace("1") == own ? own_mount_view() : mount_view_of_process(1);
 }
 
 tl::unexpected<Error> no_namespace(const std::string& what) {
@@ -98,7 +92,7 @@ Result<MountView> mount_view_of(const Kernel& kernel, const Cgroup& cgroup, std:
   if (at.mounts == 0)
     return no_namespace(
         fmt::format("it cannot be told in which mount namespace the processes of {} are", cgroup.path()));
-  auto mount_view = at.mounts == mounts_of("thread-self") ? own_mount_view() : mount_view_of_namespace(at.task);
+  auto mount_view = at.mounts == mount_namespace("thread-self") ? own_mount_view() : mount_view_of_namespace(at.task);
   if (mount_view && mount_view->mounts != at.mounts)
     return no_namespace("the process in the sandbox's mount namespace ended");  // another has its number
   const auto user = made_by_run ? user_of_run(record->name) : std::nullopt;

@@ -21,8 +21,8 @@ std::array<std::uint8_t, 32> identity_of(const policy::Image& image) {
 std::optional<KeptPolicy> find_policy(const Cgroup& cgroup, const policy::Image& image, const KeptPolicy* own) {
   if ((image.header().flags & SBPF_POLICY_PATHS) == 0) return std::nullopt;
   if (own && policy::sha256(own->policy) == identity_of(image)) return *own;
-  auto kept = read_policy_text(cgroup.id());
-  return kept && policy::sha256(kept->policy) == identity_of(image) ? std::optional(std::move(*kept)) : std::nullopt;
+  auto kept = read_policy_text(cgroup.id(), image);
+  return kept ? std::optional(std::move(*kept)) : std::nullopt;
 }
 
 }  // namespace

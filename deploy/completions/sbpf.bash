@@ -17,7 +17,7 @@ _sbpf() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} options= i
   COMPREPLY=()
 
-  if [[ $command == run || $command == env ]]; then
+  if [[ $command == run || $command == exec || $command == learn || $command == env ]]; then
     for ((i = 2; i < COMP_CWORD; i++)); do
       if [[ ${COMP_WORDS[i]} == -- ]]; then # from here on it is the program's command line
         if ((i + 1 == COMP_CWORD)); then
@@ -52,11 +52,16 @@ _sbpf() {
       mapfile -t COMPREPLY < <(compgen -u -- "$cur")
       return
       ;;
-    --name | --timeout | --env | --status-fd | --max-bytes | --max-files) return ;;
+    --output | -o)
+      compopt -o filenames
+      mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+      return
+      ;;
+    --name | --timeout | --most-runs | --env | --status-fd | --max-bytes | --max-files) return ;;
   esac
 
   if ((COMP_CWORD == 1)); then
-    options="run env attach reattach swap detach kill status verify watch top list events preflight explain stage origin policy break-glass
+    options="run exec learn env attach reattach swap allow detach kill status verify watch top list events preflight explain stage origin policy break-glass
       hand-over upgrade unload completion --help --version"
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     return
@@ -64,6 +69,9 @@ _sbpf() {
 
   case $command in
     run) options="--policy --name --timeout --user --env --read --write --connect --workspace --status-fd --socket --events --quiet -- --help" ;;
+    exec) options="--user --env --socket --quiet -- --help $(_sbpf_sandboxes)" ;;
+    learn) options="--policy --output --most-runs --user --env --workspace --socket -- --help" ;;
+    allow) options="--all --output --yes --help $(_sbpf_sandboxes)" ;;
     env) options="--policy --env -- --help" ;;
     attach) options="--cgroup --policy --name --evict --keep-open-sockets --keep --json --help" ;;
     reattach) options="--if-assigned --json --help $(_sbpf_sandboxes)" ;;
@@ -71,7 +79,7 @@ _sbpf() {
     swap) options="--policy --evict --keep-open-files --json --help $(_sbpf_sandboxes)" ;;
     detach) options="--all --json --help $(_sbpf_sandboxes)" ;;
     kill) options="--json --help $(_sbpf_sandboxes)" ;;
-    status) options="--require --short --json --help $(_sbpf_sandboxes)" ;;
+    status) options="--require --show-policy --short --json --help $(_sbpf_sandboxes)" ;;
     verify) options="--json --help $(_sbpf_sandboxes)" ;;
     events) options="--follow --flows --json --ocsf --help $(_sbpf_sandboxes)" ;;
     top) options="--interval --once --help" ;;

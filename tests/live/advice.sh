@@ -74,7 +74,8 @@ is many/is-not-write 2 "$(ends_with sh -c 'echo x >/srv/data/many/1')"
 is many/not-beside 1 "$(ends_with cat /srv/data/few/1)"
 follow few "$roomy" cat /srv/data/few/{1,2}
 is few/steps "1 0" "$steps $code"
-is few/change $'filesystem: {read: [/srv/data/few/1]}\nfilesystem: {read: [/srv/data/few/2]}' "${changes%$'\n'}"
+is few/change $'filesystem: {read: [/srv/data/few/1]}\nfilesystem: {read: [/srv/data/few/2]}\nfilesystem: {read: [/srv/data/few/1, /srv/data/few/2]}' "${changes%$'\n'}"
+has few/at-once "sbpf: to allow all of these at once:" "$(sbpf run -p "$roomy" -- cat /srv/data/few/{1,2} 2>&1)"
 follow hidden "$roomy" cat /srv/data/.keys/{1..5}
 is hidden/steps "1 0" "$steps $code"
 is hidden/each-by-its-name 5 "$(grep -c 'read: \[/srv/data/.keys/[1-5]\]' <<<"$changes")"

@@ -59,7 +59,7 @@ done
 
 # Who is not root cannot know.
 setpriv --reuid 65534 --regid 65534 --clear-groups sbpf status box >"$tmp/said" 2>&1; is user/status 125 $?
-has user/says-why "only root sees the sandboxes" "$(cat "$tmp/said")"
+has user/says-why "sbpfd does not answer at" "$(cat "$tmp/said")"
 hasnt user/no-claim "no sandbox is named" "$(cat "$tmp/said")"
 setpriv --reuid 65534 --regid 65534 --clear-groups sbpf list >"$tmp/said" 2>&1; is user/list 125 $?
 

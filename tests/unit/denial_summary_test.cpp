@@ -134,6 +134,19 @@ TEST(Denials, directories_of_the_system_are_not_proposed_to_be_written) {
   }
 }
 
+TEST(Denials, several_changes_are_told_as_one) {
+  const std::string text =
+      told(kFiles, {denied_file("/srv/x/a"), denied_file("/srv/y/b", "write"), denied_file("/srv/x/a")});
+  EXPECT_TRUE(
+      text.ends_with("sbpf: to allow all of these at once:\n"
+                     "  allow with: filesystem: {read: [/srv/x/a], write: [/srv/y/b]}\n"))
+      << text;
+  EXPECT_EQ(told(kFiles, {denied_file("/srv/x/a")}).find("at once"), std::string::npos);
+  // One that is no change is not covered by what would be said of all.
+  EXPECT_EQ(told(kFiles, {denied_file("/srv/x/a"), denied_file("/srv/y/b"), denial("other")}).find("at once"),
+            std::string::npos);
+}
+
 TEST(Denials, a_relaxation_is_no_advice) {
   agent::Event event = denial("socket(family 2, type 3, protocol 1)");
   event.allow = "";

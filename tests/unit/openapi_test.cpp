@@ -62,6 +62,7 @@ TEST(OpenApi, has_the_keys_of_each_body) {
   EXPECT_EQ(documented("/v1/sandboxes", "post"), known_keys(Asks::attach));
   EXPECT_EQ(documented("/v1/sandboxes/{name}/policy", "put"), known_keys(Asks::swap));
   EXPECT_EQ(documented("/v1/runs", "post"), known_keys(Asks::run));
+  EXPECT_EQ(documented("/v1/sandboxes/{name}/processes", "post"), known_keys(Asks::exec));
 }
 
 }  // namespace

@@ -166,6 +166,20 @@ TEST(Requests, BodiesOfRunsAreStrict) {
   EXPECT_EQ(wants(Asks::run), Wants::run);
 }
 
+TEST(Requests, BodiesOfProcessesAreStrict) {
+  EXPECT_EQ(parse_change(R"({"pid": 12})", Asks::exec)->pid, 12);
+  for (const char* body : {"", "{}", R"({"pid": 0})", R"({"pid": "1"})", R"({"pid": 1, "pid": 2})",
+                           R"({"pid": 1, "policy": "no-network"})", R"({"pid": 1, "policy_text": "version: 1"})",
+                           R"({"pid": 1, "name": "a"})", R"({"pid": 1, "already_open": "keep"})"})
+    EXPECT_EQ(parse_change(body, Asks::exec).error().code.text(), "bad_body") << body;
+  EXPECT_EQ(route("POST", "/v1/sandboxes/a/processes")->asks, Asks::exec);
+  EXPECT_EQ(route("GET", "/v1/sandboxes/a/policy")->asks, Asks::policy_of);
+  EXPECT_EQ(wants(Asks::exec), Wants::run);
+  EXPECT_EQ(wants(Asks::policy_of), Wants::read);
+  for (const Asks asks : {Asks::events, Asks::policy_of, Asks::exec}) EXPECT_TRUE(is_of_owner(asks));
+  for (const Asks asks : {Asks::sandbox, Asks::sandboxes, Asks::run, Asks::swap}) EXPECT_FALSE(is_of_owner(asks));
+}
+
 class StateFile : public testing::Test {
  protected:
   std::string file = testing::TempDir() + "service-" + std::to_string(::getpid()) + ".json";

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sbpf exec`: another program in a sandbox that runs already.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "agent/agent.h"
+#include "agent/launch/job_control.h"
+#include "cli/commands.h"
+#include "cli/format.h"
+#include "cli/input.h"
+#include "cli/run_user.h"
+#include "cli/service_client.h"
+
+namespace sbpf::cli {
+namespace {
+
+struct ExecArgs {
+  std::string name;
+  std::string user;
+  std::string socket;  // of sbpfd; "": the usual one, for users other than root
+  std::vector<std::string> env;
+  bool quiet = false;
+};
+
+Result<agent::ExecOptions> make_options(const ExecArgs& args, const Session& session) {
+  agent::ExecOptions options;
+  options.argv = session.command;
+  if (!args.user.empty()) {
+    auto user = parse_user(args.user);
+    if (!user) return tl::unexpected<Error>(user.error());
+    options.user = std::move(*user);
+  }
+  options.read_files = read_seccomp_profile;
+  options.environment = [&args](const policy::Policy& policy, const policy::User& user) {
+    const std::vector<std::string> own = env_strings(environ);
+    return build_env(policy.env, user.uid == ::geteuid() ? own : of_user(own, user.uid), args.env, own);
+  };
+  if (!args.quiet) options.on_active = [](const agent::Status& status) { tell(headline(status)); };
+  return options;
+}
+
+void tell_end(const ExecArgs& args, const agent::ExecResult& result) {
+  if (args.quiet) return;
+  if (result.sandbox_ended) tell(fmt::format("killed: sandbox {} ended", printable(args.name)));
+  if (result.denied > 0)
+    tell(fmt::format("{} denials in {} meanwhile: sbpf events {}", result.denied, printable(args.name),
+                     printable(args.name)));
+}
+
+// By way of sbpfd: it alone may move processes into sandboxes for who is not root.
+Result<agent::ExecResult> exec_by_service(const ExecArgs& args, const agent::ExecOptions& options) {
+  if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
+  const std::string socket = args.socket.empty() ? usual_socket() : args.socket;
+  auto policy = policy_of_user(args.name, socket);
+  if (!policy) return tl::unexpected<Error>(policy.error());
+  if (auto read = options.read_files(*policy); !read) return tl::unexpected<Error>(read.error());
+  return exec_as_user(args.name, *policy, options, socket, [&args](const Json& status) {
+    if (!args.quiet) tell(printable(headline(status)));
+  });
+}
+
+Result<int> exec(const ExecArgs& args, const Session& session) {
+  if (session.command.empty())
+    return fail("usage", "no command was given", "put it after two dashes: sbpf exec NAME -- COMMAND [ARG...]");
+  auto options = make_options(args, session);
+  if (!options) return tl::unexpected<Error>(options.error());
+  ignore_broken_pipes();
+  agent::Front front;
+  const auto ended = front.split();
+  if (!ended) return tl::unexpected<Error>(ended.error());
+  if (*ended) return **ended;
+  options->on_started = [&] { front.leave(); };
+  options->on_stopped = [&](pid_t program) { front.stop_with(program); };
+  auto result =
+      ::geteuid() != 0 || !args.socket.empty() ? exec_by_service(args, *options) : agent::exec(args.name, *options);
+  if (!result) return tl::unexpected<Error>(result.error());
+  tell_end(args, *result);
+  if (result->not_started) return tl::unexpected<Error>(*result->not_started);
+  return result->exit_code;
+}
+
+constexpr const char* kExecFooter = R"(Examples:
+  sbpf exec task-7 -- ps -ef
+  sbpf exec -u 1000:1000 task-7 -- sh
+
+For sandboxes that `sbpf run` made. The program begins as the sandbox's own began: by the policy in force, as its
+user, in its places and its working directory, confined from the first instruction. Secrets of the policy are not
+handed over again. Users other than root have their own runs, by way of sbpfd, and begin where they are. Nothing is
+started where isolation is not active; the exit code is then 125. What the program leaves running goes on until the
+sandbox ends.)";
+
+}  // namespace
+
+void add_exec(CLI::App& app, Session& session) {
+  auto args = std::make_shared<ExecArgs>();
+  CLI::App* sub = app.add_subcommand("exec", "Run another program in a live sandbox");
+  sub->add_option("NAME", args->name, "The sandbox")->required();
+  sub->add_option("-u,--user", args->user, "Run it as this user (UID:GID or a name), with the user's HOME")
+      ->type_name("USER");
+  sub->add_option("-e,--env", args->env,
+                  "Give the program this variable; by NAME alone, with the value that sbpf has; repeatable")
+      ->type_name("NAME[=VALUE]")
+      ->allow_extra_args(false);
+  sub->add_option("--socket", args->socket,
+                  "Go through the sbpfd at this socket (default for users other than root: $SBPF_SOCKET, else "
+                  "/run/sbpf/api.sock)")
+      ->type_name("PATH");
+  sub->add_flag("-q,--quiet", args->quiet, "Say nothing but errors");
+  sub->footer(kExecFooter);
+  sub->callback([args, &session] { session.action = [args, &session] { return exec(*args, session); }; });
+}
+
+}  // namespace sbpf::cli

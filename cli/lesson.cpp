@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/lesson.h"
+
+#include <fmt/core.h>
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "cli/denial_summary.h"
+#include "cli/input.h"
+#include "policy/advice.h"
+#include "policy/image.h"
+
+namespace sbpf::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The temporary directory that the path lies in; "": none.
+std::string temporary_place_of(const std::string& path) {
+  for (const char* place : {"/tmp", "/var/tmp", "/dev/shm"})
+    if (path.starts_with(std::string(place) + "/")) return place;
+  return "";
+}
+
+// From here on a port is one that the kernel chose: net.ipv4.ip_local_port_range as it is everywhere.
+constexpr std::uint64_t kFirstChosenPort = 32768;
+
+// A port of the sandbox's own loopback, which is another one each time.
+bool is_own_port(const Json& event) {
+  const std::uint64_t port = number_in(event, "port");
+  const auto endpoint = parse_address_port("[" + text_in(event, "address") + "]:1");
+  const auto plain = parse_address_port(text_in(event, "address") + ":1");
+  const auto& address = endpoint ? endpoint : plain;
+  return text_in(event, "reason") == to_string(SBPF_REASON_NO_RULE) && address &&
+         policy::is_loopback(address->address) && (port == 0 || port >= kFirstChosenPort);
+}
+
+bool can_have_own_loopback(const policy::Policy& policy) {
+  return policy.network.loopback != policy::Loopback::private_namespace &&
+         policy::with_change(policy, "network: {loopback: private}").has_value();
+}
+
+// What else is in a directory that is opened.
+std::string others_in(const DenialSummary::Remedy& remedy) {
+  constexpr std::size_t kMost = 10000, kNamed = 3;
+  const std::set<std::string> asked(remedy.paths.begin(), remedy.paths.end());
+  std::string names;
+  std::size_t others = 0;
+  std::error_code error;
+  for (fs::directory_iterator entry(remedy.directory, error), end; !error && entry != end && others < kMost;
+       entry.increment(error)) {
+    if (asked.contains(entry->path())) continue;
+    if (others++ < kNamed) names += (names.empty() ? "" : ", ") + entry->path().filename().string();
+  }
+  const char* what = remedy.operation == "write" ? "written" : "read";
+  if (others == 0) return fmt::format("{}: what comes there later may be {}, too", remedy.directory, what);
+  return fmt::format("{}: {} more may be {} there that were not asked for: {}{}", remedy.directory, others, what, names,
+                     others > kNamed ? "…" : "");
+}
+
+// Does a rule of the policy deny or protect the file?
+bool is_ruled_out(const policy::Policy& policy, const std::string& path, bool writes) {
+  const auto operation = writes ? policy::FsOperation::write : policy::FsOperation::read;
+  const std::string rule = policy::explain_path(policy, operation, path).rule;
+  return rule.starts_with("filesystem.deny:") || rule.starts_with("filesystem.protect:");
+}
+
+// Why a person decides; "": nobody has to.
+std::string why_withheld(const policy::Policy& policy, const DenialSummary::Remedy& remedy) {
+  if (remedy.change.empty()) return "only a relaxation allows it, or nothing does";
+  if (remedy.change.starts_with("network: {unix")) return "a service of the host's may do more there than it seems";
+  if (remedy.change.find("kernel: {") != std::string::npos) return "it is an interface of the kernel";
+  const bool writes = remedy.operation == "write";
+  std::vector<std::string> paths = remedy.paths;
+  if (!remedy.directory.empty()) paths.push_back(remedy.directory);
+  for (const std::string& path : paths) {
+    if (is_ruled_out(policy, path, writes)) return "a rule of the policy denies or protects it";
+    if (policy::may_hold_secrets(path)) return "secrets may be there";
+    if (writes && policy::may_be_run_by_host(path)) return "the host may run what is put there, or do as it says";
+  }
+  return "";
+}
+
+}  // namespace
+
+Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events, bool own_places) {
+  Lesson lesson;
+  DenialSummary denials(&policy);
+  std::set<std::string> places;
+  bool own_ports = false;
+  const bool own_loopback = own_places && can_have_own_loopback(policy);
+  for (const Json& event : events) {
+    const std::string place = temporary_place_of(text_in(event, "path"));
+    if (own_places && !place.empty() && text_in(event, "reason") == to_string(SBPF_REASON_FS_DEFAULT))
+      places.insert(place);
+    else if (own_loopback && is_own_port(event))
+      own_ports = true;
+    else
+      denials.add(event);
+  }
+  for (const std::string& place : places) lesson.changes.push_back(fmt::format("filesystem: {{private: [{}]}}", place));
+  if (own_ports) lesson.changes.emplace_back("network: {loopback: private}");
+  for (const DenialSummary::Remedy& remedy : denials.remedies()) {
+    if (std::string why = why_withheld(policy, remedy); !why.empty()) {
+      lesson.withheld.push_back({remedy.line, std::move(why), remedy.change});
+      continue;
+    }
+    lesson.changes.push_back(remedy.change);
+    if (!remedy.directory.empty()) lesson.opened.push_back(others_in(remedy));
+  }
+  return lesson;
+}
+
+}  // namespace sbpf::cli

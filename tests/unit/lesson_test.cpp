@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `sbpf learn` makes of the denials of a run.
+#include "cli/lesson.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "policy/advice.h"
+#include "policy/filesystem.h"
+#include "tests/unit/images.h"
+
+namespace sbpf::cli {
+namespace {
+
+using Words = std::vector<std::string>;
+
+const policy::Policy kBase = policy::policy_of("filesystem: {read: [/usr]}\n");
+
+Json file(const std::string& path, bool writes = false) {
+  return {{"verdict", "denied"},
+          {"reason", "fs_default"},
+          {"path", path},
+          {"wanted", writes ? "write" : "read"},
+          {"text", (writes ? "write " : "read ") + path},
+          {"times", 1},
+          {"allow", policy::suggestion(writes ? policy::PathUse::write : policy::PathUse::read, path)}};
+}
+
+Json endpoint(const std::string& operation, const std::string& address, std::uint64_t port) {
+  return {{"verdict", "denied"},
+          {"reason", "no_rule"},
+          {"address", address},
+          {"port", port},
+          {"times", 1},
+          {"text", operation + " tcp " + address + ":" + std::to_string(port)},
+          {"allow", "network: {" + operation + ": [{address: \"" + address + "\", ports: [" + std::to_string(port) +
+                        "], protocol: tcp}]}"}};
+}
+
+Words changes(const std::vector<Json>& events, bool own_places = true) {
+  return learn_from(kBase, events, own_places).changes;
+}
+
+TEST(Lesson, several_files_of_a_directory_open_it_and_say_what_else_that_opens) {
+  const Lesson lesson = learn_from(
+      kBase,
+      {file("/usr/share/nothing/a/a"), file("/srv/more/a"), file("/srv/more/b"), file("/srv/more/c"), file("/srv/x/a")},
+      true);
+  EXPECT_EQ(lesson.changes, (Words{"filesystem: {read: [/usr/share/nothing/a/a]}", "filesystem: {read: [/srv/more]}",
+                                   "filesystem: {read: [/srv/x/a]}"}));
+  ASSERT_EQ(lesson.opened.size(), 1u);
+  EXPECT_TRUE(lesson.opened[0].starts_with("/srv/more: ")) << lesson.opened[0];
+  EXPECT_TRUE(lesson.withheld.empty());
+}
+
+TEST(Lesson, secrets_are_withheld_with_the_change_that_a_person_may_make) {
+  const Lesson lesson =
+      learn_from(kBase, {file("/root/.ssh/config"), file("/srv/app/server.key"), file("/srv/app/a")}, true);
+  EXPECT_EQ(lesson.changes, Words{"filesystem: {read: [/srv/app/a]}"});
+  const std::string why = "secrets may be there";
+  EXPECT_EQ(lesson.withheld,
+            (std::vector<Withheld>{
+                {"sbpf: denied read /root/.ssh/config", why, "filesystem: {read: [/root/.ssh/config]}"},
+                {"sbpf: denied read /srv/app/server.key", why, "filesystem: {read: [/srv/app/server.key]}"}}));
+}
+
+TEST(Lesson, what_the_host_may_run_is_withheld_from_who_would_write_it) {
+  for (const char* path : {"/etc/cron.d/x", "/usr/local/bin/x", "/root/.bashrc", "/home/ann/.profile", "/lib/x.so",
+                           "/srv/repo/.git/hooks/post-checkout", "/var/spool/cron/root", "/run/x", "/opt/x"}) {
+    const Lesson lesson = learn_from(kBase, {file(path, true)}, true);
+    EXPECT_TRUE(lesson.changes.empty()) << path;
+    EXPECT_EQ(lesson.withheld.size(), 1u) << path;
+  }
+  EXPECT_EQ(changes({file("/srv/out/x", true)}), Words{"filesystem: {write: [/srv/out/x]}"});
+  EXPECT_EQ(changes({file("/etc/hosts")}), Words{"filesystem: {read: [/etc/hosts]}"});
+}
+
+TEST(Lesson, what_a_rule_denies_or_protects_is_withheld) {
+  const policy::Policy ruled = policy::policy_of("filesystem: {read: [/usr], deny: [/srv/no], protect: [/srv/kept]}\n");
+  for (const Json& event : {file("/srv/no/a"), file("/srv/no/a", true), file("/srv/kept/a", true)}) {
+    const Lesson lesson = learn_from(ruled, {event}, true);
+    EXPECT_TRUE(lesson.changes.empty()) << event;
+    ASSERT_EQ(lesson.withheld.size(), 1u) << event;
+    EXPECT_EQ(lesson.withheld[0].why, "a rule of the policy denies or protects it");
+  }
+  EXPECT_EQ(learn_from(ruled, {file("/usr/x/y", true)}, true).withheld.size(), 1u);
+}
+
+TEST(Lesson, services_and_interfaces_are_withheld) {
+  for (const char* change : {"network: {unix: [/run/docker.sock]}", "process: {kernel: {allow: [io_uring]}}"}) {
+    const Json event = {{"verdict", "denied"}, {"reason", "unix_peer"}, {"text", "x"}, {"times", 1}, {"allow", change}};
+    const Lesson lesson = learn_from(kBase, {event}, true);
+    EXPECT_TRUE(lesson.changes.empty()) << change;
+    ASSERT_EQ(lesson.withheld.size(), 1u) << change;
+    EXPECT_EQ(lesson.withheld[0].change, change);
+  }
+}
+
+// Three of a directory are the directory: a secret among them keeps all of them shut.
+TEST(Lesson, a_directory_with_a_secret_is_not_opened) {
+  const Lesson lesson = learn_from(kBase, {file("/srv/app/a"), file("/srv/app/b"), file("/srv/app/.env")}, true);
+  EXPECT_TRUE(lesson.changes.empty());
+  EXPECT_EQ(lesson.withheld.size(), 1u);
+}
+
+TEST(Lesson, a_relaxation_is_never_learnt) {
+  Json raw = endpoint("connect", "169.254.169.254", 80);
+  raw["allow"] = "";
+  raw["relaxation"] = "network: {dangerously_allow_metadata: true}";
+  const Lesson lesson = learn_from(kBase, {raw}, true);
+  EXPECT_TRUE(lesson.changes.empty());
+  EXPECT_EQ(lesson.withheld, (std::vector<Withheld>{{"sbpf: denied connect tcp 169.254.169.254:80",
+                                                     "only a relaxation allows it, or nothing does", ""}}));
+}
+
+TEST(Lesson, temporary_files_are_in_a_place_of_its_own) {
+  EXPECT_EQ(changes({file("/tmp/tmpab12", true), file("/tmp/tmpcd34/x"), file("/var/tmp/y", true), file("/dev/shm/z")}),
+            (Words{"filesystem: {private: [/dev/shm]}", "filesystem: {private: [/tmp]}",
+                   "filesystem: {private: [/var/tmp]}"}));
+  EXPECT_EQ(changes({file("/tmp/tmpab12", true)}, false), Words{"filesystem: {write: [/tmp/tmpab12]}"});
+  EXPECT_EQ(changes({file("/tmpx/a", true)}), Words{"filesystem: {write: [/tmpx/a]}"});
+}
+
+TEST(Lesson, ports_that_the_kernel_chose_are_on_a_loopback_of_its_own) {
+  const Words own = {"network: {loopback: private}"};
+  EXPECT_EQ(changes({endpoint("bind", "127.0.0.1", 0)}), own);
+  EXPECT_EQ(changes({endpoint("connect", "127.0.0.1", 40123), endpoint("connect", "::1", 40124)}), own);
+  // A port that somebody chose is a service's, and one elsewhere is nobody's own.
+  EXPECT_EQ(changes({endpoint("connect", "127.0.0.1", 5432)}).at(0).find("private"), std::string::npos);
+  EXPECT_EQ(changes({endpoint("connect", "192.0.2.1", 40123)}).at(0).find("private"), std::string::npos);
+  EXPECT_EQ(changes({endpoint("connect", "127.0.0.1", 40123)}, false).at(0).find("private"), std::string::npos);
+  const policy::Policy beyond = policy::policy_of("network: {connect: [{address: 192.0.2.1, ports: [443]}]}\n");
+  EXPECT_EQ(learn_from(beyond, {endpoint("connect", "127.0.0.1", 40123)}, true).changes.at(0).find("private"),
+            std::string::npos);
+}
+
+TEST(Lesson, of_nothing_is_none) {
+  const Lesson lesson = learn_from(kBase, {}, true);
+  EXPECT_TRUE(lesson.changes.empty() && lesson.opened.empty() && lesson.withheld.empty());
+}
+
+}  // namespace
+}  // namespace sbpf::cli
