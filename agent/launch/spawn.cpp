@@ -126,6 +126,9 @@ Error exec_failure(const std::string& name, int error) {
   char word = 0;
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
     ::_exit(127);
+  // It comes into a sandbox whose programs may be of the same user, with the caller's memory and environment: until
+  // exec nobody but root looks into it.
+  if (::prctl(PR_SET_DUMPABLE, 0) != 0) ::_exit(127);
   (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a kernel without keyrings has none to share
   (void)close_all_but({go, report});
   if (::write(report, &word, 1) != 1 || ::read(go, &word, 1) != 1) ::_exit(127);

@@ -40,8 +40,8 @@ Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptio
 
 // A child that waits, outside of any sandbox, until it is told to become the program. It is for callers other than
 // root: the service moves their child into a sandbox in that time (agent/launch/held_process.h). It cannot gain
-// privileges, has a session keyring of its own, no descriptors but stdio and pipes, and ends with its parent. Destroyed
-// before it was told, it is killed.
+// privileges, is shown to nobody but root, has a session keyring of its own, no descriptors but stdio and pipes, and
+// ends with its parent. Destroyed before it was told, it is killed.
 class WaitingChild {
  public:
   // Errors: "spawn".

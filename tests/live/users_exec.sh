@@ -44,6 +44,28 @@ has end/said "isolation active ($hooks_here/$hooks_here hooks) policy=box" "$(us
 in_box u4242-box -- sh -c 'sleep 7177 >&- 2>&- &'
 is left-behind/lives 1 "$(pgrep -xfc 'sleep 7177')"
 
+# ---- who is in the sandbox does not look into it on its way ----
+cat >/srv/theirs/spy.py <<'PY'
+import os
+seen = open("/srv/theirs/seen", "a", buffering=1)
+print("spies", file=seen)
+while True:
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            text = open(f"/proc/{pid}/environ", "rb").read()
+        except OSError:
+            continue
+        for word in ("CALLERS", "GIVEN"):
+            if word.encode() in text:
+                print(word, file=seen)
+PY
+(user sbpf exec -q u4242-box -- python3 -IS /srv/theirs/spy.py >/dev/null 2>&1 &)
+within 60 grep -qs spies /srv/theirs/seen; is spy/looks 0 $?
+for _ in 1 2 3 4 5; do CALLERS=secret user sbpf exec -q u4242-box -- true; done
+in_box --env GIVEN=1 u4242-box -- sleep 2
+has spy/control GIVEN "$(cat /srv/theirs/seen)"
+hasnt spy/sees-nothing-of-the-caller CALLERS "$(cat /srv/theirs/seen)"
+
 # ---- by root, too ----
 is root/into-a-users "4242 /srv/theirs" "$(sbpf exec -q u4242-box -- sh -c 'echo $(id -u) $(pwd)' 2>&1)"
 is root/confined "cat: /srv/theirs/hidden: Permission denied" "$(sbpf exec -q u4242-box -- cat /srv/theirs/hidden 2>&1)"
