@@ -18,6 +18,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "agent/launch/supervisor.h"
 #include "base/fd.h"
@@ -66,7 +67,7 @@ void take_line(Run& run, const std::string& line) {
     run.error = Error{"sbpf", text_in(said["error"], "message"), text_in(said["error"], "hint"), 0, "", false};
   if (!said.contains("exit")) return;
   const Json& end = said["exit"];
-  run.lost = run.lost || end.value("lost_events", Json(0)) != 0;
+  run.lost = run.lost || end.value("lost_events", Json(0)) != 0 || end.value("denials", Json(nullptr)).is_null();
   for (const Json& reason : end.value("reasons", Json::array())) run.reasons.push_back(text_in(reason, "text"));
 }
 
@@ -154,6 +155,14 @@ struct Learnt {
   std::vector<Withheld> withheld;  // of the last run
 };
 
+// Under an audit every run is green, and nothing is withheld from the command.
+Result<Learnt> check_enforced(Learnt learnt) {
+  if (learnt.policy.mode == policy::Mode::enforce) return learnt;
+  return fail("usage",
+              fmt::format("the policy {} only audits: nothing is learnt without enforcement", learnt.reference),
+              "remove `mode: audit`");
+}
+
 Result<Learnt> begin(const LearnArgs& args) {
   Learnt learnt;
   learnt.reference = args.policy;
@@ -170,11 +179,11 @@ Result<Learnt> begin(const LearnArgs& args) {
   auto base = load_policy(learnt.reference);
   if (!base) return tl::unexpected<Error>(base.error());
   learnt.policy = learnt.base = std::move(base->policy);
-  if (learnt.change.empty()) return learnt;
+  if (learnt.change.empty()) return check_enforced(std::move(learnt));
   auto changed = policy::with_change(learnt.base, learnt.change);
   if (!changed) return fail("usage", fmt::format("{} is no valid policy", args.output), "`sbpf policy check` says why");
   learnt.policy = std::move(*changed);
-  return learnt;
+  return check_enforced(std::move(learnt));
 }
 
 // Puts over the policy what the run was denied. False: there was nothing to put.
@@ -222,13 +231,13 @@ Result<void> write_policy(const std::string& path, const std::string& text) {
   return fail("write_failed", SystemError{error, ""}, "cannot write {}", path);
 }
 
-// What is withheld is asked for one by one, of a person.
-void ask(Learnt& learnt) {
+// What is withheld is asked for one by one, of a person, and once.
+void ask(Learnt& learnt, std::set<std::string>& asked) {
   if (::isatty(STDIN_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0) return;
   std::vector<std::string> changes;
   if (!learnt.change.empty()) changes.push_back(learnt.change);
   std::erase_if(learnt.withheld, [&](const Withheld& one) {
-    if (one.change.empty()) return false;
+    if (one.change.empty() || !asked.insert(one.change).second) return false;
     const std::string question =
         fmt::format("{}\n{}A person decides: {}. Allow it? [y/N] ", one.line, remedy_lines(one.change, ""), one.why);
     if (!agrees(question)) return false;
@@ -264,19 +273,21 @@ Result<int> learn(const LearnArgs& args, const Session& session) {
   if (!learnt) return tl::unexpected<Error>(learnt.error());
   Result<Run> run;
   unsigned runs = 0;
-  bool asked = false, more = true;
+  bool more = true;
+  std::set<std::string> asked;
   while (more && runs < args.most_runs) {
     runs++;
     tell(fmt::format("run {}{}", runs, runs == 1 ? "" : ", under what was learnt"));
     run = run_under(learnt->policy, args, session);
     if (!run) return tl::unexpected<Error>(run.error());
-    if (run->error && run->exit_code == kExitOwn) return tl::unexpected<Error>(*run->error);
+    // A program that may not be executed is one more denial.
+    const bool not_executed = run->exit_code == 126 || run->exit_code == 127;
+    if (run->error && !not_executed) return tl::unexpected<Error>(*run->error);
     if (run->exit_code == 128 + SIGINT) return fail("interrupted", "interrupted: nothing was written");
     more = take_lesson(*learnt, *run);
-    if (more || asked || learnt->withheld.empty()) continue;
-    asked = true;
+    if (more) continue;
     const std::string before = learnt->change;
-    ask(*learnt);
+    ask(*learnt, asked);
     more = learnt->change != before;
   }
   const bool green = !more && run->exit_code == 0 && !run->lost;

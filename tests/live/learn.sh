@@ -108,6 +108,11 @@ is ports/not-the-hosts 1 "$(run -q -p "$tmp/own.yaml" -- probe_of_learn connect 
 # ---- what is refused ----
 sbpf learn -p "$base" 2>/dev/null; is refused/no-command 2 $?
 sbpf learn -p nothing-of-that-name -- true 2>/dev/null; is refused/no-policy 2 $?
+audit=$(policy audit <<<$'version: 1\nname: audit\nmode: audit\nfilesystem: {read: [/usr]}')
+out=$(sbpf learn -p "$audit" -- cat /srv/keys/server.key 2>&1); is refused/audit 2 $?
+hasnt refused/audit-runs-nothing "the key" "$out"
+printf 'version: 1\nname: x\nextends: [%s]\nmode: audit\n' "$base" >"$tmp/audited.yaml"
+sbpf learn -o "$tmp/audited.yaml" -- true 2>/dev/null; is refused/audit-in-the-file 2 $?
 echo "of somebody" >"$tmp/other"
 out=$(sbpf learn -p "$base" -o "$tmp/other" -- true 2>&1); is refused/other-file 2 $?
 is refused/other-file-stays "of somebody" "$(cat "$tmp/other")"
