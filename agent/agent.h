@@ -101,9 +101,6 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options);
 // which must be the run of that user. Errors: those of adopt() and of exec(); "not_permitted".
 Result<void> adopt_into_live(const AdoptOptions& options);
 
-// The policy in force for a sandbox. Errors: "no_such_sandbox"; "no_policy": its text was not kept.
-Result<policy::Policy> policy_in_force(const std::string& name);
-
 // May a user with this uid run under this policy, without root's help in the program's own process? Errors:
 // "needs_root".
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid);
@@ -119,12 +116,25 @@ Result<void> kill(const std::string& name);
 struct SwapOptions {
   bool evict = false;            // end the processes that have files open or mapped which only the old policy allows
   bool keep_open_files = false;  // let the processes keep these files (degraded)
+  // Only over this policy of this sandbox: as policy_in_force() gave it.
+  struct Over {
+    std::uint64_t instance = 0;
+    std::uint32_t generation = 0;
+  };
+  std::optional<Over> over = std::nullopt;
 };
 
 // Puts another policy on a live sandbox: in one flip, or the old policy stays in force. If the new policy has rules for
 // files, the sandbox is frozen during the change. Errors: "no_such_sandbox", "publish_failed", "open_files" (lists
-// them), "sandbox_ended" (nothing was left in it), "cgroup_freeze".
+// them), "sandbox_ended" (nothing was left in it), "cgroup_freeze"; "busy" (it is not `over` that is in force).
 Result<Status> swap(const std::string& name, const policy::Policy& policy, const SwapOptions& options = {});
+
+// The policy in force for a sandbox, and which one that is. Errors: "no_such_sandbox"; "no_policy": its text was not kept.
+struct PolicyInForce {
+  policy::Policy policy;
+  SwapOptions::Over over;
+};
+Result<PolicyInForce> policy_in_force(const std::string& name);
 
 // The kernel's answer, now. `canary`: also has each hook deny a canary (needs room for one process in the sandbox).
 Result<Status> status(const std::string& name, bool canary);

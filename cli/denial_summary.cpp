@@ -114,6 +114,8 @@ std::vector<DenialSummary::Group> DenialSummary::groups(std::size_t limit) const
   return groups;
 }
 
+bool DenialSummary::whole() const { return beyond_ == 0 && groups(kMostRemedies + 1).size() <= kMostRemedies; }
+
 std::vector<DenialSummary::Remedy> DenialSummary::remedies() const {
   std::vector<Remedy> all;
   for (const Group& group : groups(kMostRemedies)) {

@@ -36,6 +36,8 @@ class DenialSummary {
     std::vector<std::string> paths;  // that were asked for, where they are files
     std::string operation;           // "read", "write", "exec" of files; "" of what is none
   };
+  // Are all denials among the remedies?
+  bool whole() const;
   std::vector<Remedy> remedies() const;  // of the first kinds; a program makes as many as it likes
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sbpf learn`: runs a command again and again, each time under a policy that allows what the run before was denied,
 // until nothing more is to be allowed. No run is without a policy, so the last one is the proof.
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -173,6 +174,10 @@ Result<Learnt> begin(const LearnArgs& args) {
       return fail("usage",
                   fmt::format("{} is no policy that `sbpf learn` wrote: it does not extend one other", args.output),
                   "name a new file");
+    if (extension->change.find("dangerously_") != std::string::npos)
+      return fail("usage",
+                  fmt::format("{} has a key that begins with dangerously_, which is never learnt", args.output),
+                  "write it into the policy that this one extends, if it is to be");
     learnt.reference = extension->base;
     learnt.change = extension->change;
   }
@@ -187,8 +192,9 @@ Result<Learnt> begin(const LearnArgs& args) {
 }
 
 // Puts over the policy what the run was denied. False: there was nothing to put.
-bool take_lesson(Learnt& learnt, const Run& run) {
+bool take_lesson(Learnt& learnt, Run& run) {
   Lesson lesson = learn_from(learnt.policy, run.events, ::geteuid() == 0);
+  run.lost = run.lost || !lesson.whole;
   std::vector<std::string> changes = {learnt.change};
   if (learnt.change.empty()) changes.clear();
   changes.insert(changes.end(), lesson.changes.begin(), lesson.changes.end());
@@ -222,13 +228,35 @@ std::string policy_text(const Learnt& learnt, const LearnArgs& args) {
       name_of(args.output), dump(base), policy::in_lines(learnt.change));
 }
 
-Result<void> write_policy(const std::string& path, const std::string& text) {
-  const std::string fresh = path + ".new";
-  const Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
-  if (file && write_all(file.get(), text) && std::rename(fresh.c_str(), path.c_str()) == 0) return {};
+// The file to write, in the directory that is there before the command runs: it may put another in its place.
+struct Output {
+  Fd directory;
+  std::string name;
+};
+
+Result<Output> open_output(const std::string& path) {
+  const std::filesystem::path whole = std::filesystem::absolute(path);
+  Output output{Fd(::open(whole.parent_path().c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC)), whole.filename()};
+  if (output.directory && !output.name.empty()) return output;
+  return fail("usage", SystemError{errno, "name a file in a directory that is there"}, "cannot write {}", path);
+}
+
+Result<void> write_policy(const Output& output, const std::string& text) {
+  const int directory = output.directory.get();
+  const std::string fresh = fmt::format(".{}.{}", output.name, ::getpid());
+  const Fd file(::openat(directory, fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (file && write_all(file.get(), text) && ::renameat(directory, fresh.c_str(), directory, output.name.c_str()) == 0)
+    return {};
   const int error = errno;
-  if (file) (void)::unlink(fresh.c_str());
-  return fail("write_failed", SystemError{error, ""}, "cannot write {}", path);
+  if (file) (void)::unlinkat(directory, fresh.c_str(), 0);
+  return fail("write_failed", SystemError{error, ""}, "cannot write {}", output.name);
+}
+
+// May the command itself write its policy? Who learns on from there would take its word.
+bool may_be_written(const Learnt& learnt, const std::string& path) {
+  if (path.empty()) return false;
+  const std::string whole = std::filesystem::absolute(path).lexically_normal();
+  return policy::explain_path(learnt.policy, policy::FsOperation::write, whole).allowed;
 }
 
 // What is withheld is asked for one by one, of a person, and once.
@@ -254,7 +282,7 @@ void tell_result(const Learnt& learnt, const Run& last, unsigned runs, bool gree
            ? fmt::format("green: of {} runs the last ended with 0 and was denied nothing that it may be allowed", runs)
            : fmt::format("NOT green: the last of {} runs ended with {}", runs, last.exit_code));
   for (const std::string& reason : last.reasons) tell(printable(reason));
-  if (last.lost) tell("some denials of the last run were lost, and may be missing here");
+  if (last.lost) tell("there were more denials than are told here: some were lost, or are too many to be looked at");
   for (const std::string& one : learnt.opened) tell(printable("opened: " + one));
   for (const Withheld& one : learnt.withheld) {
     (void)write_line(STDERR_FILENO, one.line);
@@ -271,6 +299,12 @@ Result<int> learn(const LearnArgs& args, const Session& session) {
     return fail("usage", "no command was given", "put it after two dashes: sbpf learn -- COMMAND [ARG...]");
   auto learnt = begin(args);
   if (!learnt) return tl::unexpected<Error>(learnt.error());
+  Output output;
+  if (!args.output.empty()) {
+    auto opened = open_output(args.output);
+    if (!opened) return tl::unexpected<Error>(opened.error());
+    output = std::move(*opened);
+  }
   Result<Run> run;
   unsigned runs = 0;
   bool more = true;
@@ -292,8 +326,11 @@ Result<int> learn(const LearnArgs& args, const Session& session) {
   }
   const bool green = !more && run->exit_code == 0 && !run->lost;
   if (!args.output.empty() && !learnt->change.empty())
-    if (auto written = write_policy(args.output, policy_text(*learnt, args)); !written)
+    if (auto written = write_policy(output, policy_text(*learnt, args)); !written)
       return tl::unexpected<Error>(written.error());
+  if (may_be_written(*learnt, args.output))
+    tell(fmt::format("the command may write {} itself: keep it elsewhere before it is learnt from again",
+                     printable(args.output)));
   tell_result(*learnt, *run, runs, green);
   return green ? kExitOk : kExitDenied;
 }

@@ -68,18 +68,54 @@ bool is_ruled_out(const policy::Policy& policy, const std::string& path, bool wr
   return rule.starts_with("filesystem.deny:") || rule.starts_with("filesystem.protect:");
 }
 
+constexpr const char* kSecrets = "secrets may be there";
+constexpr const char* kRun = "the host may run what is put there, or do as it says";
+
+std::string why_of_name(const std::string& path, bool writes) {
+  if (policy::is_of_the_kernel(path)) return "it is a device, or the kernel's own";
+  if (policy::may_hold_secrets(path)) return kSecrets;
+  return writes && policy::may_be_run_by_host(path) ? kRun : "";
+}
+
+// A rule for a directory is one for all below it.
+std::string why_of_directory(const std::string& directory, bool writes) {
+  constexpr std::size_t kMost = 20000;
+  if (std::ranges::count(directory, '/') < 2) return "it is close to the root, and all below it would be open";
+  std::error_code error;
+  std::size_t seen = 0;
+  fs::recursive_directory_iterator entry(directory, error), end;
+  for (; !error && entry != end; entry.increment(error)) {
+    if (++seen > kMost) return "there is too much below it to be looked through";
+    const std::string path = entry->path();
+    const std::string below = path.substr(directory.size());
+    if (policy::may_hold_secrets(below)) return fmt::format("{}: {}", kSecrets, path);
+    if (writes && policy::may_be_run_by_host(below)) return fmt::format("{}: {}", kRun, path);
+    const fs::file_type type = entry->symlink_status(error).type();
+    if (type == fs::file_type::block || type == fs::file_type::character) return fmt::format("{} is a device", path);
+  }
+  return error ? "not all below it can be looked at" : "";
+}
+
+std::string why_of_path(const std::string& path, bool writes) {
+  std::error_code error;
+  const fs::file_type type = fs::symlink_status(path, error).type();
+  if (type == fs::file_type::block || type == fs::file_type::character) return "it is a device";
+  if (std::string why = why_of_name(path, writes); !why.empty()) return why;
+  return type == fs::file_type::directory ? why_of_directory(path, writes) : "";
+}
+
 // Why a person decides; "": nobody has to.
 std::string why_withheld(const policy::Policy& policy, const DenialSummary::Remedy& remedy) {
   if (remedy.change.empty()) return "only a relaxation allows it, or nothing does";
   if (remedy.change.starts_with("network: {unix")) return "a service of the host's may do more there than it seems";
   if (remedy.change.find("kernel: {") != std::string::npos) return "it is an interface of the kernel";
+  if (remedy.change.find("deny_writable") != std::string::npos) return "it could run whatever it writes";
   const bool writes = remedy.operation == "write";
   std::vector<std::string> paths = remedy.paths;
   if (!remedy.directory.empty()) paths.push_back(remedy.directory);
   for (const std::string& path : paths) {
     if (is_ruled_out(policy, path, writes)) return "a rule of the policy denies or protects it";
-    if (policy::may_hold_secrets(path)) return "secrets may be there";
-    if (writes && policy::may_be_run_by_host(path)) return "the host may run what is put there, or do as it says";
+    if (std::string why = why_of_path(path, writes); !why.empty()) return why;
   }
   return "";
 }
@@ -101,6 +137,7 @@ Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events,
     else
       denials.add(event);
   }
+  lesson.whole = denials.whole();
   for (const std::string& place : places) lesson.changes.push_back(fmt::format("filesystem: {{private: [{}]}}", place));
   if (own_ports) lesson.changes.emplace_back("network: {loopback: private}");
   for (const DenialSummary::Remedy& remedy : denials.remedies()) {

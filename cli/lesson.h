@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a policy is to allow beside what it does, by what a run under it was denied. Pure, but for a look at what else
-// lies in a directory.
+// What a policy is to allow beside what it does, by what a run under it was denied. Pure, but for a look at what
+// lies in directories.
 #pragma once
 
 #include <string>
@@ -23,13 +23,16 @@ struct Lesson {
   std::vector<std::string> changes;
   std::vector<std::string> opened;  // what they allow that was never asked for, a line each
   std::vector<Withheld> withheld;
+  bool whole = true;  // false: there were more denials than are looked at
 };
 
 // By the events of a run under `policy`, as event_json() has them. Of several files in a directory the directory is
 // opened; temporary files become places of the sandbox's own, and ports that the kernel chose a loopback of its own, as
 // their names and numbers are others each time. `own_places`: the sandbox may have such places: root runs it. Withheld
-// is what may hold secrets, what the host may run, what a rule of the policy denies or protects, services of the host
-// behind a socket file, interfaces of the kernel, and what no change allows but a relaxation.
+// is what may hold secrets, what the host may run, a directory below which one of these is, or that is too large to be
+// looked through, or close to the root; devices and the kernel's own files; what a rule of the policy denies or
+// protects; services of the host behind a socket file; interfaces of the kernel, and what the sandbox wrote itself as a
+// program; and what no change allows but a relaxation.
 Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events, bool own_places);
 
 }  // namespace sbpf::cli

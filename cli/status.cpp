@@ -72,7 +72,8 @@ Result<int> status_of_all(const StatusArgs& args, const Session& session) {
 // The policy in force, whose name and digest the status has.
 Result<int> show_policy(const StatusArgs& args, const Session& session) {
   if (args.name.empty()) return fail("usage", "--show-policy is of one sandbox", "name one of `sbpf list`");
-  auto policy = ::geteuid() != 0 ? policy_of_user(args.name, usual_socket()) : agent::policy_in_force(args.name);
+  auto policy = ::geteuid() != 0 ? policy_of_user(args.name, usual_socket())
+                                 : agent::policy_in_force(args.name).map([](auto&& found) { return found.policy; });
   if (!policy) return tl::unexpected<Error>(policy.error());
   const std::string text = policy::canonical(*policy);
   const Json json = {{"policy_text", text}, {"sha256", policy::hex(policy::sha256(*policy))}};

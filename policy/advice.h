@@ -38,8 +38,11 @@ struct Extension {
 // Nothing: the text is no policy, or extends none or several.
 std::optional<Extension> read_extension(std::string_view text);
 
-// May there be a key, a password or a token in this file, or in this directory, as far as its name tells?
+// May there be a key, a password or a token in this file, as far as its name and those of the directories above tell?
 bool may_hold_secrets(std::string_view path);
+
+// Is it a device, or the kernel's own?
+bool is_of_the_kernel(std::string_view path);
 
 // May the host run what is put there, or do as it says: programs, libraries, units, hooks, what shells read at their
 // start?

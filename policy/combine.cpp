@@ -12,7 +12,11 @@ namespace {
 
 using internal::YamlNode;
 
-std::string scalar_as_it_was(const YamlNode& node) { return node.plain ? node.text : internal::scalar_text(node.text); }
+// Within brackets more characters mean something than in a line of their own.
+std::string scalar_as_it_was(const YamlNode& node) {
+  const bool stays = node.plain && node.text.find_first_of(",[]{}#\n") == std::string::npos;
+  return stays ? node.text : internal::scalar_text(node.text);
+}
 
 std::string flow_text(const YamlNode& node) {
   std::string text;

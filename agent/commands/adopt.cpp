@@ -210,6 +210,9 @@ Result<void> adopt_into_live(const AdoptOptions& options) {
   if (user_of_run(options.name) != std::optional<uid_t>(options.uid))
     return fail("not_permitted", fmt::format("sandbox {} is not a run of uid {}", options.name, options.uid),
                 "`sbpf list` has your own");
+  // Refused before the lock is waited for: a process that does not stop keeps its caller waiting, and nobody else.
+  if (auto held = HeldProcess::hold(options.pidfd, owner_of(options)); !held)
+    return tl::unexpected<Error>(held.error());
   const auto proven = proven_to_start_in(options.name);
   if (!proven) return tl::unexpected<Error>(proven.error());
   auto host = open_locked();
@@ -222,6 +225,11 @@ Result<void> adopt_into_live(const AdoptOptions& options) {
   // The paths of the policy were looked up there.
   if (mount_namespace(std::to_string(process->pid())) != sandbox->kept.walked_paths.mounts)
     return fail("process_unfit", "the process has other mounts than the sandbox's program",
+                "call from where the sandbox was started");
+  const auto first = first_program(sandbox->cgroup, sandbox->kept.walked_paths.mounts);
+  if (!first) return tl::unexpected<Error>(first.error());
+  if (!process->shares_network(*first))
+    return fail("process_unfit", "the process is in another network than the sandbox's program",
                 "call from where the sandbox was started");
   auto streams = process->stdio();
   if (!streams) return tl::unexpected<Error>(streams.error());

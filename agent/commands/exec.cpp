@@ -24,29 +24,6 @@
 namespace sbpf::agent {
 namespace {
 
-// When a process was started, in ticks since the host was; the latest there is: it cannot be told.
-std::uint64_t started_at(pid_t pid) {
-  const std::string text = read_file(fmt::format("/proc/{}/stat", pid));
-  constexpr int kStartTime = 22, kFirstAfterName = 3;
-  const std::size_t name_ends = text.rfind(')');
-  if (name_ends == std::string::npos) return ~std::uint64_t(0);
-  std::istringstream fields(text.substr(name_ends + 1));
-  std::string field;
-  for (int i = kFirstAfterName; i <= kStartTime && fields >> field; i++) {
-  }
-  return fields ? std::strtoull(field.c_str(), nullptr, 10) : ~std::uint64_t(0);
-}
-
-// The sandbox lasts as long as the program that `run` started, so no other process in it is older.
-Result<pid_t> first_program(const Cgroup& cgroup, std::uint64_t mounts) {
-  auto pids = cgroup.processes();
-  if (!pids) return tl::unexpected<Error>(pids.error());
-  std::erase_if(*pids, [&](pid_t pid) { return mount_namespace(std::to_string(pid)) != mounts; });
-  const auto oldest = std::ranges::min_element(*pids, {}, started_at);
-  if (oldest != pids->end()) return *oldest;
-  return fail("no_namespace", "no process of the sandbox is where its program began", "`sbpf list`: it may have ended");
-}
-
 // The program's ids, by /proc/PID/status.
 Result<policy::User> user_of(pid_t pid) {
   std::istringstream lines(read_file(fmt::format("/proc/{}/status", pid)));
@@ -81,7 +58,7 @@ Result<Launch> launch_in(const policy::Policy& policy, pid_t first, const ExecOp
 // This thread's stay where the sandbox's program is.
 Result<NamespaceStay> go_to(const LiveSandbox& sandbox, pid_t first) {
   const std::uint64_t network = sandbox.record.own_netns;
-  auto stay = NamespaceStay::in_sandbox(first, sandbox.kept.walked_paths.mounts, network != 0);
+  auto stay = NamespaceStay::in_sandbox(first, sandbox.kept.walked_paths.mounts);
   if (!stay || network == 0) return stay;
   const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const auto cookie = socket ? network_cookie(socket) : Result<std::uint64_t>(0);
@@ -157,6 +134,9 @@ Result<ExecResult> exec(const std::string& name, const ExecOptions& options) {
   if (options.on_active) options.on_active(*proven);
   const auto program = start_in(host->kernel, *sandbox, *beginning);
   if (!program) return tl::unexpected<Error>(program.error());
+  // Not by closing it: until the program is executed its process has the same open file, and what runs inside may stop
+  // it.
+  if (auto others = unlock_host(host->lock); !others) return tl::unexpected<Error>(others.error());
   host->lock.reset();
   ExecResult result = wait_for_program(*program, signals, options);
   const auto now = find_record(host->kernel, sandbox->record.cgroup_id);

@@ -33,6 +33,10 @@ struct LiveSandbox {
 // name); "no_policy" (nobody knows how its program began).
 Result<LiveSandbox> find_live(const Kernel& kernel, const Status& proven);
 
+// The process that has been there longest: the sandbox lasts as long as the program that `run` started, so no other is
+// older. Of those in the mount namespace of this number. Errors: "no_namespace"; "cgroup_io".
+Result<pid_t> first_program(const Cgroup& cgroup, std::uint64_t mounts);
+
 // May a program with these as stdio start in it? Only what the sandbox was handed when it began is known to the hooks.
 // Errors: "inherited_socket".
 Result<void> check_stdio_of(const LiveSandbox& sandbox, const std::array<int, 3>& fds);

@@ -116,7 +116,7 @@ Result<Status> status(const std::string& name, bool canary) {
   return settled_status(*kernel, *record, canary, probe_host(*kernel));
 }
 
-Result<policy::Policy> policy_in_force(const std::string& name) {
+Result<PolicyInForce> policy_in_force(const std::string& name) {
   if (auto root = check_root(); !root) return tl::unexpected<Error>(root.error());
   auto kernel = Kernel::open();
   if (!kernel && kernel.error().code == "not_loaded") return no_sandbox(name);
@@ -127,7 +127,7 @@ Result<policy::Policy> policy_in_force(const std::string& name) {
   if (!image) return tl::unexpected<Error>(image.error());
   auto kept = read_policy_text(record->cgroup_id, *image);
   if (!kept) return tl::unexpected<Error>(kept.error());
-  return std::move(kept->policy);
+  return PolicyInForce{std::move(kept->policy), {record->created_ns, image->header().generation}};
 }
 
 Result<Listed> list() {

@@ -151,12 +151,21 @@ Result<void> bring_along(const Kernel& kernel, const sbpf_sandbox& record, const
   return {};
 }
 
+Result<void> check_over(const sbpf_sandbox& record, const Result<policy::Image>& old, const SwapOptions& options) {
+  if (!options.over ||
+      (record.created_ns == options.over->instance && old && old->header().generation == options.over->generation))
+    return {};
+  return fail("busy", fmt::format("sandbox {} has another policy by now, or is another one", record.name),
+              "look again at what it is denied");
+}
+
 // The policy in force is the new one at the end, or the old one after an error. `looked` receives where its paths were
 // looked up.
 Result<std::vector<std::string>> put_over(Kernel& kernel, WalkedPaths& walked_paths, const sbpf_sandbox& record,
                                           const Cgroup& cgroup, const policy::Policy& policy,
                                           const SwapOptions& options) {
   auto old = read_policy(kernel, record.cgroup_id);
+  if (auto as_asked = check_over(record, old, options); !as_asked) return tl::unexpected<Error>(as_asked.error());
   const std::uint32_t generation = next_generation(kernel, record.cgroup_id, old);
   const std::string name = record.name;
   Freeze freeze(kernel, cgroup, name);

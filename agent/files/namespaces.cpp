@@ -170,7 +170,7 @@ Result<NamespaceStay> NamespaceStay::with(pid_t pid) {
   return fail("namespace", SystemError{error, kNeeds}, "cannot enter the sandbox's mount namespace");
 }
 
-Result<NamespaceStay> NamespaceStay::in_sandbox(pid_t pid, std::uint64_t mounts, bool network) {
+Result<NamespaceStay> NamespaceStay::in_sandbox(pid_t pid, std::uint64_t mounts) {
   // By this descriptor all that follows is of one process, and of the host's /proc.
   const Fd process(::open(fmt::format("/proc/{}", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const auto open_in = [&](const char* name, int flags) {
@@ -184,7 +184,7 @@ Result<NamespaceStay> NamespaceStay::in_sandbox(pid_t pid, std::uint64_t mounts,
   auto stay = begin();
   if (!stay) return stay;
   if (::setns(its_mounts.get(), CLONE_NEWNS) != 0 || ::setns(its_ipc.get(), CLONE_NEWIPC) != 0 ||
-      (network && ::setns(its_network.get(), CLONE_NEWNET) != 0))
+      ::setns(its_network.get(), CLONE_NEWNET) != 0)
     return fail("namespace", SystemError{errno, kNeeds}, "cannot enter the sandbox's namespaces");
   (void)!::fchdir(directory.get());  // where it has none any more, "/" is
   if (auto joined = join_new_keyring(); !joined) return tl::unexpected<Error>(joined.error());

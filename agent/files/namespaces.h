@@ -33,11 +33,10 @@ class NamespaceStay {
   // Enters the mount namespace of a process; "/" is then that namespace's root, even if the process has another root
   // directory. Errors: "namespace".
   static Result<NamespaceStay> with(pid_t pid);
-  // Enters the places that in_private_places() made for the program of a sandbox: the mount namespace of this number,
-  // in which the process `pid` is, its IPC namespace, and with `network` its network namespace; and its working
-  // directory. Joins a new session keyring, which this thread keeps. Errors: "no_namespace" (the process is elsewhere
-  // by now, or has ended), "namespace".
-  static Result<NamespaceStay> in_sandbox(pid_t pid, std::uint64_t mounts, bool network);
+  // Enters the places of a sandbox's program: the mount namespace of this number, in which the process `pid` is, its
+  // IPC and its network namespace; and its working directory, if it has one still. Joins a new session keyring, which
+  // this thread keeps. Errors: "no_namespace" (the process is elsewhere by now, or has ended), "namespace".
+  static Result<NamespaceStay> in_sandbox(pid_t pid, std::uint64_t mounts);
 
   // Returns to the namespaces and the root that this thread had. From then on its working directory is that root: the
   // old working directory may lie on a file system that gives no answer by now. Errors: "namespace".

@@ -72,9 +72,9 @@ bool all_are(const std::map<std::string, std::string>& fields, const char* key, 
   return n > 0;
 }
 
-bool same_namespace(const std::string& proc, const char* kind) {
+bool same_namespace(const std::string& proc, const char* kind, const std::string& other = "/proc/self") {
   std::error_code ec;
-  const auto own = fs::read_symlink(std::string("/proc/self/ns/") + kind, ec);
+  const auto own = fs::read_symlink(fmt::format("{}/ns/{}", other, kind), ec);
   return !ec && fs::read_symlink(proc + "/ns/" + kind, ec) == own && !ec;
 }
 
@@ -160,6 +160,10 @@ Result<void> HeldProcess::check(const Owner& owner) const {
 }
 
 bool HeldProcess::has_our_network() const { return same_namespace("/proc/" + std::to_string(pid_), "net"); }
+
+bool HeldProcess::shares_network(pid_t other) const {
+  return same_namespace("/proc/" + std::to_string(pid_), "net", "/proc/" + std::to_string(other));
+}
 
 Result<std::array<Fd, 3>> HeldProcess::stdio() const {
   std::array<Fd, 3> fds;

@@ -43,6 +43,8 @@ class HeldProcess {
   pid_t pid() const { return pid_; }
   // Is it in this process's network namespace?
   bool has_our_network() const;
+  // In that of the other process?
+  bool shares_network(pid_t other) const;
   // Its stdin, stdout and stderr; none where it has none. Errors: "process_gone".
   Result<std::array<Fd, 3>> stdio() const;
   // Its cgroup, below the root of the hierarchy: "/user.slice/…". Errors: "process_gone".

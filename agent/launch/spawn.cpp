@@ -40,6 +40,8 @@ constexpr Step kSteps[] = {
     {"process.user", [](const Launch& l) { return set_user(l.privileges); }, "sbpf needs CAP_SETUID and CAP_SETGID"},
     {"process.capabilities", [](const Launch& l) { return set_capabilities(l.privileges); },
      "no capability can be kept that sbpf itself lacks"},
+    // A change of user may have undone it. Exec begins anew.
+    {"that only root looks into it", [](const Launch&) { return ::prctl(PR_SET_DUMPABLE, 0) == 0 ? 0 : errno; }, ""},
     {"no_new_privs", [](const Launch& l) { return set_no_new_privs(l.privileges); }, ""},
     {"what was set, read back", [](const Launch& l) { return verify_privileges(l.privileges); }, ""},
     {"process.seccomp", [](const Launch& l) { return install_seccomp(l.filters); },

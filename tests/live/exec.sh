@@ -113,6 +113,31 @@ seen=$(in_box box -- cat /tmp/seen)
 has spy/control GIVEN "$seen"
 hasnt spy/sees-nothing-of-the-caller CALLERS "$seen"
 
+# ---- who stops it on its way stops nobody else ----
+cat >/srv/open/stopper.py <<'PY'
+import os, signal
+while True:
+    try: os.kill(-1, signal.SIGSTOP)
+    except OSError: pass
+PY
+started stop -q -p "$open" -- python3 -IS /srv/open/stopper.py >/dev/null 2>&1; is stopped/runs 0 $?
+# Is a process of sbpf's stopped in the sandbox, which is not the program yet?
+entering_is_stopped() {
+  local pid
+  for pid in $(members "$cgroots/sbpf/stop"); do
+    [[ $(readlink "/proc/$pid/exe") == */sbpf && $(stat_field "$pid" 1) == T ]] && return
+  done
+  return 1
+}
+for _ in $(seq 30); do
+  sbpf exec -q stop -- sleep 10 >/dev/null 2>&1 & servers+=($!)
+  within 2 entering_is_stopped && break
+done
+entering_is_stopped; is stopped/control 0 $?
+is stopped/others-run 0 "$(timeout 60 sbpf run -q -- true 2>/dev/null; echo $?)"
+is stopped/others-enter open "$(timeout 60 sbpf exec -q open -- echo open)"
+is stopped/it-can-be-ended 0 "$(timeout 60 sbpf kill stop >/dev/null; echo $?)"
+
 # ---- what is refused ----
 out=$(sbpf exec nobody -- true 2>&1); is refused/no-sandbox 125 $?
 has refused/no-sandbox-named "nobody" "$out"

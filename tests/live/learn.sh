@@ -91,6 +91,38 @@ out=$(answer y sbpf learn -p "$base" -o "$tmp/asked.yaml" -- cat /srv/keys/serve
 has asked/yes-read "the key" "$out"
 has asked/yes-written server.key "$(cat "$tmp/asked.yaml")"
 
+# ---- a directory is all below it ----
+mkdir -p /srv/app/deep
+for file in a b c deep/.env; do echo "text of $file" >/srv/app/$file; done
+learns() { sbpf learn -p "$base" -o "$tmp/$1.yaml" -- "${@:2}" </dev/null >"$tmp/$1.out" 2>&1; echo $?; }
+is below/control "text of deep/.env" "$(cat /srv/app/deep/.env)"
+learns below cat /srv/app/a /srv/app/b /srv/app/c >/dev/null
+has below/secret-withholds-it "/srv/app/deep/.env" "$(cat "$tmp/below.out")"
+is below/not-learnt 1 "$(ls "$tmp/below.yaml" >/dev/null 2>&1 || echo 1)"
+for what in "ls /" "ls /etc" "touch /etc" "touch /usr" "touch /home" "cat /dev/mem" "cat /proc/kcore" "touch /root/.bashrc"; do
+  learns wide $what >/dev/null
+  is "below/${what// /-}" 1 "$(ls "$tmp/wide.yaml" >/dev/null 2>&1 || echo 1)"
+  rm -f "$tmp/wide.yaml"
+done
+
+# ---- the file that is written ----
+mkdir -p /srv/proj/out /srv/elsewhere
+echo "of somebody" >/srv/elsewhere/task.yaml
+cat >/srv/job/swap <<'J'
+#!/bin/sh
+cat /srv/data/a >/dev/null || exit 3
+mv /srv/proj/out /srv/proj/away && ln -s /srv/elsewhere /srv/proj/out
+J
+chmod 755 /srv/job/swap
+writes=$(policy writes <<<$'version: 1\nname: writes\nfilesystem: {read: [/usr, /lib, /lib64, /bin, /etc/ld.so.cache, /srv/job], write: [/dev/null, /srv/proj]}\nprocess: {env: {allow: [PATH]}}')
+out=$(sbpf learn -p "$writes" -o /srv/proj/out/task.yaml -- /srv/job/swap </dev/null 2>&1); is file/code 0 $?
+is file/replaced "/srv/elsewhere" "$(readlink /srv/proj/out)"
+is file/elsewhere-stays "of somebody" "$(cat /srv/elsewhere/task.yaml)"
+has file/is-where-it-was "/srv/data/a" "$(cat /srv/proj/away/task.yaml)"
+has file/may-be-written-is-said "the command may write /srv/proj/out/task.yaml itself" "$out"
+printf 'version: 1\nname: x\nextends: [untrusted]\nnetwork: {dangerously_allow_all: true}\n' >"$tmp/danger.yaml"
+sbpf learn -o "$tmp/danger.yaml" -- true 2>/dev/null; is file/relaxation 2 $?
+
 # ---- ports that the kernel chooses ----
 cat >/srv/job/own.py <<'PY'
 import socket

@@ -4,11 +4,14 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "policy/advice.h"
 #include "policy/filesystem.h"
 #include "tests/unit/images.h"
+#include "tests/unit/temp_dir.h"
 
 namespace sbpf::cli {
 namespace {
@@ -95,6 +98,73 @@ TEST(Lesson, services_and_interfaces_are_withheld) {
     ASSERT_EQ(lesson.withheld.size(), 1u) << change;
     EXPECT_EQ(lesson.withheld[0].change, change);
   }
+}
+
+// A rule for a directory is one for all below it, asked for or not.
+class Below : public InTempDir {
+ protected:
+  std::string root;
+  void SetUp() override {
+    InTempDir::SetUp();
+    root = (top_ / "tree").string();
+    std::filesystem::create_directories(root + "/deep/er");
+  }
+  void put(const std::string& name) const { std::ofstream(root + "/" + name) << "x"; }
+  Lesson asked(bool writes) const { return learn_from(kBase, {file(root, writes)}, false); }
+  Lesson three(bool writes) const {
+    return learn_from(kBase, {file(root + "/a", writes), file(root + "/b", writes), file(root + "/c", writes)}, false);
+  }
+};
+
+TEST_F(Below, a_directory_is_learnt_where_nothing_below_is_a_person_s_to_decide) {
+  put("deep/er/x");
+  EXPECT_EQ(asked(false).changes.size(), 1u);
+  EXPECT_EQ(asked(true).changes.size(), 1u);
+  EXPECT_EQ(three(true).changes, Words{"filesystem: {write: [" + root + "]}"});
+}
+
+TEST_F(Below, a_secret_below_withholds_it) {
+  put("deep/er/.env");
+  for (const bool writes : {false, true}) {
+    EXPECT_TRUE(asked(writes).changes.empty());
+    EXPECT_TRUE(three(writes).changes.empty());
+  }
+  EXPECT_NE(three(false).withheld.at(0).why.find("/deep/er/.env"), std::string::npos);
+}
+
+TEST_F(Below, what_the_host_runs_below_withholds_writes) {
+  std::filesystem::create_directories(root + "/deep/.git/hooks");
+  put("deep/.git/hooks/pre-commit");
+  EXPECT_TRUE(asked(true).changes.empty());
+  EXPECT_TRUE(three(true).changes.empty());
+  EXPECT_EQ(three(false).changes.size(), 1u);
+}
+
+TEST(Lesson, what_is_close_to_the_root_or_the_kernel_s_is_withheld) {
+  for (const char* path :
+       {"/", "/etc", "/usr", "/home", "/dev/null", "/dev/nothing", "/proc/kcore", "/proc/7/mounts", "/sys/x"})
+    for (const bool writes : {false, true}) {
+      const Lesson lesson = learn_from(policy::policy_of("filesystem: {read: [/lib]}\n"), {file(path, writes)}, true);
+      EXPECT_TRUE(lesson.changes.empty()) << path << writes;
+      EXPECT_EQ(lesson.withheld.size(), 1u) << path << writes;
+    }
+}
+
+TEST(Lesson, programs_that_it_wrote_itself_are_withheld) {
+  const Json event = {{"verdict", "denied"},
+                      {"reason", "exec_writable"},
+                      {"text", "x"},
+                      {"times", 1},
+                      {"allow", "process: {exec: {deny_writable: false}}"}};
+  EXPECT_EQ(learn_from(kBase, {event}, true).withheld.at(0).why, "it could run whatever it writes");
+}
+
+TEST(Lesson, more_than_is_looked_at_is_not_whole) {
+  std::vector<Json> events;
+  for (int i = 0; i < 300; i++) events.push_back(file("/srv/" + std::to_string(i) + "/.env"));
+  EXPECT_FALSE(learn_from(kBase, events, true).whole);
+  events.resize(200);
+  EXPECT_TRUE(learn_from(kBase, events, true).whole);
 }
 
 // Three of a directory are the directory: a secret among them keeps all of them shut.

@@ -62,6 +62,17 @@ TEST(Combine, names_that_yaml_would_read_otherwise_stay_names) {
   }
 }
 
+// In a list of lines a comma is part of a name, and within brackets it ends one.
+TEST(Combine, what_a_line_holds_is_one_name) {
+  const auto extension =
+      read_extension("version: 1\nname: x\nextends: [base]\nfilesystem:\n  read:\n    - /srv/a, /etc\n");
+  ASSERT_TRUE(extension);
+  const auto changed = with_change(kBase, extension->change);
+  ASSERT_TRUE(changed) << extension->change;
+  EXPECT_FALSE(explain_path(*changed, FsOperation::read, "/etc").allowed);
+  EXPECT_TRUE(explain_path(*changed, FsOperation::read, "/srv/a, /etc").allowed);
+}
+
 TEST(Combine, is_written_in_lines) {
   EXPECT_EQ(in_lines("filesystem: {read: [/srv/a, /srv/b]}\nprocess: {exec: {deny_writable: false, allow: [/opt/x]}}\n"
                      "network: {connect: [{address: 192.0.2.1, ports: [443]}]}"),
@@ -82,15 +93,57 @@ TEST(Combine, a_policy_that_extends_one_other_is_a_change_of_it) {
 }
 
 TEST(Secrets, are_where_programs_keep_them) {
-  for (const char* path :
-       {"/root/.ssh/config", "/home/ann/.ssh", "/home/ann/.aws/credentials", "/srv/app/.env", "/srv/app/.env.local",
-        "/etc/shadow", "/etc/ssl/private/x", "/srv/tls/server.key", "/srv/tls/ca.pem", "/home/ann/id_ed25519",
-        "/etc/ssh/ssh_host_rsa_key", "/home/ann/.netrc", "/run/secrets/db", "/proc/7/environ", "/x/credentials.json",
-        "/home/ann/.config/gh/hosts.yml", "/home/ann/.docker/config.json"})
+  for (const char* path : {"/root/.ssh/config",
+                           "/home/ann/.ssh",
+                           "/home/ann/.aws/credentials",
+                           "/srv/app/.env",
+                           "/srv/app/.env.local",
+                           "/etc/shadow",
+                           "/etc/shadow-",
+                           "/etc/gshadow-",
+                           "/etc/sudoers",
+                           "/etc/sudoers.d/x",
+                           "/etc/security/opasswd",
+                           "/var/backups/shadow.bak",
+                           "/etc/ssl/private/x",
+                           "/srv/tls/server.key",
+                           "/srv/tls/SERVER.KEY",
+                           "/srv/tls/server.key.bak",
+                           "/srv/tls/ca.pem",
+                           "/home/ann/id_ed25519",
+                           "/etc/ssh/ssh_host_rsa_key",
+                           "/home/ann/.netrc",
+                           "/run/secrets/db",
+                           "/run/credentials/x.service/y",
+                           "/proc/7/environ",
+                           "/x/credentials.json",
+                           "/x/tokens.json",
+                           "/srv/app/.ENV",
+                           "/srv/app/.envrc",
+                           "/etc/krb5.keytab",
+                           "/home/ann/.Xauthority",
+                           "/home/ann/wallet.dat",
+                           "/etc/wireguard/a.conf",
+                           "/home/ann/.config/gh/hosts.yml",
+                           "/home/ann/.docker/config.json",
+                           "/home/ann/.bash_history",
+                           "/home/ann/.git-credentials"})
     EXPECT_TRUE(may_hold_secrets(path)) << path;
   for (const char* path : {"", "/", "/srv/data/a", "/usr/lib/python3/ssh.py", "/home/ann/id_ed25519.pub",
-                           "/srv/environment", "/srv/keys.txt", "/etc/hosts", "/srv/.envrc/x"})
+                           "/srv/environment", "/srv/keys.txt", "/etc/hosts", "/etc/passwd", "/srv/a-"})
     EXPECT_FALSE(may_hold_secrets(path)) << path;
+}
+
+TEST(Secrets, what_the_host_runs_is_where_its_programs_are) {
+  for (const char* path :
+       {"/etc", "/etc/cron.d/x", "/usr", "/boot", "/var/spool/cron/root", "/root", "/root/x", "/lib64",
+        "/home/ann/.bashrc", "/home/ann/bin/ls", "/srv/repo/.git/hooks/x", "/opt/x", "/run/x"})
+    EXPECT_TRUE(may_be_run_by_host(path)) << path;
+  for (const char* path : {"/srv/out/x", "/home/ann/x", "/workspace/a", "/etcetera"})
+    EXPECT_FALSE(may_be_run_by_host(path)) << path;
+  for (const char* path : {"/dev/vda", "/dev", "/proc/kcore", "/sys/kernel/x"})
+    EXPECT_TRUE(is_of_the_kernel(path)) << path;
+  EXPECT_FALSE(is_of_the_kernel("/device"));
 }
 
 }  // namespace
