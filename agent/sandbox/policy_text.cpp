@@ -121,6 +121,7 @@ Result<KeptPolicy> read_policy_text(std::uint64_t cgroup_id) {
     return fail("no_policy", fmt::format("{} is not what sbpf wrote there of the policy in force", file));
   std::string_view rest = *text;
   WalkedPaths walked_paths;
+  walked_paths.mounts = number_at_the_start_of(mark);  // that of an older sbpf has no line of it
   for (const std::string& mounts : take_lines(kMounts, rest)) walked_paths.mounts = number_at_the_start_of(mounts);
   walked_paths.links = take_lines(kLink, rest);
   for (std::string& path : take_lines(kWalked, rest)) walked_paths.walked.insert(std::move(path));
