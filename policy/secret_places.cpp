@@ -62,9 +62,9 @@ bool may_be_run_by_host(std::string_view path) {
   constexpr std::array<std::string_view, 12> kSystem = {"/usr/",  "/bin/",  "/sbin/", "/lib",  "/opt/",  "/etc/",
                                                         "/boot/", "/root/", "/run/",  "/var/", "/snap/", "/nix/"};
   // Hidden files of homes and checkouts, as .bashrc, .config, .git/hooks; and directories that are in a PATH.
-  constexpr std::array<std::string_view, 3> kParts = {"/.", "/bin/", "/sbin/"};
+  constexpr std::array<std::string_view, 3> kAnywhere = {"/.", "/bin/", "/sbin/"};
   return std::ranges::any_of(kSystem, [&](std::string_view above) { return whole.starts_with(above); }) ||
-         std::ranges::any_of(kParts, [&](std::string_view part) { return whole.find(part) != std::string::npos; });
+         std::ranges::any_of(kAnywhere, [&](std::string_view part) { return whole.find(part) != std::string::npos; });
 }
 
 bool is_of_the_kernel(std::string_view path) {
