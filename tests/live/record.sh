@@ -137,7 +137,8 @@ sbpf kill half 2>/dev/null
 # ---- the program of a process is not that of a later one with its number ----
 mkdir "$cgroots/reused"
 hands_of reused bash -c 'echo $$ >"$0/cgroup.procs"; exec "$@"' "$cgroots/reused"
-sbpf attach --cgroup "$cgroots/reused" --name reused --policy "$told" 2>/dev/null; is reused/attach 0 $?
+sbpf attach --cgroup "$cgroots/reused" --name reused --policy "$told" 2>"$tmp/attach"; is reused/attach 0 $?
+cat "$tmp/attach" >&2
 is reused/connect 0 "$(ask reused tcp a 7001)"
 exe() { sbpf events reused --flows --json | jq -c "select(.reason == \"flow\" and .pid == $pid_reused) | .exe"; }
 is reused/control "\"$python\"" "$(exe)"
