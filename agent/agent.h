@@ -53,8 +53,8 @@ struct ExecResult {
 // the policy in force, in the same places and the same working directory; secrets are not handed over again. Its
 // process is in the sandbox from its first instruction. What it leaves running goes on until the sandbox ends. Errors:
 // "isolation_not_active" (also of a frozen one); "usage" (an attached cgroup); "no_policy"; "no_namespace";
-// "inherited_socket"; "no_such_sandbox", "sandbox_ended"; "busy" (its policy was changed
-// meanwhile); those of spawn() and of the callbacks.
+// "inherited_socket"; "no_such_sandbox", "sandbox_ended"; "busy" (its policy was changed meanwhile); those of spawn()
+// and of the callbacks.
 Result<ExecResult> exec(const std::string& name, const ExecOptions& options);
 
 struct AttachOptions {

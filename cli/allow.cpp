@@ -42,12 +42,10 @@ Result<Remedies> read_remedies(const std::string& name, const policy::Policy& po
   });
   if (!read) return tl::unexpected<Error>(read.error());
   Remedies all = denials.remedies();
+  const std::string as_it_is = policy::canonical(policy);
   std::erase_if(all, [&](const DenialSummary::Remedy& one) {
     const auto changed = one.change.empty() ? std::nullopt : policy::with_change(policy, one.change);
-    if (!changed) return true;
-    policy::Policy same_name = *changed;
-    same_name.name = policy.name;
-    return policy::canonical(same_name) == policy::canonical(policy);
+    return !changed || policy::canonical(*changed) == as_it_is;
   });
   return all;
 }
@@ -125,9 +123,8 @@ Result<int> allow(const AllowArgs& args) {
   if (!all.left_out.empty())
     return fail("usage", fmt::format("{} cannot be allowed beside the others", printable(all.left_out.front())),
                 "allow it by itself, or change the policy's file");
-  auto changed = policy::with_change(policy, all.change);
+  const auto changed = policy::with_change(policy, all.change);
   if (!changed || all.change.empty()) return list({}, args);
-  changed->name = policy.name;
   const std::string shown = fmt::format("the policy {} of {}, and with it:\n{}", printable(policy.name),
                                         printable(args.name), remedy_lines(all.change, ""));
   if (auto printed = print(shown); !printed) return tl::unexpected<Error>(printed.error());

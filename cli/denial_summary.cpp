@@ -62,33 +62,32 @@ void DenialSummary::add(const Json& event) {
   kind.allow = text_in(event, "allow");
   kind.relaxation = text_in(event, "relaxation");
   kind.times = times;
-  const std::string wanted = text_in(event, "wanted"), path = text_in(event, "path");
-  kind.writes = wanted.find("write") != std::string::npos;
-  kind.file = path;
-  if (!path.empty()) kind.operation = kind.writes ? "write" : wanted;
-  const bool alone = !kind.allow.empty() && kind.allow == policy::suggestion(use_of(kind.writes), path);
-  if (reason == to_string(SBPF_REASON_FS_DEFAULT) && alone) kind.path = path;
+  kind.path = text_in(event, "path");
+  const std::string wanted = text_in(event, "wanted");
+  if (!kind.path.empty()) kind.operation = wanted.find("write") != std::string::npos ? "write" : wanted;
+  kind.uncovered = reason == to_string(SBPF_REASON_FS_DEFAULT) && !kind.path.empty() && !kind.allow.empty() &&
+                   kind.allow == policy::suggestion(use_of(kind.writes()), kind.path);
   index_[key] = kinds_.size();
   kinds_.push_back(std::move(kind));
 }
 
-std::string DenialSummary::key_of(const Kind& kind) { return (kind.writes ? "w" : "r") + directory_of(kind.path); }
+std::string DenialSummary::key_of(const Kind& kind) { return (kind.writes() ? "w" : "r") + directory_of(kind.path); }
 
 DenialSummary::Directories DenialSummary::directories() const {
   Directories all;
   for (std::size_t i = 0; i < kinds_.size(); i++)
-    if (!kinds_[i].path.empty()) all[key_of(kinds_[i])].push_back(i);
+    if (kinds_[i].uncovered) all[key_of(kinds_[i])].push_back(i);
   return all;
 }
 
 std::string DenialSummary::change_of(const std::vector<std::size_t>& kinds) const {
   const Kind& first = kinds_[kinds.front()];
   const std::string directory = directory_of(first.path);
-  if (policy_ == nullptr || kinds.size() < kSeveral || !may_be_proposed(directory, first.writes)) return "";
-  const std::string change = policy::suggestion(use_of(first.writes), directory);
+  if (policy_ == nullptr || kinds.size() < kSeveral || !may_be_proposed(directory, first.writes())) return "";
+  const std::string change = policy::suggestion(use_of(first.writes()), directory);
   const auto changed = change.empty() ? std::nullopt : policy::with_change(*policy_, change);
   if (!changed) return "";
-  const auto operation = first.writes ? policy::FsOperation::write : policy::FsOperation::read;
+  const auto operation = first.writes() ? policy::FsOperation::write : policy::FsOperation::read;
   for (std::size_t i = 0; i < kinds.size() && i < kAsked; i++)
     if (!policy::explain_path(*changed, operation, kinds_[kinds[i]].path).allowed) return "";
   return change;
@@ -102,7 +101,7 @@ std::vector<DenialSummary::Group> DenialSummary::groups(std::size_t limit) const
   for (std::size_t i = 0; i < kinds_.size() && groups.size() < limit; i++) {
     if (taken.contains(i)) continue;
     Group group{{i}, kinds_[i].allow};
-    if (!kinds_[i].path.empty()) {
+    if (kinds_[i].uncovered) {
       const auto& [key, beside] = *all.find(key_of(kinds_[i]));
       const auto [change, asked_first] = changes.try_emplace(key);
       if (asked_first) change->second = change_of(beside);
@@ -123,7 +122,7 @@ std::vector<DenialSummary::Remedy> DenialSummary::remedies() const {
     Remedy remedy{first.line, group.change, "", {}, first.operation};
     if (group.kinds.size() > 1) remedy.directory = directory_of(first.path);
     for (const std::size_t i : group.kinds)
-      if (!kinds_[i].file.empty()) remedy.paths.push_back(kinds_[i].file);
+      if (!kinds_[i].path.empty()) remedy.paths.push_back(kinds_[i].path);
     all.push_back(std::move(remedy));
   }
   return all;

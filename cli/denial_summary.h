@@ -45,9 +45,9 @@ class DenialSummary {
     std::string line;
     std::string allow, relaxation;  // as the event's
     std::uint64_t times = 0;
-    std::string file, operation;  // of any file
-    std::string path;             // of a file that no rule covers; "": it is none
-    bool writes = false;
+    std::string path, operation;  // as Remedy has them; "" of what is no file
+    bool uncovered = false;       // a file that no rule covers, and a rule for it is all that is missing
+    bool writes() const { return operation == "write"; }
   };
   // By the right that is missing and the directory, which key_of() has: the kinds.
   using Directories = std::map<std::string, std::vector<std::size_t>>;

@@ -49,7 +49,7 @@ void tell_end(const ExecArgs& args, const agent::ExecResult& result) {
                      printable(args.name)));
 }
 
-// By way of sbpfd: it alone may move processes into sandboxes for who is not root.
+// sbpfd moves the process into the sandbox, which users other than root may not.
 Result<agent::ExecResult> exec_by_service(const ExecArgs& args, const agent::ExecOptions& options) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
   const std::string socket = args.socket.empty() ? usual_socket() : args.socket;
@@ -67,18 +67,14 @@ Result<int> exec(const ExecArgs& args, const Session& session) {
   auto options = make_options(args, session);
   if (!options) return tl::unexpected<Error>(options.error());
   ignore_broken_pipes();
-  agent::Front front;
-  const auto ended = front.split();
-  if (!ended) return tl::unexpected<Error>(ended.error());
-  if (*ended) return **ended;
-  options->on_started = [&] { front.leave(); };
-  options->on_stopped = [&](pid_t program) { front.stop_with(program); };
-  auto result =
-      ::geteuid() != 0 || !args.socket.empty() ? exec_by_service(args, *options) : agent::exec(args.name, *options);
-  if (!result) return tl::unexpected<Error>(result.error());
-  tell_end(args, *result);
-  if (result->not_started) return tl::unexpected<Error>(*result->not_started);
-  return result->exit_code;
+  return agent::behind_front(*options, [&]() -> Result<int> {
+    auto result =
+        ::geteuid() != 0 || !args.socket.empty() ? exec_by_service(args, *options) : agent::exec(args.name, *options);
+    if (!result) return tl::unexpected<Error>(result.error());
+    tell_end(args, *result);
+    if (result->not_started) return tl::unexpected<Error>(*result->not_started);
+    return result->exit_code;
+  });
 }
 
 constexpr const char* kExecFooter = R"(Examples:

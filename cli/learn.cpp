@@ -204,7 +204,6 @@ bool take_lesson(Learnt& learnt, Run& run) {
   learnt.withheld = std::move(lesson.withheld);
   auto changed = policy::with_change(learnt.base, all.change);
   if (!changed) return false;
-  changed->name = learnt.base.name;
   if (policy::canonical(*changed) == policy::canonical(learnt.policy) || all.change == learnt.change) return false;
   learnt.opened.insert(learnt.opened.end(), lesson.opened.begin(), lesson.opened.end());
   learnt.change = std::move(all.change);
@@ -274,7 +273,6 @@ void ask(Learnt& learnt, std::set<std::string>& asked) {
   });
   learnt.change = policy::combine(learnt.base, changes).change;
   if (auto changed = policy::with_change(learnt.base, learnt.change)) learnt.policy = std::move(*changed);
-  learnt.policy.name = learnt.base.name;
 }
 
 void tell_result(const Learnt& learnt, const Run& last, unsigned runs, bool green) {

@@ -286,19 +286,15 @@ Result<int> run(const RunArgs& args, const Session& session) {
   if (!options) return tl::unexpected<Error>(options.error());
 
   ignore_broken_pipes();  // nothing ends the watch over a running sandbox; the program gets the default back
-  agent::Front front;
-  const auto ended = front.split();
-  if (!ended) return tl::unexpected<Error>(ended.error());
-  if (*ended) return **ended;
-  options->on_started = [&] { front.leave(); };
-  options->on_stopped = [&](pid_t program) { front.stop_with(program); };
-  Voice voice(session.status_fd);
-  if (loaded->shares_loopback)
-    voice.say("loopback: that of the host, as what --connect names is not reached from a private one");
-  auto code = ::geteuid() != 0 || !args.socket.empty() ? run_by_service(args, loaded->policy, *options, voice)
-                                                       : run_here(args, loaded->policy, *options, voice);
-  voice.finish();
-  return code;
+  return agent::behind_front(*options, [&] {
+    Voice voice(session.status_fd);
+    if (loaded->shares_loopback)
+      voice.say("loopback: that of the host, as what --connect names is not reached from a private one");
+    auto code = ::geteuid() != 0 || !args.socket.empty() ? run_by_service(args, loaded->policy, *options, voice)
+                                                         : run_here(args, loaded->policy, *options, voice);
+    voice.finish();
+    return code;
+  });
 }
 
 constexpr const char* kRunFooter = R"(Examples:

@@ -58,6 +58,32 @@ Result<agent::Launch> launch_as_user(const policy::Policy& policy) {
   return launch;
 }
 
+// A child that waits, in a sandbox of which sbpfd says that it is verified.
+struct Confined {
+  ServiceClient service;
+  agent::WaitingChild child;
+  Json status;
+};
+
+// Asks sbpfd at `target` to confine a child of ours, by its number beside what `request` has. Errors: those of
+// ServiceClient; "isolation_not_active": it is not what was asked for.
+Result<Confined> confine_child(const policy::Policy& policy, const agent::RunOptions& options,
+                               const std::string& socket, const std::string& target, Json request) {
+  auto launch = launch_as_user(policy);
+  if (!launch) return tl::unexpected<Error>(launch.error());
+  auto service = ServiceClient::connect(socket);
+  if (!service) return tl::unexpected<Error>(service.error());
+  auto child = agent::WaitingChild::start(*launch, options);
+  if (!child) return tl::unexpected<Error>(child.error());
+  const pid_t pid = child->child().pid;
+  request["pid"] = pid;
+  auto status = service->post(target, request);
+  if (!status) return tl::unexpected<Error>(status.error());
+  if (auto right = check_status(*status, policy); !right) return tl::unexpected<Error>(right.error());
+  if (auto placed = check_place(*status, pid); !placed) return tl::unexpected<Error>(placed.error());
+  return Confined{std::move(*service), std::move(*child), std::move(*status)};
+}
+
 constexpr auto kNever = Clock::time_point::max();
 
 // Milliseconds until then, for poll(2); -1: never.
@@ -180,33 +206,27 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
                                      const std::string& socket, const std::function<void(const Json&)>& on_active,
                                      const std::function<void(const Json&)>& on_denial,
                                      const std::function<void(const Json&)>& on_event) {
-  auto launch = launch_as_user(policy);
-  if (!launch) return tl::unexpected<Error>(launch.error());
-  auto service = ServiceClient::connect(socket);
-  if (!service) return tl::unexpected<Error>(service.error());
-  auto child = agent::WaitingChild::start(*launch, options);
-  if (!child) return tl::unexpected<Error>(child.error());
-  Json request = {{"pid", child->child().pid}, {"policy_text", policy::canonical(policy)}};
+  Json request = {{"policy_text", policy::canonical(policy)}};
   if (!options.name.empty()) request["name"] = options.name;
-  auto status = service->post("/v1/runs", request);
-  if (!status) return tl::unexpected<Error>(status.error());
-  if (auto right = check_status(*status, policy); !right) return tl::unexpected<Error>(right.error());
-  if (auto placed = check_place(*status, child->child().pid); !placed) return tl::unexpected<Error>(placed.error());
+  auto confined = confine_child(policy, options, socket, "/v1/runs", std::move(request));
+  if (!confined) return tl::unexpected<Error>(confined.error());
+  auto& [service, child, status] = *confined;
   const agent::ForwardedSignals signals;
-  on_active(*status);
-  EventFeed events(socket, status->value("sandbox", ""), options, on_event);
-  if (auto started = child->go_on(); !started) return tl::unexpected<Error>(started.error());
+  on_active(status);
+  const std::string sandbox = status.value("sandbox", "");
+  EventFeed events(socket, sandbox, options, on_event);
+  if (auto started = child.go_on(); !started) return tl::unexpected<Error>(started.error());
   const auto deadline = options.timeout ? Clock::now() + *options.timeout : kNever;
   agent::RunResult result;
-  const bool lost = wait_for_end(child->child(), options, *service, signals, events, deadline, result);
-  if (const auto cgroup = agent::Cgroup::open(status->value("cgroup", ""))) result.usage = agent::read_usage(*cgroup);
+  const bool lost = wait_for_end(child.child(), options, service, signals, events, deadline, result);
+  if (const auto cgroup = agent::Cgroup::open(status.value("cgroup", ""))) result.usage = agent::read_usage(*cgroup);
   events.end();  // its connection is one of those that the service gives this user
-  if (!lost && on_denial) read_denials(socket, status->value("sandbox", ""), options, on_denial, result);
+  if (!lost && on_denial) read_denials(socket, sandbox, options, on_denial, result);
   // What is left of the sandbox ends with it: a tracer inside could keep the program's end to itself.
-  if (!service->finish() && options.on_warning)
+  if (!service.finish() && options.on_warning)
     options.on_warning("sbpfd has not ended the sandbox: what else runs there goes on, confined, until it does");
   int ended = 0;
-  (void)::waitpid(child->child().pid, &ended, 0);
+  (void)::waitpid(child.child().pid, &ended, 0);
   result.signal = WIFSIGNALED(ended) ? WTERMSIG(ended) : 0;
   result.exit_code = result.timed_out ? 124 : agent::exit_code_of(ended);
   if (lost)
@@ -230,8 +250,6 @@ Result<policy::Policy> policy_of_user(const std::string& name, const std::string
 Result<agent::ExecResult> exec_as_user(const std::string& name, const policy::Policy& policy,
                                        const agent::ExecOptions& options, const std::string& socket,
                                        const std::function<void(const Json&)>& on_active) {
-  auto launch = launch_as_user(policy);
-  if (!launch) return tl::unexpected<Error>(launch.error());
   agent::RunOptions start;
   start.argv = options.argv;
   auto env = options.environment(policy, {::geteuid(), ::getegid(), {}});
@@ -239,20 +257,14 @@ Result<agent::ExecResult> exec_as_user(const std::string& name, const policy::Po
   start.env = std::move(*env);
   const auto path = sandbox_path(name);
   if (!path) return tl::unexpected<Error>(path.error());
-  auto service = ServiceClient::connect(socket);
-  if (!service) return tl::unexpected<Error>(service.error());
-  auto child = agent::WaitingChild::start(*launch, start);
-  if (!child) return tl::unexpected<Error>(child.error());
-  const pid_t pid = child->child().pid;
-  auto status = service->post(*path + "/processes", {{"pid", pid}});
-  if (!status) return tl::unexpected<Error>(status.error());
-  if (auto right = check_status(*status, policy); !right) return tl::unexpected<Error>(right.error());
-  if (auto placed = check_place(*status, pid); !placed) return tl::unexpected<Error>(placed.error());
+  auto confined = confine_child(policy, start, socket, *path + "/processes", Json::object());
+  if (!confined) return tl::unexpected<Error>(confined.error());
+  auto& [service, child, status] = *confined;
   const agent::ForwardedSignals signals;
-  on_active(*status);
-  if (auto started = child->go_on(); !started) return tl::unexpected<Error>(started.error());
-  agent::ExecResult result = agent::wait_for_program(child->child(), signals, options);
-  const auto cgroup = agent::Cgroup::open(status->value("cgroup", ""));
+  on_active(status);
+  if (auto started = child.go_on(); !started) return tl::unexpected<Error>(started.error());
+  agent::ExecResult result = agent::wait_for_program(child.child(), signals, options);
+  const auto cgroup = agent::Cgroup::open(status.value("cgroup", ""));
   result.sandbox_ended = result.signal == SIGKILL && (!cgroup || agent::has_ended(*cgroup));
   return result;
 }

@@ -18,6 +18,7 @@ std::optional<Policy> with_change(const Policy& policy, const std::string& chang
   const auto base = [&policy](std::string_view) { return std::optional(canonical(policy)); };
   auto changed = parse("version: 1\nname: changed\nextends: [base]\n" + change + "\n", "the change", base);
   if (!changed) return std::nullopt;
+  changed->name = policy.name;
   return std::move(*changed);
 }
 

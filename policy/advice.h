@@ -14,7 +14,8 @@
 
 namespace sbpf::policy {
 
-// The policy with `change` over it: keys as a policy has them, in lines. Nothing: that is no valid policy.
+// The policy with `change` over it, under its name: keys as a policy has them, in lines. Nothing: that is no valid
+// policy.
 std::optional<Policy> with_change(const Policy& policy, const std::string& change);
 
 // The smallest known change that allows the endpoint, the operation; "" if none does, or if it is allowed as it is.

@@ -43,7 +43,8 @@ YamlNode* value_of(YamlNode& map, const std::string& key) {
 }
 
 bool has_item(const YamlNode& sequence, const YamlNode& item) {
-  return std::ranges::any_of(sequence.items, [&](const YamlNode& one) { return flow_text(one) == flow_text(item); });
+  const std::string text = flow_text(item);
+  return std::ranges::any_of(sequence.items, [&](const YamlNode& one) { return flow_text(one) == text; });
 }
 
 // Lists grow, maps too, and of what is one value the later is taken: as `extends` does.

@@ -78,10 +78,9 @@ asio::awaitable<Reply> Api::answer(Route route, std::string body) {
     case Asks::detach:
       co_return co_await detach(std::move(route));
     case Asks::run:
-    case Asks::events:
-      break;  // they last: server.cpp
     case Asks::exec:
-      break;  // it is the peer's
+    case Asks::events:
+      break;  // they last, or are of the peer's own process: server.cpp
   }
   co_return reply_of(Error{"no_such_path", "this cannot be answered at once", "", 0, "", false});
 }

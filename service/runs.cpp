@@ -87,21 +87,18 @@ asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change
   if (!process)
     co_return fail("process_gone", fmt::format("there is no process {}", change.pid),
                    "give one that waits to be confined", errno);
+  Command command;
+  command.arguments = {core_.sbpf, "adopt", "--json", "--name=" + name, "--pidfd=4"};
   Fd file;
-  std::string reference = kTextFile;
   if (!change.policy_text.empty()) {
     auto made = text_file(change.policy_text);
     if (!made) co_return tl::unexpected<Error>(made.error());
     file = std::move(*made);
+    command.arguments.push_back(std::string("--policy=") + kTextFile);
   } else if (!change.policy.empty()) {
-    reference = core_.policies->reference(change.policy);
-  }
-  Command command;
-  command.arguments = {core_.sbpf, "adopt", "--json", "--name=" + name, "--pidfd=4"};
-  if (change.policy.empty() == change.policy_text.empty()) {
-    command.ends_with_us = false;  // the process is in it, or is not
+    command.arguments.push_back("--policy=" + core_.policies->reference(change.policy));
   } else {
-    command.arguments.push_back("--policy=" + reference);
+    command.ends_with_us = false;  // the process is in it, or is not: there is nothing to take down
   }
   command.arguments.push_back("--uid=" + std::to_string(peer.uid));
   command.arguments.push_back("--gid=" + std::to_string(peer.gid));

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <numeric>
 #include <sstream>
 
 #include "agent/agent.h"
 #include "agent/commands/exec_parts.h"
 #include "agent/files/namespaces.h"
+#include "agent/host/fdinfo.h"
 #include "agent/host/network_namespace.h"
 #include "agent/launch/seccomp_ready.h"
 #include "agent/launch/secrets.h"
@@ -26,20 +26,16 @@ namespace {
 
 // The program's ids, by /proc/PID/status.
 Result<policy::User> user_of(pid_t pid) {
-  std::istringstream lines(read_file(fmt::format("/proc/{}/status", pid)));
-  policy::User user;
-  bool whole = false;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string key;
-    words >> key;
-    if (key == "Uid:") words >> user.uid;
-    if (key == "Gid:") words >> user.gid;
-    if (key != "Groups:") continue;
-    for (std::uint32_t group = 0; words >> group;) user.groups.push_back(group);
-    whole = true;
-  }
-  if (!whole) return fail("process_gone", "the sandbox's program has ended", "`sbpf list`", ESRCH);
+  const std::string text = read_file(fmt::format("/proc/{}/status", pid));
+  const auto uid = fdinfo_number(text, "Uid:"), gid = fdinfo_number(text, "Gid:");
+  const std::size_t groups = text.find("\nGroups:");
+  if (!uid || !gid || groups == std::string::npos)
+    return fail("process_gone", "the sandbox's program has ended", "`sbpf list`", ESRCH);
+  policy::User user{static_cast<std::uint32_t>(*uid), static_cast<std::uint32_t>(*gid), {}};
+  std::istringstream words(text.substr(groups, text.find('\n', groups + 1) - groups));
+  std::string key;
+  words >> key;
+  for (std::uint32_t group = 0; words >> group;) user.groups.push_back(group);
   return user;
 }
 

@@ -8,15 +8,14 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
-#include <sstream>
+#include <limits>
 #include <thread>
 
 #include "agent/files/namespaces.h"
 #include "agent/host/announced_end.h"
+#include "agent/host/fdinfo.h"
 #include "agent/launch/stdio.h"
 #include "agent/verify/verify.h"
-#include "base/file.h"
 
 namespace sbpf::agent {
 namespace {
@@ -35,26 +34,14 @@ Result<void> check_status(const Status& status) {
               "`sbpf status` shows what is missing; mend it, or start the sandbox anew");
 }
 
-// When a process was started, in ticks since the host was; the latest there is: it cannot be told.
-std::uint64_t started_at(pid_t pid) {
-  const std::string text = read_file(fmt::format("/proc/{}/stat", pid));
-  constexpr int kStartTime = 22, kFirstAfterName = 3;
-  const std::size_t name_ends = text.rfind(')');
-  if (name_ends == std::string::npos) return ~std::uint64_t(0);
-  std::istringstream fields(text.substr(name_ends + 1));
-  std::string field;
-  for (int i = kFirstAfterName; i <= kStartTime && fields >> field; i++) {
-  }
-  return fields ? std::strtoull(field.c_str(), nullptr, 10) : ~std::uint64_t(0);
-}
-
 }  // namespace
 
 Result<pid_t> first_program(const Cgroup& cgroup, std::uint64_t mounts) {
   auto pids = cgroup.processes();
   if (!pids) return tl::unexpected<Error>(pids.error());
   std::erase_if(*pids, [&](pid_t pid) { return mount_namespace(std::to_string(pid)) != mounts; });
-  const auto oldest = std::ranges::min_element(*pids, {}, started_at);
+  const auto oldest = std::ranges::min_element(
+      *pids, {}, [](pid_t pid) { return start_ticks(pid).value_or(std::numeric_limits<std::uint64_t>::max()); });
   if (oldest != pids->end()) return *oldest;
   return fail("no_namespace", "no process of the sandbox is where its program began", "`sbpf list`: it may have ended");
 }

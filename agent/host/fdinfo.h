@@ -4,10 +4,13 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/types.h>
 
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +38,19 @@ inline std::optional<long> fdinfo_number(std::string_view text, std::string_view
 inline std::optional<std::string> read_fdinfo(const std::string& path) {
   constexpr std::size_t kEnough = 16u << 20;
   return read_up_to(path, kEnough);
+}
+
+// When a process began, in clock ticks since the host did; nothing: it cannot be told.
+inline std::optional<std::uint64_t> start_ticks(pid_t pid) {
+  constexpr int kStartTime = 22, kFirstBehindName = 3;
+  const std::string stat = read_file("/proc/" + std::to_string(pid) + "/stat");
+  const std::size_t name_end = stat.rfind(')');  // the name may hold anything
+  if (name_end == std::string::npos) return std::nullopt;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string field;
+  for (int i = kFirstBehindName; i < kStartTime; i++) fields >> field;
+  std::uint64_t ticks = 0;
+  return fields >> ticks ? std::optional(ticks) : std::nullopt;
 }
 
 // The names in a directory of /proc. If the directory vanishes meanwhile, with its process, the names that were read.

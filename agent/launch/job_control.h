@@ -60,4 +60,18 @@ class Front {
   pid_t group_ = -1;
 };
 
+// Has `rest` watch over a program in another process than the front, which is told when the program runs and stops: by
+// on_started and on_stopped of these options. Gives the exit code, in each of the two. Errors: those of split() and of
+// `rest`.
+template <typename Options, typename Rest>
+Result<int> behind_front(Options& options, const Rest& rest) {
+  Front front;
+  const auto ended = front.split();
+  if (!ended) return tl::unexpected<Error>(ended.error());
+  if (*ended) return **ended;
+  options.on_started = [&front] { front.leave(); };
+  options.on_stopped = [&front](pid_t program) { front.stop_with(program); };
+  return rest();
+}
+
 }  // namespace sbpf::agent

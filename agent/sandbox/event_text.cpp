@@ -7,10 +7,9 @@
 #include <fmt/core.h>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <optional>
-#include <sstream>
 
+#include "agent/host/fdinfo.h"
 #include "agent/kernel/hooks.h"
 #include "agent/sandbox/event_parts.h"
 #include "bpf/capabilities.h"
@@ -57,19 +56,11 @@ std::string task_text(const sbpf_event& event) {
   return fmt::format(" ({}, pid {})", std::string(event.comm, ::strnlen(event.comm, sizeof event.comm)), event.tgid);
 }
 
-// When the process began, ns of CLOCK_BOOTTIME: the 22nd field of its stat, the 20th behind its name.
+// When the process began, ns of CLOCK_BOOTTIME.
 std::optional<std::uint64_t> start_of(std::uint32_t pid) {
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  std::getline(file, line);
-  const auto name_end = line.rfind(')');
-  if (name_end == std::string::npos) return std::nullopt;
-  std::istringstream fields(line.substr(name_end + 1));
-  std::string field;
-  for (int i = 0; i < 19; i++) fields >> field;
-  std::uint64_t ticks = 0;
-  if (!(fields >> ticks)) return std::nullopt;
-  return ticks * (1000000000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
+  const auto ticks = start_ticks(static_cast<pid_t>(pid));
+  if (!ticks) return std::nullopt;
+  return *ticks * (1000000000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
 }
 
 bool is_flow(const sbpf_event& event) {

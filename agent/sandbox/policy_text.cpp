@@ -130,10 +130,13 @@ Result<KeptPolicy> read_policy_text(std::uint64_t cgroup_id) {
   return KeptPolicy{std::move(*policy), std::move(walked_paths)};
 }
 
+bool is_image_of(const policy::Image& image, const policy::Policy& policy) {
+  return policy::sha256(policy) == std::to_array(image.slot<sbpf_policy_id>(SBPF_SLOT_ID).policy_sha256);
+}
+
 Result<KeptPolicy> read_policy_text(std::uint64_t cgroup_id, const policy::Image& image) {
   auto kept = read_policy_text(cgroup_id);
-  const auto id = std::to_array(image.slot<sbpf_policy_id>(SBPF_SLOT_ID).policy_sha256);
-  if (!kept || policy::sha256(kept->policy) == id) return kept;
+  if (!kept || is_image_of(image, kept->policy)) return kept;
   return fail("no_policy", "the text that is kept is that of another policy than the one in force");
 }
 

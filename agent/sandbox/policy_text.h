@@ -22,6 +22,9 @@ void keep_policy_text(std::uint64_t cgroup_id, const policy::Policy& policy, con
 // The mount namespace in which the paths of this sandbox's policy were looked up; 0: it has none, or nothing is kept.
 std::uint64_t kept_mounts(std::uint64_t cgroup_id);
 
+// Is this image that of this policy?
+bool is_image_of(const policy::Image& image, const policy::Policy& policy);
+
 // Errors: "no_policy": nothing is kept, or another text is in its place.
 Result<KeptPolicy> read_policy_text(std::uint64_t cgroup_id);
 // The same, if it is that of this image.

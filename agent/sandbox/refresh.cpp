@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/sandbox/refresh.h"
 
-#include <array>
 #include <optional>
 
 #include "agent/files/fs_view.h"
@@ -14,13 +13,9 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatienceAtAMount{2'000};  // nothing else is looked at meanwhile
 
-std::array<std::uint8_t, 32> identity_of(const policy::Image& image) {
-  return std::to_array(image.slot<sbpf_policy_id>(SBPF_SLOT_ID).policy_sha256);
-}
-
 std::optional<KeptPolicy> find_policy(const Cgroup& cgroup, const policy::Image& image, const KeptPolicy* own) {
   if ((image.header().flags & SBPF_POLICY_PATHS) == 0) return std::nullopt;
-  if (own && policy::sha256(own->policy) == identity_of(image)) return *own;
+  if (own && is_image_of(image, own->policy)) return *own;
   auto kept = read_policy_text(cgroup.id(), image);
   return kept ? std::optional(std::move(*kept)) : std::nullopt;
 }
