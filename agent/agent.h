@@ -77,6 +77,9 @@ Result<Status> attach(const policy::Policy& policy, const AttachOptions& options
 // is assigned under this name), those of attach().
 Result<Status> reattach(const std::string& name);
 
+// May it be run in the workspace that the options ask for? Errors: "usage".
+Result<void> check_workspace(const policy::Policy& policy, const RunOptions& options);
+
 struct AdoptOptions {
   std::string name;
   int pidfd = -1;         // of the process
@@ -91,11 +94,15 @@ struct AdoptOptions {
 // a process into it that waits to be told to go on. The process is stopped meanwhile. On failure nothing is left, and
 // the process is where it was or, once moved, killed.
 // The settings of the process itself (process.seccomp, .capabilities, .limits of one process, .env) are left to its
-// parent. With host names in the policy it returns when nothing runs in the sandbox any more: the resolver is this
-// process's child. Errors: "not_your_process", "process_unfit", "process_busy", "process_gone"
+// parent, and so is that it has places and a network of its own (agent/launch/waiting_child.h); a network that it
+// has becomes the sandbox's. Where needs_helpers(), it returns when nothing runs in the sandbox any more: they are this
+// process's children. Errors: "not_your_process", "process_unfit", "process_busy", "process_gone"
 // (agent/launch/held_process.h), those of check_for_user(), "inherited_socket", "sandbox_exists", "no_resolver",
 // "resolver", and any of preflight's.
 Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options);
+
+// May the sandbox of a user's run under this policy have a resolver or a relay?
+bool needs_helpers(const policy::Policy& policy);
 
 // The part of exec() that needs root, for another user: moves a process as above into the live sandbox of that name,
 // which must be the run of that user. Errors: those of adopt() and of exec(); "not_permitted".
@@ -133,6 +140,7 @@ Result<Status> swap(const std::string& name, const policy::Policy& policy, const
 struct PolicyInForce {
   policy::Policy policy;
   SwapOptions::Over over;
+  std::uint64_t mounts = 0;  // the number of the mount namespace that its paths are of; 0: it is not known
 };
 Result<PolicyInForce> policy_in_force(const std::string& name);
 

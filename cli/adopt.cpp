@@ -23,7 +23,7 @@ struct AdoptArgs {
   std::string policy;
 };
 
-// A resolver is the child of a process that stays for as long as the sandbox: of another one than sbpfd waits for.
+// A helper is the child of a process that stays for as long as the sandbox: of another one than sbpfd waits for.
 // Returns in that one, and gives what answered() takes; the other ends here, with its exit code.
 Result<Fd> stay_behind() {
   int ends[2];
@@ -70,7 +70,7 @@ Result<int> adopt(const AdoptArgs& args, const Session& session) {
   auto loaded = load_policy(args.policy, false);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
   Fd waiter;
-  if (!loaded->policy.network.hosts.empty()) {
+  if (agent::needs_helpers(loaded->policy)) {
     auto behind = stay_behind();
     if (!behind) return tl::unexpected<Error>(behind.error());
     waiter = std::move(*behind);

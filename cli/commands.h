@@ -13,6 +13,7 @@ void add_env(CLI::App& app, Session& session);
 void add_attach(CLI::App& app, Session& session);
 void add_reattach(CLI::App& app, Session& session);
 void add_adopt(CLI::App& app, Session& session);
+void add_begin(CLI::App& app, Session& session);
 void add_allow(CLI::App& app, Session& session);
 void add_swap(CLI::App& app, Session& session);
 void add_detach(CLI::App& app, Session& session);

@@ -53,10 +53,10 @@ void tell_end(const ExecArgs& args, const agent::ExecResult& result) {
 Result<agent::ExecResult> exec_by_service(const ExecArgs& args, const agent::ExecOptions& options) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
   const std::string socket = args.socket.empty() ? usual_socket() : args.socket;
-  auto policy = policy_of_user(args.name, socket);
-  if (!policy) return tl::unexpected<Error>(policy.error());
-  if (auto read = options.read_files(*policy); !read) return tl::unexpected<Error>(read.error());
-  return exec_as_user(args.name, *policy, options, socket, [&args](const Json& status) {
+  auto in_force = policy_of_user(args.name, socket);
+  if (!in_force) return tl::unexpected<Error>(in_force.error());
+  if (auto read = options.read_files(in_force->policy); !read) return tl::unexpected<Error>(read.error());
+  return exec_as_user(args.name, *in_force, options, socket, [&args](const Json& status) {
     if (!args.quiet) tell(printable(headline(status)));
   });
 }
@@ -83,7 +83,7 @@ constexpr const char* kExecFooter = R"(Examples:
 
 For sandboxes that `sbpf run` made. The program begins as the sandbox's own began: by the policy in force, as its
 user, in its places and its working directory, confined from the first instruction. Secrets of the policy are not
-handed over again. Users other than root have their own runs, by way of sbpfd, and begin where they are. Nothing is
+handed over again. Users other than root have their own runs, by way of sbpfd. Nothing is
 started where isolation is not active; the exit code is then 125. What the program leaves running goes on until the
 sandbox ends.)";
 

@@ -124,7 +124,7 @@ std::string file_text(const ExplainArgs& args, const FileQuestion& question, con
   else
     text += fmt::format("  rule: {}{}\n", answer.rule, answer.where ? "  (" + place(answer) + ")" : "");
   if (answer.rule.starts_with("filesystem.private"))
-    text += "  note: in what root's `sbpf run` starts; users' runs and attached cgroups have no such place\n";
+    text += "  note: in what `sbpf run` starts; attached cgroups have no such place\n";
   text += remedy_lines(answer.suggestion, "");
   if (answer.audit_only) text += "  mode audit: a denial is logged, NOTHING is blocked\n";
   return printable(text, true);

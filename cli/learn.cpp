@@ -22,6 +22,7 @@
 #include <set>
 
 #include "agent/launch/supervisor.h"
+#include "agent/launch/waiting_child.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "cli/commands.h"
@@ -193,7 +194,7 @@ Result<Learnt> begin(const LearnArgs& args) {
 
 // Puts over the policy what the run was denied. False: there was nothing to put.
 bool take_lesson(Learnt& learnt, Run& run) {
-  Lesson lesson = learn_from(learnt.policy, run.events, ::geteuid() == 0);
+  Lesson lesson = learn_from(learnt.policy, run.events, ::geteuid() == 0 || !agent::find_sbpf_enter().empty());
   run.lost = run.lost || !lesson.whole;
   std::vector<std::string> changes = {learnt.change};
   if (learnt.change.empty()) changes.clear();

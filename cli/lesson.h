@@ -28,11 +28,11 @@ struct Lesson {
 
 // By the events of a run under `policy`, as event_json() has them. Of several files in a directory the directory is
 // opened; temporary files become places of the sandbox's own, and ports that the kernel chose a loopback of its own, as
-// their names and numbers are others each time. `own_places`: the sandbox may have such places: root runs it. Withheld
-// is what may hold secrets, what the host may run, a directory below which one of these is, or that is too large to be
-// looked through, or close to the root; devices and the kernel's own files; what a rule of the policy denies or
-// protects; services of the host behind a socket file; interfaces of the kernel, and what the sandbox wrote itself as a
-// program; and what no change allows but a relaxation.
+// their names and numbers are others each time. `own_places`: the sandbox may have such places: root runs it, or
+// sbpf-enter is there. Withheld is what may hold secrets, what the host may run, a directory below which one of these
+// is, or that is too large to be looked through, or close to the root; devices and the kernel's own files; what a rule
+// of the policy denies or protects; services of the host behind a socket file; interfaces of the kernel, and what the
+// sandbox wrote itself as a program; and what no change allows but a relaxation.
 Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events, bool own_places);
 
 }  // namespace sbpf::cli

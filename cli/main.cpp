@@ -58,6 +58,7 @@ constexpr std::array kCommands = {
     Command{"attach", add_attach},
     Command{"reattach", add_reattach},
     Command{"adopt", add_adopt},
+    Command{"begin", add_begin},
     Command{"swap", add_swap},
     Command{"allow", add_allow},
     Command{"detach", add_detach},

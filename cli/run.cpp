@@ -222,8 +222,6 @@ class ToldEvents {
 Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, agent::RunOptions& options,
                            Voice& voice) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
-  if (args.workspace)
-    return fail("usage", "--workspace is for root", "list the directory by --write: it keeps its own name");
   DenialSummary denials(&policy);
   std::function<void(const Json&)> on_denial, on_event;  // to read them costs sbpfd a process each
   ToldEvents told;

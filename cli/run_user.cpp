@@ -14,15 +14,17 @@
 #include <optional>
 
 #include "agent/commands/exec_parts.h"
+#include "agent/files/namespaces.h"
 #include "agent/host/cgroup.h"
 #include "agent/host/usage.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/seccomp_ready.h"
-#include "agent/launch/spawn.h"
 #include "agent/launch/supervisor.h"
+#include "agent/launch/waiting_child.h"
 #include "base/file.h"
 #include "cli/format.h"
 #include "cli/service_client.h"
+#include "policy/filesystem.h"
 
 namespace sbpf::cli {
 namespace {
@@ -48,14 +50,30 @@ Result<void> check_place(const Json& status, pid_t pid) {
               "see who serves it: `ss -xlp | grep sbpf`");
 }
 
-Result<agent::Launch> launch_as_user(const policy::Policy& policy) {
-  if (auto possible = agent::check_for_user(policy, ::geteuid()); !possible)
-    return tl::unexpected<Error>(possible.error());
-  auto filters = agent::seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
-  if (!filters) return tl::unexpected<Error>(filters.error());
-  agent::Launch launch{agent::privileges_of(policy), std::move(*filters)};
-  launch.privileges.as_user = ::geteuid() != 0;
-  return launch;
+// What the policy and the options say of them. An audit changes nothing, here as well, but for --workspace.
+agent::OwnPlaces places_for(const policy::Policy& policy, const agent::RunOptions& options) {
+  agent::OwnPlaces own;
+  own.workspace = options.workspace;
+  if (policy.mode == policy::Mode::audit) return own;
+  own.directories = policy::private_places(policy);
+  own.network = policy.network.loopback == policy::Loopback::private_namespace;
+  return own;
+}
+
+// In places of its own; where they cannot be made, only for a policy that does not ask for any.
+Result<agent::WaitingChild> start_child(const policy::Policy& policy, const agent::Launch& launch,
+                                        const agent::RunOptions& options, const std::optional<agent::OwnPlaces>& own) {
+  const bool here = !own || ::geteuid() == 0;  // root that goes by way of sbpfd is for tests of it
+  if (here) return agent::WaitingChild::start(launch, options);
+  const bool asks = !own->directories.empty() || own->network || own->workspace || own->joined;
+  if (!asks && agent::find_sbpf_enter().empty()) {
+    if (options.on_warning)
+      options.on_warning(
+          "the program shares /proc and the IPC namespace with your others: sbpf-enter is not installed");
+    return agent::WaitingChild::start(launch, options);
+  }
+  return agent::WaitingChild::start_in(
+      *own, {policy::canonical(policy), policy.launch.seccomp.text, options.argv, options.env, -1});
 }
 
 // A child that waits, in a sandbox of which sbpfd says that it is verified.
@@ -66,14 +84,16 @@ struct Confined {
 };
 
 // Asks sbpfd at `target` to confine a child of ours, by its number beside what `request` has. Errors: those of
-// ServiceClient; "isolation_not_active": it is not what was asked for.
+// ServiceClient and of WaitingChild; "isolation_not_active": it is not what was asked for. `own`: where it begins;
+// nothing: where the caller is.
 Result<Confined> confine_child(const policy::Policy& policy, const agent::RunOptions& options,
-                               const std::string& socket, const std::string& target, Json request) {
+                               const std::optional<agent::OwnPlaces>& own, const std::string& socket,
+                               const std::string& target, Json request) {
   auto launch = launch_as_user(policy);
   if (!launch) return tl::unexpected<Error>(launch.error());
   auto service = ServiceClient::connect(socket);
   if (!service) return tl::unexpected<Error>(service.error());
-  auto child = agent::WaitingChild::start(*launch, options);
+  auto child = start_child(policy, *launch, options, own);
   if (!child) return tl::unexpected<Error>(child.error());
   const pid_t pid = child->child().pid;
   request["pid"] = pid;
@@ -200,15 +220,38 @@ void read_denials(const std::string& socket, const std::string& sandbox, const a
     options.on_warning(fmt::format("what was denied cannot be told: {}", read.error().message));
 }
 
+// The places of a live run that have other mounts than this process.
+Result<std::optional<agent::OwnPlaces>> places_in(const Json& status, std::uint64_t mounts) {
+  if (mounts == 0 || mounts == agent::mount_namespace("self")) return std::nullopt;
+  const auto cgroup = agent::Cgroup::open(status.value("cgroup", ""));
+  if (!cgroup) return tl::unexpected<Error>(cgroup.error());
+  const auto first = agent::first_program(*cgroup, mounts);
+  if (!first) return tl::unexpected<Error>(first.error());
+  agent::OwnPlaces own;
+  own.joined = {*first, mounts};
+  return own;
+}
+
 }  // namespace
+
+Result<agent::Launch> launch_as_user(const policy::Policy& policy) {
+  if (auto possible = agent::check_for_user(policy, ::geteuid()); !possible)
+    return tl::unexpected<Error>(possible.error());
+  auto filters = agent::seccomp_filters(policy.launch.seccomp, policy.launch.capabilities);
+  if (!filters) return tl::unexpected<Error>(filters.error());
+  agent::Launch launch{agent::privileges_of(policy), std::move(*filters)};
+  launch.privileges.as_user = ::geteuid() != 0;
+  return launch;
+}
 
 Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::RunOptions& options,
                                      const std::string& socket, const std::function<void(const Json&)>& on_active,
                                      const std::function<void(const Json&)>& on_denial,
                                      const std::function<void(const Json&)>& on_event) {
+  if (auto usable = agent::check_workspace(policy, options); !usable) return tl::unexpected<Error>(usable.error());
   Json request = {{"policy_text", policy::canonical(policy)}};
   if (!options.name.empty()) request["name"] = options.name;
-  auto confined = confine_child(policy, options, socket, "/v1/runs", std::move(request));
+  auto confined = confine_child(policy, options, places_for(policy, options), socket, "/v1/runs", std::move(request));
   if (!confined) return tl::unexpected<Error>(confined.error());
   auto& [service, child, status] = *confined;
   const agent::ForwardedSignals signals;
@@ -235,7 +278,7 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   return result;
 }
 
-Result<policy::Policy> policy_of_user(const std::string& name, const std::string& socket) {
+Result<UsersPolicy> policy_of_user(const std::string& name, const std::string& socket) {
   const auto path = sandbox_path(name);
   if (!path) return tl::unexpected<Error>(path.error());
   auto service = ServiceClient::connect(socket);
@@ -244,12 +287,13 @@ Result<policy::Policy> policy_of_user(const std::string& name, const std::string
   if (!answer) return tl::unexpected<Error>(answer.error());
   auto policy = policy::parse(text_in(*answer, "policy_text"), "sbpfd", [](std::string_view) { return std::nullopt; });
   if (!policy) return fail("service_lost", "sbpfd sent a policy that is none", policy::format(policy.error()));
-  return *policy;
+  return UsersPolicy{std::move(*policy), answer->value("mount_namespace", std::uint64_t{0})};
 }
 
-Result<agent::ExecResult> exec_as_user(const std::string& name, const policy::Policy& policy,
+Result<agent::ExecResult> exec_as_user(const std::string& name, const UsersPolicy& in_force,
                                        const agent::ExecOptions& options, const std::string& socket,
                                        const std::function<void(const Json&)>& on_active) {
+  const policy::Policy& policy = in_force.policy;
   agent::RunOptions start;
   start.argv = options.argv;
   auto env = options.environment(policy, {::geteuid(), ::getegid(), {}});
@@ -257,7 +301,12 @@ Result<agent::ExecResult> exec_as_user(const std::string& name, const policy::Po
   start.env = std::move(*env);
   const auto path = sandbox_path(name);
   if (!path) return tl::unexpected<Error>(path.error());
-  auto confined = confine_child(policy, start, socket, *path + "/processes", Json::object());
+  auto asking = ServiceClient::connect(socket);
+  const auto live = asking ? asking->get(*path) : tl::unexpected<Error>(asking.error());
+  if (!live) return tl::unexpected<Error>(live.error());
+  const auto own = places_in(*live, in_force.mounts);
+  if (!own) return tl::unexpected<Error>(own.error());
+  auto confined = confine_child(policy, start, *own, socket, *path + "/processes", Json::object());
   if (!confined) return tl::unexpected<Error>(confined.error());
   auto& [service, child, status] = *confined;
   const agent::ForwardedSignals signals;

@@ -8,10 +8,15 @@
 
 #include "agent/agent.h"
 #include "agent/launch/run_options.h"
+#include "agent/launch/spawn.h"
 #include "base/result.h"
 #include "policy/policy.h"
 
 namespace sbpf::cli {
+
+// What the program's own process sets in itself for this policy. Errors: "needs_root" (agent::check_for_user()), those
+// of the seccomp profile.
+Result<agent::Launch> launch_as_user(const policy::Policy& policy);
 
 // Runs a program in a sandbox that sbpfd at `socket` makes and verifies, and waits for it; what its process sets in
 // itself is set here. `on_active` gets the service's status before the first instruction runs; `on_denial` each denial,
@@ -24,14 +29,18 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
                                      const std::function<void(const nlohmann::ordered_json&)>& on_denial,
                                      const std::function<void(const nlohmann::ordered_json&)>& on_event);
 
-// The policy in force for a sandbox of the caller's, by way of sbpfd. Errors: "no_such_sandbox", "not_permitted",
-// "no_policy", those of ServiceClient.
-Result<policy::Policy> policy_of_user(const std::string& name, const std::string& socket);
+// The policy in force for a sandbox of the caller's, by way of sbpfd, and the number of the mount namespace that its
+// paths are of. Errors: "no_such_sandbox", "not_permitted", "no_policy", those of ServiceClient.
+struct UsersPolicy {
+  policy::Policy policy;
+  std::uint64_t mounts = 0;
+};
+Result<UsersPolicy> policy_of_user(const std::string& name, const std::string& socket);
 
 // Runs another program in a live run of the caller's, whose policy this is, as agent::exec() does for root; of the
-// options argv and the callbacks count. It begins in the caller's working directory. Errors: those of ServiceClient and
-// of agent::adopt_into_live().
-Result<agent::ExecResult> exec_as_user(const std::string& name, const policy::Policy& policy,
+// options argv and the callbacks count. Where the run has mounts of its own it begins in the working directory of its
+// program, else in the caller's. Errors: those of ServiceClient and of agent::adopt_into_live().
+Result<agent::ExecResult> exec_as_user(const std::string& name, const UsersPolicy& in_force,
                                        const agent::ExecOptions& options, const std::string& socket,
                                        const std::function<void(const nlohmann::ordered_json&)>& on_active);
 

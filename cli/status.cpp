@@ -72,11 +72,15 @@ Result<int> status_of_all(const StatusArgs& args, const Session& session) {
 // The policy in force, whose name and digest the status has.
 Result<int> show_policy(const StatusArgs& args, const Session& session) {
   if (args.name.empty()) return fail("usage", "--show-policy is of one sandbox", "name one of `sbpf list`");
-  auto policy = ::geteuid() != 0 ? policy_of_user(args.name, usual_socket())
-                                 : agent::policy_in_force(args.name).map([](auto&& found) { return found.policy; });
-  if (!policy) return tl::unexpected<Error>(policy.error());
-  const std::string text = policy::canonical(*policy);
-  const Json json = {{"policy_text", text}, {"sha256", policy::hex(policy::sha256(*policy))}};
+  const auto in_force = ::geteuid() != 0 ? policy_of_user(args.name, usual_socket())
+                                         : agent::policy_in_force(args.name).map([](auto&& found) {
+                                             return UsersPolicy{std::move(found.policy), found.mounts};
+                                           });
+  if (!in_force) return tl::unexpected<Error>(in_force.error());
+  const std::string text = policy::canonical(in_force->policy);
+  const Json json = {{"policy_text", text},
+                     {"sha256", policy::hex(policy::sha256(in_force->policy))},
+                     {"mount_namespace", in_force->mounts}};
   if (auto printed = print(session.json ? pretty(json) : text); !printed) return tl::unexpected<Error>(printed.error());
   return kExitOk;
 }

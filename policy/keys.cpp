@@ -100,7 +100,7 @@ constexpr Key kKeys[] = {
         "list what is open. `private`: `sbpf run` gives it a network of its own, in which the sandbox alone uses every "
         "address and port of loopback. Nothing else is there, but for the endpoints of the host's loopback that "
         "`connect` lists, 64 at most: these are relayed. What `bind` lists as well is the sandbox's own, and is not "
-        "relayed. An audit makes no such network. Runs of users and `attach`, which start no program themselves, give it nothing beyond the lists."),
+        "relayed. An audit makes no such network. `attach`, which starts no program itself, gives it nothing beyond the lists."),
     flag<always, kNetwork, &Network::dangerously_allow_all>(
         "network.dangerously_allow_all",
         "Lets every connection, address and kind of socket through, but none to metadata services. `connect`, `bind`, "
@@ -168,9 +168,9 @@ constexpr Key kKeys[] = {
         "while the path does not exist."),
     fs_paths<FsAccess::private_place>(
         "filesystem.private",
-        "Directories of the sandbox's own, in which it may write: what root's `sbpf run` starts finds them empty, and "
-        "they are gone with it. The host's directory there is not seen. Elsewhere (users' runs, `attach`, a swap to such "
-        "a policy) the directory is closed; `write` for the same path shares the host's. No path that is to be read or "
+        "Directories of the sandbox's own, in which it may write: what `sbpf run` starts finds them empty, and they "
+        "are gone with it. The host's directory there is not seen. Elsewhere (`attach`, a swap to such a policy) the "
+        "directory is closed; `write` for the same path shares the host's. No path that is to be read or "
         "written lies below one.",
         R"j("$ref": "#/$defs/paths", "items": {"pattern": "^(/dev/shm/?|(?!/((proc|sys|dev|run)(/.*)?)?$).*)$"})j"),
     flag<has_filesystem, &Policy::filesystem, &Filesystem::dangerously_allow_all>(

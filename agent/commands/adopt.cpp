@@ -17,15 +17,18 @@
 #include "agent/dns/resolver_process.h"
 #include "agent/files/fs_view.h"
 #include "agent/files/namespaces.h"
+#include "agent/host/network_namespace.h"
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
 #include "agent/launch/held_process.h"
+#include "agent/launch/relay_process.h"
 #include "agent/launch/stdio.h"
 #include "agent/sandbox/escaped_tasks.h"
 #include "agent/sandbox/journal.h"
 #include "agent/sandbox/policy_text.h"
 #include "agent/verify/verify.h"
 #include "policy/filesystem.h"
+#include "policy/loopback.h"
 
 namespace sbpf::agent {
 namespace {
@@ -83,8 +86,50 @@ Result<void> check_network(const policy::Policy& policy, const HeldProcess& proc
               "start it in the host's, or use a policy without host names");
 }
 
-// Until nothing runs in the cgroup any more, or the resolver has ended.
-void relay_until_empty(Kernel& kernel, const Cgroup& cgroup, const ResolverProcess& resolver) {
+// What the sandbox has beside its cgroup: helpers, which are this process's children, and a network of its own.
+struct Beside {
+  std::optional<ResolverProcess> resolver;
+  std::uint64_t network = 0;  // the cookie of its own; 0: it has the host's
+  std::optional<HelperProcess> relay;
+};
+
+// Where the process was brought to a network of its own, that is the sandbox's, and what is open of the host's loopback
+// is relayed into it. One that is in the host's, or in one that others are in, has of loopback what the lists say.
+Result<void> serve_network(Beside& beside, const HeldProcess& process, const policy::Policy& policy,
+                           const AdoptOptions& options) {
+  if (policy.network.loopback != policy::Loopback::private_namespace || policy.mode == policy::Mode::audit) return {};
+  const auto own = process.has_own_network(options.parent);
+  if (!own) return tl::unexpected<Error>(own.error());
+  if (!*own) return {};
+  Result<std::vector<RelaySocket>> all;
+  const auto cookie = in_network_of(process.pid(), [&]() -> Result<void> {
+    all = listen_for(policy::relayed_endpoints(policy.network));
+    return all ? Result<void>() : tl::unexpected<Error>(all.error());
+  });
+  if (!cookie) return tl::unexpected<Error>(cookie.error());
+  beside.network = *cookie;
+  if (all->empty()) return {};
+  auto relay = start_relay(options.name, {options.uid, options.gid, {}}, std::move(*all));
+  if (!relay) return tl::unexpected<Error>(relay.error());
+  beside.relay.emplace(std::move(*relay));
+  return {};
+}
+
+Result<Beside> start_helpers(const Cgroup& cgroup, const HeldProcess& process, const policy::Policy& policy,
+                             const policy::Image& rules, const AdoptOptions& options) {
+  Beside beside;
+  if (!policy.network.hosts.empty()) {
+    auto serving = start_resolver(policy, options.name, cgroup.id(), rules.header().host_names_id);
+    if (!serving) return tl::unexpected<Error>(serving.error());
+    beside.resolver.emplace(std::move(*serving));
+  }
+  if (auto served = serve_network(beside, process, policy, options); !served)
+    return tl::unexpected<Error>(served.error());
+  return beside;
+}
+
+// Until nothing runs in the cgroup any more, or a helper has ended.
+void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const Beside& beside) {
   const Fd events(::openat(cgroup.fd(), "cgroup.events", O_RDONLY | O_CLOEXEC));
   // A read is what the next poll compares with.
   const auto populated = [&] {
@@ -92,19 +137,26 @@ void relay_until_empty(Kernel& kernel, const Cgroup& cgroup, const ResolverProce
     const bool read = ::pread(events.get(), text.data(), text.size() - 1, 0) > 0;
     return read && std::string_view(text.data()).find("populated 1") != std::string_view::npos;
   };
-  std::array<pollfd, 3> waiting{
-      {{resolver.told.get(), POLLIN, 0}, {resolver.process.pidfd.get(), POLLIN, 0}, {events.get(), POLLPRI, 0}}};
-  while (populated() && waiting[1].revents == 0) {
+  const auto& [resolver, network, relay] = beside;
+  std::array<pollfd, 4> waiting{{{resolver ? resolver->told.get() : -1, POLLIN, 0},
+                                 {resolver ? resolver->process.pidfd.get() : -1, POLLIN, 0},
+                                 {relay ? relay->pidfd.get() : -1, POLLIN, 0},
+                                 {events.get(), POLLPRI, 0}}};
+  while (populated() && waiting[1].revents == 0 && waiting[2].revents == 0) {
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
     if (waiting[0].revents == 0) continue;
     kernel.renew();
-    relay_announcements(kernel, resolver.told);
+    relay_announcements(kernel, resolver->told);
   }
 }
 
 Owner owner_of(const AdoptOptions& options) { return {options.uid, options.gid, options.parent}; }
 
 }  // namespace
+
+bool needs_helpers(const policy::Policy& policy) {
+  return !policy.network.hosts.empty() || policy::relayed_id(policy.network) != 0;
+}
 
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
   const auto refuse = [](const std::string& what, std::string hint) {
@@ -175,13 +227,11 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   if (!limits) return tl::unexpected<Error>(limits.error());
   if (auto made = up.make_cgroup(options.name, *limits); !made) return made;
   const Cgroup& cgroup = up.cgroup();
-  std::optional<ResolverProcess> resolver;
-  if (!policy.network.hosts.empty()) {
-    auto serving = start_resolver(policy, options.name, cgroup.id(), rules->header().host_names_id);
-    if (!serving) return tl::unexpected<Error>(serving.error());
-    resolver.emplace(std::move(*serving));
-  }
-  const SandboxSpec spec{options.name, 0, *stdio, resolver ? &resolver->for_sandbox : nullptr};
+  const auto beside = start_helpers(cgroup, *process, policy, *rules, options);
+  if (!beside) return tl::unexpected<Error>(beside.error());
+  const SandboxSpec spec{options.name,    0,
+                         *stdio,          beside->resolver ? &beside->resolver->for_sandbox : nullptr,
+                         beside->network, beside->network != 0 ? policy::relayed_id(policy.network) : 0};
   if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return set_up;
   auto status = up.prove(cgroup, true, [&](const Status& now) { return may_start(now, policy.mode); });
   if (!status) return tl::unexpected<Error>(status.error());
@@ -202,7 +252,7 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
     const HeldProcess released = std::move(*process);  // it goes on
   }
   options.on_adopted(*status);
-  if (resolver) relay_until_empty(kernel, cgroup, *resolver);
+  if (beside->resolver || beside->relay) serve_until_empty(kernel, cgroup, *beside);
   return {};
 }
 

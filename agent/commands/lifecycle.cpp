@@ -127,7 +127,8 @@ Result<PolicyInForce> policy_in_force(const std::string& name) {
   if (!image) return tl::unexpected<Error>(image.error());
   auto kept = read_policy_text(record->cgroup_id, *image);
   if (!kept) return tl::unexpected<Error>(kept.error());
-  return PolicyInForce{std::move(kept->policy), {record->created_ns, image->header().generation}};
+  return PolicyInForce{
+      std::move(kept->policy), {record->created_ns, image->header().generation}, kept->walked_paths.mounts};
 }
 
 Result<Listed> list() {

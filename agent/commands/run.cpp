@@ -98,10 +98,8 @@ Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) 
   ready.stdio_inode = *stdio;
   if (auto returns = NamespaceStay::check_way_back(); !returns)
     return tl::unexpected<Error>(explain_failure(returns.error()));
+  if (auto usable = check_workspace(policy, asked); !usable) return tl::unexpected<Error>(usable.error());
   if (!asked.workspace) return ready;
-  if (policy::private_places(policy).contains(kWorkspace))
-    return fail("usage", fmt::format("--workspace: the policy {} makes {} private", policy.name, kWorkspace),
-                "leave one of them out");
   auto workspace = open_workspace(*asked.workspace);
   if (!workspace) return tl::unexpected<Error>(workspace.error());
   ready.workspace = std::move(*workspace);
@@ -216,6 +214,12 @@ Result<RunResult> watch_over(BringUp& up, Running& running, const policy::Policy
 }
 
 }  // namespace
+
+Result<void> check_workspace(const policy::Policy& policy, const RunOptions& options) {
+  if (!options.workspace || !policy::private_places(policy).contains(kWorkspace)) return {};
+  return fail("usage", fmt::format("--workspace: the policy {} makes {} private", policy.name, kWorkspace),
+              "leave one of them out");
+}
 
 Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   auto ready = prepare(policy, options);

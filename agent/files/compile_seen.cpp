@@ -3,6 +3,9 @@
 #include <algorithm>
 
 #include "agent/files/fs_view.h"
+#include "agent/files/workspace.h"
+#include "agent/host/mount_places.h"
+#include "base/mounts.h"
 
 namespace sbpf::agent {
 namespace {
@@ -43,6 +46,14 @@ std::set<std::string> written_before(const policy::Policy& policy, const Compile
     all = policy::places_of_other_names(policy, options.kept ? options.kept->policy : policy::Policy());
   if (options.kept) all.insert(options.kept->walked_paths.walked.begin(), options.kept->walked_paths.walked.end());
   return all;
+}
+
+// Is /workspace another directory than the host's, as sbpf-enter makes it for --workspace?
+bool has_own_workspace(const std::string& mountinfo) {
+  const std::vector<Mount> mounts = parse_mounts(mountinfo), of_host = own_mounts();
+  const Mount *own = mount_of(mounts, kWorkspace), *hosts = mount_of(of_host, kWorkspace);
+  if (own == nullptr || own->point != kWorkspace) return false;
+  return hosts == nullptr || hosts->point != kWorkspace || hosts->device != own->device || hosts->root != own->root;
 }
 
 }  // namespace
@@ -86,7 +97,9 @@ Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& k
                                          std::uint32_t generation, WalkedPaths* walked_paths) {
   const auto mount_view = [&] {
     auto found = mount_view_of_process(pid);
-    if (found) found->asker = asker;
+    if (!found) return found;
+    found->asker = asker;
+    if (has_own_workspace(found->mountinfo)) found->left_by_others = kWorkspace;
     return found;
   };
   return compile_from(kernel, policy, generation, mount_view, {.walked_paths = walked_paths});

@@ -67,7 +67,7 @@ Result<policy::Image> compile_from(const Kernel& kernel, const policy::Policy& p
                                    const CompileOptions& options);
 
 // The same with the paths as this thread has them (`left_by_others`: as MountView has it), and as a process of the
-// user who asks has them.
+// user who asks has them, who may have brought a workspace.
 Result<policy::Image> compile_here(const Kernel& kernel, const policy::Policy& policy, std::uint32_t generation,
                                    const std::string& left_by_others, WalkedPaths* walked_paths);
 Result<policy::Image> compile_as_seen_by(pid_t pid, uid_t asker, const Kernel& kernel, const policy::Policy& policy,

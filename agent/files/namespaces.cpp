@@ -139,24 +139,26 @@ Result<void> NamespaceStay::check_way_back() {
   return ::chroot("/") == 0 ? Result<void>() : no_way_back();
 }
 
+Result<void> enter_private_places(const Fd& network, const Fd& workspace, const std::set<std::string>& places) {
+  const std::string directory = working_directory();
+  if (::unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0)
+    return no_place("cannot make a mount and an IPC namespace for the sandbox");
+  if (network && ::setns(network.get(), CLONE_NEWNET) != 0)
+    return no_place("cannot enter the network namespace of the sandbox");
+  if (auto made = make_all(); !made) return made;
+  // The workspace would lie over a private place that is in it.
+  if (workspace)
+    if (auto entered = enter_workspace(workspace); !entered) return entered;
+  if (auto made = make_private_places(places); !made) return made;
+  return workspace ? Result<void>() : enter_again(directory, places);
+}
+
 Result<NamespaceStay> NamespaceStay::in_private_places(const Fd& network, const Fd& workspace,
                                                        const std::set<std::string>& places) {
   auto stay = begin();
   if (!stay) return stay;
-  const std::string directory = working_directory();
-  if (::unshare(CLONE_NEWNS | CLONE_NEWIPC) != 0) {
-    stay->mounts_.reset();
-    return no_place("cannot make a mount and an IPC namespace for the sandbox");
-  }
-  if (network && ::setns(network.get(), CLONE_NEWNET) != 0)
-    return no_place("cannot enter the network namespace of the sandbox");
-  if (auto made = make_all(); !made) return tl::unexpected<Error>(made.error());
-  // The workspace would lie over a private place that is in it.
-  if (workspace)
-    if (auto entered = enter_workspace(workspace); !entered) return tl::unexpected<Error>(entered.error());
-  if (auto made = make_private_places(places); !made) return tl::unexpected<Error>(made.error());
-  if (!workspace)
-    if (auto entered = enter_again(directory, places); !entered) return tl::unexpected<Error>(entered.error());
+  if (auto entered = enter_private_places(network, workspace, places); !entered)
+    return tl::unexpected<Error>(entered.error());
   return stay;
 }
 
@@ -170,7 +172,7 @@ Result<NamespaceStay> NamespaceStay::with(pid_t pid) {
   return fail("namespace", SystemError{error, kNeeds}, "cannot enter the sandbox's mount namespace");
 }
 
-Result<NamespaceStay> NamespaceStay::in_sandbox(pid_t pid, std::uint64_t mounts) {
+Result<void> enter_sandbox(pid_t pid, std::uint64_t mounts) {
   // By this descriptor all that follows is of one process, and of the host's /proc.
   const Fd process(::open(fmt::format("/proc/{}", pid).c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   const auto open_in = [&](const char* name, int flags) {
@@ -181,13 +183,17 @@ Result<NamespaceStay> NamespaceStay::in_sandbox(pid_t pid, std::uint64_t mounts)
   struct stat info {};
   if (!its_mounts || !its_ipc || !its_network || ::fstat(its_mounts.get(), &info) != 0 || info.st_ino != mounts)
     return fail("no_namespace", "the process in the sandbox's mount namespace ended, or left it", "try again");
-  auto stay = begin();
-  if (!stay) return stay;
   if (::setns(its_mounts.get(), CLONE_NEWNS) != 0 || ::setns(its_ipc.get(), CLONE_NEWIPC) != 0 ||
       ::setns(its_network.get(), CLONE_NEWNET) != 0)
     return fail("namespace", SystemError{errno, kNeeds}, "cannot enter the sandbox's namespaces");
   (void)!::fchdir(directory.get());  // where it has none any more, "/" is
-  if (auto joined = join_new_keyring(); !joined) return tl::unexpected<Error>(joined.error());
+  return join_new_keyring();
+}
+
+Result<NamespaceStay> NamespaceStay::in_sandbox(pid_t pid, std::uint64_t mounts) {
+  auto stay = begin();
+  if (!stay) return stay;
+  if (auto entered = enter_sandbox(pid, mounts); !entered) return tl::unexpected<Error>(entered.error());
   return stay;
 }
 

@@ -14,6 +14,11 @@
 
 namespace sbpf::agent {
 
+// For good, what NamespaceStay does for a time: for a process that is to become a program of the sandbox. It has one
+// thread, and is not trusted after an error. Errors: those of in_private_places(), of in_sandbox().
+Result<void> enter_private_places(const Fd& network, const Fd& workspace, const std::set<std::string>& places);
+Result<void> enter_sandbox(pid_t pid, std::uint64_t mounts);
+
 // This thread's stay in other namespaces. Ends with the object; back() also says whether it did.
 class NamespaceStay {
  public:

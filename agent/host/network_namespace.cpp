@@ -56,6 +56,15 @@ Result<NetworkNamespace> make_here(const std::function<Result<void>()>& inside) 
   return made;
 }
 
+Result<std::uint64_t> enter_network_of(pid_t pid, const std::function<Result<void>()>& inside) {
+  const Fd network(::open(fmt::format("/proc/{}/ns/net", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  if (!network || ::setns(network.get(), CLONE_NEWNET) != 0) return no_network("enter the process's network namespace");
+  const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket) return no_network("make a socket for the sandbox");
+  if (auto done = inside(); !done) return tl::unexpected<Error>(done.error());
+  return network_cookie(socket);
+}
+
 }  // namespace
 
 Result<std::uint64_t> network_cookie(const Fd& socket) {
@@ -69,6 +78,12 @@ Result<NetworkNamespace> make_network_namespace(const std::function<Result<void>
   Result<NetworkNamespace> made;
   std::thread([&] { made = make_here(inside); }).join();
   return made;
+}
+
+Result<std::uint64_t> in_network_of(pid_t pid, const std::function<Result<void>()>& inside) {
+  Result<std::uint64_t> cookie;
+  std::thread([&] { cookie = enter_network_of(pid, inside); }).join();
+  return cookie;
 }
 
 }  // namespace sbpf::agent

@@ -2,6 +2,8 @@
 // Network namespaces, as the kernel tells them apart, and those that sbpf makes.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <functional>
 
@@ -22,5 +24,10 @@ struct NetworkNamespace {
 // Makes one in which nothing is but its loopback, which is up, and calls `inside` there: in a thread of its own, which
 // ends with it. Errors: "network_namespace" with errno; those of `inside`.
 Result<NetworkNamespace> make_network_namespace(const std::function<Result<void>()>& inside);
+
+// Calls `inside` in the network namespace of a process, in a thread of its own, and gives that namespace's cookie. The
+// process is this one's to hold: its number must not come to mean another. Errors: "network_namespace" with errno;
+// those of `inside`.
+Result<std::uint64_t> in_network_of(pid_t pid, const std::function<Result<void>()>& inside);
 
 }  // namespace sbpf::agent

@@ -165,6 +165,17 @@ bool HeldProcess::shares_network(pid_t other) const {
   return same_namespace("/proc/" + std::to_string(pid_), "net", "/proc/" + std::to_string(other));
 }
 
+Result<bool> HeldProcess::has_own_network(pid_t parent) const {
+  std::array<std::string, 3> networks;
+  const std::array processes = {std::to_string(pid_), std::string("self"), std::to_string(parent)};
+  for (std::size_t i = 0; i < networks.size(); i++) {
+    std::error_code ec;
+    networks[i] = fs::read_symlink(fmt::format("/proc/{}/ns/net", processes[i]), ec);
+    if (ec) return tl::unexpected<Error>(gone());
+  }
+  return networks[0] != networks[1] && networks[0] != networks[2];
+}
+
 Result<std::array<Fd, 3>> HeldProcess::stdio() const {
   std::array<Fd, 3> fds;
   for (int i = 0; i < 3; i++) {

@@ -45,6 +45,8 @@ class HeldProcess {
   bool has_our_network() const;
   // In that of the other process?
   bool shares_network(pid_t other) const;
+  // In neither this process's nor its parent's? Errors: "process_gone" (the parent ended, for one).
+  Result<bool> has_own_network(pid_t parent) const;
   // Its stdin, stdout and stderr; none where it has none. Errors: "process_gone".
   Result<std::array<Fd, 3>> stdio() const;
   // Its cgroup, below the root of the hierarchy: "/user.slice/…". Errors: "process_gone".

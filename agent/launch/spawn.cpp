@@ -124,19 +124,6 @@ Error exec_failure(const std::string& name, int error) {
   give_up(report, {kExec, program.exec()});
 }
 
-[[noreturn]] void wait_to_become(const Launch& launch, const Program& program, pid_t parent, int go, int report) {
-  char word = 0;
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-    ::_exit(127);
-  // It comes into a sandbox whose programs may be of the same user, with the caller's memory and environment: until
-  // exec nobody but root looks into it.
-  if (::prctl(PR_SET_DUMPABLE, 0) != 0) ::_exit(127);
-  (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a kernel without keyrings has none to share
-  (void)close_all_but({go, report});
-  if (::write(report, &word, 1) != 1 || ::read(go, &word, 1) != 1) ::_exit(127);
-  child_main(launch, program, {report}, report);
-}
-
 }  // namespace
 
 std::optional<Error> Spawned::why_not_started(const std::string& name) const {
@@ -167,43 +154,18 @@ Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptio
   return child;
 }
 
-Result<WaitingChild> WaitingChild::start(const Launch& launch, const RunOptions& options) {
-  int going[2], reporting[2];
-  if (::pipe2(going, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
-  WaitingChild waiting;
-  const Fd go(going[0]);
-  waiting.go_ = Fd(going[1]);
-  if (::pipe2(reporting, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
-  Spawned& child = waiting.child_;
-  child.report = Fd(reporting[0]);
-  Fd report(reporting[1]);
+void become_when_told(const Launch& launch, const RunOptions& options, pid_t parent, int go, int report) {
   const Program program(options.argv, options.env);
-  const pid_t self = ::getpid();
-  child.pid = ::fork();
-  if (child.pid == 0) wait_to_become(launch, program, self, go.get(), report.get());
-  if (child.pid < 0) return cannot_start();
-  report.reset();
-  child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
   char word = 0;
-  ssize_t n = 0;
-  do n = ::read(child.report.get(), &word, 1);
-  while (n < 0 && errno == EINTR);
-  if (!child.pidfd || n != 1) return fail("spawn", "the program's process did not start", "", errno);
-  return waiting;
-}
-
-WaitingChild::WaitingChild(WaitingChild&& other) noexcept
-    : child_(std::exchange(other.child_, {})), waits_(other.waits_), go_(std::move(other.go_)) {}
-
-WaitingChild::~WaitingChild() {
-  if (waits_) end_child(child_.pid);
-}
-
-Result<void> WaitingChild::go_on() {
-  const char word = 1;
-  if (::write(go_.get(), &word, 1) != 1) return fail("spawn", "the program's process has ended", "", errno);
-  waits_ = false;
-  return {};
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != parent || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    ::_exit(127);
+  // It comes into a sandbox whose programs may be of the same user, with the caller's memory and environment: until
+  // exec nobody but root looks into it.
+  if (::prctl(PR_SET_DUMPABLE, 0) != 0) ::_exit(127);
+  (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a kernel without keyrings has none to share
+  (void)close_all_but({go, report});
+  if (::write(report, &word, 1) != 1 || ::read(go, &word, 1) != 1) ::_exit(127);
+  child_main(launch, program, {report}, report);
 }
 
 Error exec_program(const std::vector<std::string>& argv, const std::vector<std::string>& env) {

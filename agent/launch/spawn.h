@@ -38,28 +38,10 @@ struct Spawned {
 // Clones a child straight into the cgroup, and does not wait for its exec. Errors: "spawn".
 Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options);
 
-// A child that waits, outside of any sandbox, until it is told to become the program. It is for callers other than
-// root: the service moves their child into a sandbox in that time (agent/launch/held_process.h). It cannot gain
-// privileges, is shown to nobody but root, has a session keyring of its own, no descriptors but stdio and pipes, and
-// ends with its parent. Destroyed before it was told, it is killed.
-class WaitingChild {
- public:
-  // Errors: "spawn".
-  static Result<WaitingChild> start(const Launch& launch, const RunOptions& options);
-  WaitingChild(WaitingChild&& other) noexcept;
-  WaitingChild& operator=(WaitingChild&&) = delete;
-  ~WaitingChild();
-
-  const Spawned& child() const { return child_; }
-  // From then on the caller waits for it. Errors: "spawn".
-  Result<void> go_on();
-
- private:
-  WaitingChild() = default;
-  Spawned child_;
-  bool waits_ = true;
-  Fd go_;
-};
+// In a child of the process `parent`: says through `report` that it is there (agent/host/told_error.h), waits for a
+// byte from `go`, and becomes the program. It cannot gain privileges, is shown to nobody but root, has a session
+// keyring of its own, no descriptors but stdio and pipes, and ends with its parent.
+[[noreturn]] void become_when_told(const Launch& launch, const RunOptions& options, pid_t parent, int go, int report);
 
 // Becomes the program: argv[0] is looked up in the PATH of `env`, as above. Returns why that failed:
 // "command_not_found", "command_not_executable".

@@ -213,6 +213,6 @@ linked=$(policy linked <<<$'version: 1\nname: linked\nextends: [runtime-files]\n
 is way/link-is-closed "touch: cannot touch '/srv/link/f': Permission denied" "$(under "$linked" -- touch /srv/link/f)"
 out=$(sbpf explain -p "$own" open /tmp/f w); is explain/code 0 $?
 has explain/rule "filesystem.private: /tmp" "$out"
-has explain/note "users' runs and attached cgroups have no such place" "$out"
+has explain/note "in what \`sbpf run\` starts; attached cgroups have no such place" "$out"
 end_all
 finish

@@ -17,9 +17,9 @@ class Server:
         self.s.shutdown(socket.SHUT_WR)
         self.f.read()
 
-    def post(self, body):
+    def post(self, body, target="/v1/runs"):
         data = json.dumps(body).encode()
-        self.s.sendall(b"POST /v1/runs HTTP/1.1\r\nHost: sbpf\r\nContent-Length: %d\r\n\r\n" % len(data) + data)
+        self.s.sendall(b"POST %s HTTP/1.1\r\nHost: sbpf\r\nContent-Length: %d\r\n\r\n" % (target.encode(), len(data)) + data)
         status = int(self.f.readline().split()[1])
         length = 0
         while (line := self.f.readline().strip()):
@@ -100,6 +100,18 @@ def setuid_program():
     os.execv("/usr/bin/su", ["su", "-c", "id -u"])
 
 
+def host_things():
+    """What a program in the host's namespaces gets of them: no loopback and no /tmp of its own are there."""
+    def tried(what, call):
+        try:
+            print(what, call() or "done", flush=True)
+        except OSError as e:
+            print(what, os.strerror(e.errno), flush=True)
+    tried("connect", lambda: socket.socket().connect(("127.0.0.1", 7002)))
+    tried("bind", lambda: socket.socket().bind(("127.0.0.1", 0)))
+    tried("read", lambda: open("/tmp/hosts").read(4))
+
+
 path = sys.argv[1]
 for case in sys.argv[2:]:
     if case.startswith("pid="):
@@ -146,6 +158,19 @@ for case in sys.argv[2:]:
             kept.append(start(path, lambda: time.sleep(100)))
         show("%s/%d" % (case, len(kept)), kept[-1][1])
         for server, answer, _, _ in kept:
+            server.end()
+    elif case.startswith("exec="):  # into a run, from here
+        own, told, _ = child()
+        status, body = Server(path).post({"pid": told}, f"/v1/sandboxes/{case[5:]}/processes")
+        print(status, body["error"]["code"], body["error"]["message"])
+        os.kill(own, signal.SIGKILL)
+    elif case == "host-things":
+        host_things()
+        for more in ("", "network: {loopback: private}\nfilesystem: {default: write, private: [/tmp]}\n"):
+            server, answer, own, w = start(path, host_things, policy_text=text + more)
+            show(case, answer)
+            os.write(w, b"x")
+            os.waitpid(own, 0)
             server.end()
     elif case.startswith("stay="):  # a run that goes on; its processes, one of them out of the client's reach
         def two():

@@ -28,15 +28,6 @@ is network/none 1 "$(try no-network 7001)"
 is network/allowed 0 "$(try "$tmp/allow.yaml" 7001)"
 is network/not-allowed 1 "$(try "$tmp/allow.yaml" 7002)"
 is network/visits "2 0" "$(visits tcp 127.0.0.1 7001) $(visits tcp 127.0.0.1 7002)"
-# A private loopback is for what root starts: here the lists alone say what is open, and a line says so.
-own=$(policy own <<<$'version: 1\nname: own\nnetwork: {loopback: private, connect: [{address: 127.0.0.1, ports: [7001], protocol: tcp}]}')
-has loopback/said "sbpf: loopback: closed, but for what the policy lists" "$(user sbpf run --policy "$own" -- true 2>&1)"
-is loopback/listed 0 "$(try "$own" 7001)"
-is loopback/not-listed 1 "$(try "$own" 7002)"
-is loopback/nothing-of-its-own "[Errno 1] Operation not permitted" \
-  "$(user sbpf run -q --policy "$own" -- python3 -ISc 'import socket
-try: socket.socket().bind(("127.0.0.1", 0))
-except OSError as e: print(e)' 2>/dev/null)"
 out=$(SECRET=1 user sbpf run -q -- sh -c 'grep -E "^(Uid|CapPrm|CapEff|NoNewPrivs|Seccomp):" /proc/self/status; env; ls /proc/self/fd' 2>/dev/null)
 has process/uid $'Uid:\t4242\t4242\t4242\t4242' "$out"
 has process/capabilities $'CapPrm:\t0000000000000000\nCapEff:\t0000000000000000' "$out"

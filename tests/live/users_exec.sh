@@ -100,8 +100,9 @@ is refuse/no-pid 400 "$(raw 4242 u4242-box/processes '{}')"
 is refuse/more-keys 400 "$(raw 4242 u4242-box/processes '{"pid": 1, "policy": "no-network"}')"
 out=$(in_box -u 0:0 u4242-box -- true); is refuse/user 2 $?
 has refuse/user-named "--user is for root" "$out"
-out=$(unshare -m setpriv --reuid 4242 --regid 4242 --groups "$readers" sbpf exec -q u4242-box -- true 2>&1); is refuse/other-mounts 2 $?
-has refuse/other-mounts-named "has other mounts than the sandbox's program" "$out"
+cp "$here/users.py" "$tmp/users.py"
+is refuse/other-mounts "400 process_unfit the process has other mounts than the sandbox's program" "$(user python3 -IS "$tmp/users.py" $socket exec=u4242-box)"
+is other-mounts/entered "0" "$(unshare -m setpriv --reuid 4242 --regid 4242 --groups "$readers" sbpf exec -q u4242-box -- true >/dev/null 2>&1; echo $?)"
 is refuse/from-inside 125 "$(in_box u4242-open -- sbpf exec u4242-box -- true >/dev/null; echo $?)"
 sbpf kill u4242-box >/dev/null
 is gone/left-behind 1 "$(within 20 sh -c "! pgrep -xf 'sleep 7177' >/dev/null" && echo 1)"

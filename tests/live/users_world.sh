@@ -10,6 +10,8 @@ start() {
   daemon=$!
   within 120 curl -sf -o /dev/null --unix-socket $socket $url/healthz
 }
+# As the package's postinst does.
+setcap cap_net_admin,cap_sys_chroot,cap_sys_admin+ep /opt/sbpf/bin/sbpf-enter
 as() { setpriv --reuid "$1" --regid "$1" --groups "$2" "${@:3}"; }
 user() { as 4242 "$readers" "$@"; }
 exists() { [[ -e $cgroots/sbpf/$1 ]]; }

@@ -151,6 +151,10 @@ if ((with_service)); then
   is job/control secret "$(user cat /srv/secret)"
   is job/untrusted "out 7" "$(job 'echo out >/workspace/out && cat /workspace/out; exit 7')"
   is job/denied 1 "$(job 'cat /srv/secret')"
+  is job/enters-by "/usr/bin/sbpf-enter cap_net_admin,cap_sys_chroot,cap_sys_admin=ep" "$(getcap /usr/bin/sbpf-enter)"
+  touch /tmp/of-the-host
+  is job/own-places "0 0" "$(job 'ls -A /tmp | wc -l')"
+  is job/own-loopback "0 0" "$(job 'shopt -s nullglob; cd /proc/sys/net/ipv4 && cat ip_unprivileged_port_start')"
   is job/no-network 1 "$(job 'exec 3<>/dev/tcp/127.0.0.1/7001 || exit 1')"
   # One who reads two files all the time; and has a child, for what is moved out.
   systemd-run -q --unit filed bash -c 'sleep infinity & while sleep 0.05; do a=n b=n; read -r _ </srv/a && a=y; read -r _ </srv/b && b=y; echo $a$b >/run/filed; done' 2>/dev/null

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "agent/launch/waiting_child.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <fmt/core.h>
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+#include "agent/host/descriptors.h"
+#include "agent/host/told_error.h"
+#include "base/child.h"
+
+namespace sbpf::agent {
+namespace {
+
+// What this process runs, under whatever name that is by now.
+constexpr const char* kOwnProgram = "/proc/self/exe";
+
+std::vector<char*> pointers_to(std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (std::string& text : strings) pointers.push_back(text.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+std::vector<std::string> words_for(const std::string& enter, const OwnPlaces& places) {
+  std::vector<std::string> words = {enter, fmt::format("--report={}", kBeginReport)};
+  if (places.joined) words.push_back(fmt::format("--in={}:{}", places.joined->pid, places.joined->mounts));
+  for (const std::string& directory : places.directories) words.push_back("--private=" + directory);
+  if (places.network) words.emplace_back("--network");
+  if (places.workspace) words.push_back("--workspace=" + *places.workspace);
+  for (const char* word : {"--", "", "begin"}) words.emplace_back(word);
+  return words;
+}
+
+// The descriptors get these numbers, and stay open over an exec; all others above 2 are closed by it. 0 or an errno.
+int hand_over_descriptors(const std::vector<std::pair<int, int>>& numbers) {
+  constexpr int kOutOfTheWay = 16;
+  std::vector<int> moved;
+  for (const auto& number : numbers) {
+    moved.push_back(::fcntl(number.first, F_DUPFD_CLOEXEC, kOutOfTheWay));
+    if (moved.back() < 0) return errno;
+  }
+  if (::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */) != 0) return errno;
+  for (std::size_t i = 0; i < numbers.size(); i++)
+    if (::dup2(moved[i], numbers[i].second) < 0) return errno;
+  return 0;
+}
+
+Result<Fd> file_with(const std::string& text) {
+  Fd file(::memfd_create("sbpf-begin", MFD_CLOEXEC));
+  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
+      ::lseek(file.get(), 0, SEEK_SET) != 0)
+    return fail("spawn", SystemError{errno}, "cannot tell the program's process what it is to become");
+  return file;
+}
+
+}  // namespace
+
+std::string to_text(const BeginText& begin) {
+  std::vector<std::string> parts = {fmt::format("{}", begin.parent), begin.policy, begin.seccomp,
+                                    fmt::format("{}", begin.argv.size())};
+  parts.insert(parts.end(), begin.argv.begin(), begin.argv.end());
+  parts.insert(parts.end(), begin.env.begin(), begin.env.end());
+  std::string text;
+  for (const std::string& part : parts) (text += part) += '\0';
+  return text;
+}
+
+std::optional<BeginText> begin_text_of(std::string_view text) {
+  std::vector<std::string> parts;
+  for (std::size_t end = 0; (end = text.find('\0')) != std::string_view::npos; text.remove_prefix(end + 1))
+    parts.emplace_back(text.substr(0, end));
+  constexpr std::size_t kBeforeArgv = 4;
+  if (!text.empty() || parts.size() < kBeforeArgv) return std::nullopt;
+  BeginText begin{parts[1], parts[2], {}, {}, -1};
+  std::size_t words = 0;
+  (void)std::from_chars(parts[0].data(), parts[0].data() + parts[0].size(), begin.parent);
+  (void)std::from_chars(parts[3].data(), parts[3].data() + parts[3].size(), words);
+  if (begin.parent <= 0 || words == 0 || words > parts.size() - kBeforeArgv) return std::nullopt;
+  const auto first = parts.begin() + kBeforeArgv, end = first + static_cast<std::ptrdiff_t>(words);
+  begin.argv.assign(first, end);
+  begin.env.assign(end, parts.end());
+  return begin;
+}
+
+std::string find_sbpf_enter() {
+  std::error_code ec;
+  const auto own = std::filesystem::read_symlink(kOwnProgram, ec);
+  const std::string beside = own.parent_path() / "sbpf-enter";
+  return !ec && ::access(beside.c_str(), X_OK) == 0 ? beside : "";
+}
+
+Result<WaitingChild> WaitingChild::fork_to(const std::function<void(int go, int report)>& become) {
+  int going[2], reporting[2];
+  if (::pipe2(going, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
+  WaitingChild waiting;
+  const Fd go(going[0]);
+  waiting.go_ = Fd(going[1]);
+  if (::pipe2(reporting, O_CLOEXEC) != 0) return fail("spawn", "cannot make a pipe", "", errno);
+  Spawned& child = waiting.child_;
+  child.report = Fd(reporting[0]);
+  Fd report(reporting[1]);
+  child.pid = ::fork();
+  if (child.pid == 0) {
+    become(go.get(), report.get());
+    ::_exit(127);
+  }
+  if (child.pid < 0) return cannot_start();
+  report.reset();
+  child.pidfd = Fd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid, 0)));
+  if (!child.pidfd) return fail("spawn", "the program's process cannot be watched", "", errno);
+  if (auto there = wait_for_word(child.report.get()); !there) return tl::unexpected<Error>(there.error());
+  return waiting;
+}
+
+Result<WaitingChild> WaitingChild::start(const Launch& launch, const RunOptions& options) {
+  const pid_t self = ::getpid();
+  return fork_to([&](int go, int report) { become_when_told(launch, options, self, go, report); });
+}
+
+Result<WaitingChild> WaitingChild::start_in(const OwnPlaces& places, BeginText begin) {
+  begin.parent = ::getpid();
+  const std::string enter = find_sbpf_enter();
+  if (enter.empty())
+    return fail("private_places", "sbpf-enter is not beside sbpf, so the program cannot have places of its own",
+                "install it: it is in the package");
+  auto text = file_with(to_text(begin));
+  const Fd own(::open(kOwnProgram, O_PATH | O_CLOEXEC));
+  if (!text || !own)
+    return text ? fail("spawn", SystemError{errno}, "cannot open {}", kOwnProgram)
+                : tl::unexpected<Error>(text.error());
+  constexpr int kOwnNumber = 6;
+  std::vector<std::string> words = words_for(enter, places);
+  *std::ranges::find(words, "") = fmt::format("/proc/self/fd/{}", kOwnNumber);
+  const std::vector<char*> arguments = pointers_to(words);
+  return fork_to([&](int go, int report) {
+    char* const nothing[] = {nullptr};
+    int error = restore_limits();  // `sbpf begin` raises them itself, and must find the caller's
+    if (error == 0)
+      error = hand_over_descriptors(
+          {{go, kBeginGo}, {report, kBeginReport}, {text->get(), kBeginText}, {own.get(), kOwnNumber}});
+    if (error == 0) {
+      ::execve(enter.c_str(), arguments.data(), nothing);
+      error = errno;
+    }
+    tell_error(report, Error{"private_places", fmt::format("cannot execute {}: {}", enter, std::strerror(error)), "",
+                             error, "", false});
+  });
+}
+
+WaitingChild::WaitingChild(WaitingChild&& other) noexcept
+    : child_(std::exchange(other.child_, {})), waits_(other.waits_), go_(std::move(other.go_)) {}
+
+WaitingChild::~WaitingChild() {
+  if (waits_) end_child(child_.pid);
+}
+
+Result<void> WaitingChild::go_on() {
+  const char word = 1;
+  if (::write(go_.get(), &word, 1) != 1) return fail("spawn", "the program's process has ended", "", errno);
+  waits_ = false;
+  return {};
+}
+
+}  // namespace sbpf::agent
