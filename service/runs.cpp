@@ -183,6 +183,8 @@ asio::awaitable<void> Runs::end(StartedRun run) {
     timer.expires_after(pause);
     co_await timer.async_wait(asio::use_awaitable);
   }
+  // That of its helpers, where `sbpf` was killed before it started one.
+  (void)::rmdir((core_.cgroup_root + "/sbpf-resolver/" + name).c_str());
   if (!ours()) co_return;
   if (auto removed = core_.assignments.remove_run(name); !removed)
     log::error(fmt::format("run {}", name), removed.error(), {{"SANDBOX", name}});

@@ -17,6 +17,7 @@
 #include "agent/dns/resolver_process.h"
 #include "agent/files/fs_view.h"
 #include "agent/files/namespaces.h"
+#include "agent/files/private_places.h"
 #include "agent/host/network_namespace.h"
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
@@ -27,6 +28,8 @@
 #include "agent/sandbox/journal.h"
 #include "agent/sandbox/policy_text.h"
 #include "agent/verify/verify.h"
+#include "base/file.h"
+#include "base/mounts.h"
 #include "policy/filesystem.h"
 #include "policy/loopback.h"
 
@@ -98,9 +101,10 @@ struct Beside {
 Result<void> serve_network(Beside& beside, const HeldProcess& process, const policy::Policy& policy,
                            const AdoptOptions& options) {
   if (policy.network.loopback != policy::Loopback::private_namespace || policy.mode == policy::Mode::audit) return {};
-  const auto own = process.has_own_network(options.parent);
-  if (!own) return tl::unexpected<Error>(own.error());
-  if (!*own) return {};
+  if (process.has_our_network()) return {};
+  const auto alone = process.is_alone_in("net");
+  if (!alone) return tl::unexpected<Error>(alone.error());
+  if (!*alone) return {};
   Result<std::vector<RelaySocket>> all;
   const auto cookie = in_network_of(process.pid(), [&]() -> Result<void> {
     all = listen_for(policy::relayed_endpoints(policy.network));
@@ -113,6 +117,19 @@ Result<void> serve_network(Beside& beside, const HeldProcess& process, const pol
   if (!relay) return tl::unexpected<Error>(relay.error());
   beside.relay.emplace(std::move(*relay));
   return {};
+}
+
+// A place of the sandbox's own is one only as long as nobody else is in the mount namespace.
+Result<void> check_places(const policy::Policy& policy, const HeldProcess& process) {
+  const std::vector<Mount> mounts = parse_mounts(read_file(fmt::format("/proc/{}/mountinfo", process.pid())));
+  const std::set<std::string> places = policy::private_places(policy);
+  if (std::ranges::none_of(mounts, [&](const Mount& m) { return is_private_place(m) && places.contains(m.point); }))
+    return {};
+  const auto alone = process.is_alone_in("mnt");
+  if (!alone) return tl::unexpected<Error>(alone.error());
+  if (*alone) return {};
+  return fail("process_unfit", "the process shares its private places with others",
+              "start it by `sbpf run`, or with sbpf-enter for this run alone");
 }
 
 Result<Beside> start_helpers(const Cgroup& cgroup, const HeldProcess& process, const policy::Policy& policy,
@@ -217,6 +234,7 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
     return fail("sandbox_exists", fmt::format("a sandbox named {} exists", options.name), "choose another name");
   auto process = hold_outside(policy, options, kernel);
   if (!process) return tl::unexpected<Error>(process.error());
+  if (auto own = check_places(policy, *process); !own) return own;
   auto stdio = stdio_of(*process, *rules);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
   // As its own mount namespace has the paths: the service has another one.

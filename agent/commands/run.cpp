@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <random>
 #include <set>
@@ -98,10 +99,10 @@ Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) 
   ready.stdio_inode = *stdio;
   if (auto returns = NamespaceStay::check_way_back(); !returns)
     return tl::unexpected<Error>(explain_failure(returns.error()));
-  if (auto usable = check_workspace(policy, asked); !usable) return tl::unexpected<Error>(usable.error());
   if (!asked.workspace) return ready;
   auto workspace = open_workspace(*asked.workspace);
   if (!workspace) return tl::unexpected<Error>(workspace.error());
+  if (auto usable = check_workspace(policy, asked); !usable) return tl::unexpected<Error>(usable.error());
   ready.workspace = std::move(*workspace);
   return ready;
 }
@@ -216,9 +217,21 @@ Result<RunResult> watch_over(BringUp& up, Running& running, const policy::Policy
 }  // namespace
 
 Result<void> check_workspace(const policy::Policy& policy, const RunOptions& options) {
-  if (!options.workspace || !policy::private_places(policy).contains(kWorkspace)) return {};
-  return fail("usage", fmt::format("--workspace: the policy {} makes {} private", policy.name, kWorkspace),
-              "leave one of them out");
+  if (!options.workspace || options.workspace->empty()) return {};  // an empty one cannot be opened
+  std::set<std::string> places = policy::private_places(policy);
+  if (places.contains(kWorkspace))
+    return fail("usage", fmt::format("--workspace: the policy {} makes {} private", policy.name, kWorkspace),
+                "leave one of them out");
+  // By it the sandbox would have the host's in their stead.
+  places.insert({"/proc", "/dev/shm", "/dev/mqueue"});
+  const std::string top = (std::filesystem::absolute(*options.workspace).lexically_normal() / "").string();
+  for (const std::string& place : places)
+    if ((place + "/").starts_with(top))
+      return fail(
+          "usage",
+          fmt::format("--workspace: {} has {} in it, of which the sandbox has its own", *options.workspace, place),
+          "name a directory of the job alone");
+  return {};
 }
 
 Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {

@@ -63,8 +63,11 @@ Result<void> make(const Place& place) {
   return {};
 }
 
-// A working directory below a place that was made anew would lead into the host's.
+// A working directory below a place that was made anew would lead into the host's. So may one that was removed: where
+// it was is not known.
 Result<void> enter_again(const std::string& directory, std::set<std::string> places) {
+  if (!directory.starts_with('/'))
+    return fail("private_places", "the working directory is not there any more", "start it in another directory");
   for (const Place& place : kPlaces) places.insert(place.path);
   for (const std::string& place : places)
     if (path_below(directory, place) && ::chdir(directory.c_str()) != 0)
@@ -150,7 +153,9 @@ Result<void> enter_private_places(const Fd& network, const Fd& workspace, const 
   if (workspace)
     if (auto entered = enter_workspace(workspace); !entered) return entered;
   if (auto made = make_private_places(places); !made) return made;
-  return workspace ? Result<void>() : enter_again(directory, places);
+  if (workspace) return {};
+  if (auto entered = enter_again(directory, places); !entered) return entered;
+  return enter_again(working_directory(), places);  // it may have been moved meanwhile
 }
 
 Result<NamespaceStay> NamespaceStay::in_private_places(const Fd& network, const Fd& workspace,

@@ -3,11 +3,13 @@
 
 #include <poll.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <fmt/core.h>
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -76,6 +78,12 @@ bool same_namespace(const std::string& proc, const char* kind, const std::string
   std::error_code ec;
   const auto own = fs::read_symlink(fmt::format("{}/ns/{}", other, kind), ec);
   return !ec && fs::read_symlink(proc + "/ns/" + kind, ec) == own && !ec;
+}
+
+// 0: it has none any more, or it cannot be told.
+std::uint64_t namespace_number(const std::string& proc, const char* kind) {
+  struct stat info {};
+  return ::stat(fmt::format("{}/ns/{}", proc, kind).c_str(), &info) == 0 ? info.st_ino : 0;
 }
 
 bool is_alive(int pidfd) {
@@ -165,15 +173,24 @@ bool HeldProcess::shares_network(pid_t other) const {
   return same_namespace("/proc/" + std::to_string(pid_), "net", "/proc/" + std::to_string(other));
 }
 
-Result<bool> HeldProcess::has_own_network(pid_t parent) const {
-  std::array<std::string, 3> networks;
-  const std::array processes = {std::to_string(pid_), std::string("self"), std::to_string(parent)};
-  for (std::size_t i = 0; i < networks.size(); i++) {
-    std::error_code ec;
-    networks[i] = fs::read_symlink(fmt::format("/proc/{}/ns/net", processes[i]), ec);
-    if (ec) return tl::unexpected<Error>(gone());
+Result<bool> HeldProcess::is_alone_in(const char* kind) const {
+  const std::string own = std::to_string(pid_);
+  const std::uint64_t number = namespace_number("/proc/" + own, kind);
+  std::error_code ec;
+  fs::directory_iterator processes("/proc", ec);
+  if (number == 0 || ec)
+    return fail("cannot_tell", fmt::format("who else is in the {} namespace of the process cannot be told", kind));
+  for (const fs::directory_entry& process : processes) {
+    const std::string pid = process.path().filename();
+    if (pid == own || pid.find_first_not_of("0123456789") != std::string::npos) continue;
+    std::uint64_t there = namespace_number(process.path(), kind);
+    // Where the first thread has ended, the others may be left. Another namespace than the first's is for root alone.
+    if (there == 0)
+      for (fs::directory_iterator task(process.path() / "task", ec), end; !ec && task != end; task.increment(ec))
+        there = std::max(there, namespace_number(task->path(), kind));
+    if (there == number) return false;
   }
-  return networks[0] != networks[1] && networks[0] != networks[2];
+  return true;
 }
 
 Result<std::array<Fd, 3>> HeldProcess::stdio() const {

@@ -45,8 +45,9 @@ class HeldProcess {
   bool has_our_network() const;
   // In that of the other process?
   bool shares_network(pid_t other) const;
-  // In neither this process's nor its parent's? Errors: "process_gone" (the parent ended, for one).
-  Result<bool> has_own_network(pid_t parent) const;
+  // Is no other process in its namespace of this kind ("net", "mnt")? While it is held, none can come to be there but
+  // by root. Errors: "cannot_tell".
+  Result<bool> is_alone_in(const char* kind) const;
   // Its stdin, stdout and stderr; none where it has none. Errors: "process_gone".
   Result<std::array<Fd, 3>> stdio() const;
   // Its cgroup, below the root of the hierarchy: "/user.slice/…". Errors: "process_gone".

@@ -43,7 +43,7 @@ std::vector<std::string> words_for(const std::string& enter, const OwnPlaces& pl
 
 // The descriptors get these numbers, and stay open over an exec; all others above 2 are closed by it. 0 or an errno.
 int hand_over_descriptors(const std::vector<std::pair<int, int>>& numbers) {
-  constexpr int kOutOfTheWay = 16;
+  constexpr int kOutOfTheWay = 7;
   std::vector<int> moved;
   for (const auto& number : numbers) {
     moved.push_back(::fcntl(number.first, F_DUPFD_CLOEXEC, kOutOfTheWay));

@@ -112,6 +112,46 @@ def host_things():
     tried("read", lambda: open("/tmp/hosts").read(4))
 
 
+# In a child that sbpf-enter brought to places of its own: maybe with another process beside it, which is not confined.
+BESIDE = """
+import os, socket, time
+if %d and os.fork() == 0:
+    s = socket.socket(); s.bind(("127.0.0.1", 9100)); s.listen()
+    os.write(4, b"x")
+    time.sleep(60)
+    os._exit(0)
+if not %d: os.write(4, b"x")
+os.read(3, 1)
+try: print("connect", socket.socket().connect(("127.0.0.1", 9100)) or "done", flush=True)
+except OSError as e: print("connect", os.strerror(e.errno), flush=True)
+"""
+
+
+def beside(path, enter, name, words, more, other):
+    back_r, back_w = os.pipe()
+    r, w = os.pipe()
+    own = os.fork()
+    if own == 0:
+        os.dup2(r, 3)
+        os.dup2(back_w, 4)
+        for kept in (3, 4):  # it may have had that number
+            os.set_inheritable(kept, True)
+        os.closerange(5, 64)
+        os.execv(enter, [enter, *words, "--", "/usr/bin/python3", "-IS", "-c", BESIDE % (other, other)])
+    os.close(back_w)
+    os.close(r)
+    os.read(back_r, 1)
+    server = Server(path)
+    status, body = server.post({"pid": own, "policy_text": text + more})
+    print(name, status, body.get("error", {}).get("code") or body["loopback"], flush=True)
+    if status == 201:
+        os.write(w, b"x")
+        os.waitpid(own, 0)
+    else:
+        os.kill(own, signal.SIGKILL)
+    server.end()
+
+
 path = sys.argv[1]
 for case in sys.argv[2:]:
     if case.startswith("pid="):
@@ -164,6 +204,11 @@ for case in sys.argv[2:]:
         status, body = Server(path).post({"pid": told}, f"/v1/sandboxes/{case[5:]}/processes")
         print(status, body["error"]["code"], body["error"]["message"])
         os.kill(own, signal.SIGKILL)
+    elif case.startswith("beside="):
+        for name, words, more in (("network", ("--network",), "network: {loopback: private}\n"),
+                                  ("places", ("--private", "/tmp"), "filesystem: {default: write, private: [/tmp]}\n")):
+            for other in (False, True):
+                beside(path, case[7:], f"{name}/{'shared' if other else 'alone'}", words, more, other)
     elif case == "host-things":
         host_things()
         for more in ("", "network: {loopback: private}\nfilesystem: {default: write, private: [/tmp]}\n"):

@@ -42,6 +42,14 @@ audited=$(policy audited <<<$'version: 1\nname: audited\nmode: audit\nextends: [
 is there/an-audit-changes-nothing "of the host" "$(under "$audited" -- cat /tmp/hosts)"
 is there/stays "umount: /tmp: umount failed: Permission denied." "$(under "$own" -- umount /tmp)"
 
+# A working directory that was removed would lead into the host's places.
+install -d -o 4242 /dev/shm/was /dev/shm/was/here
+echo "of the host" >/dev/shm/was/f
+gone_directory() { (cd /dev/shm/was/here && rmdir /dev/shm/was/here && under "$1" -- cat ../f); }
+out=$(cd /dev/shm/was/here && user cat ../f); is gone-directory/control "of the host" "$out"
+out=$(gone_directory "$(policy nofiles <<<$'version: 1\nname: nofiles')"); is gone-directory/code 125 $?
+has gone-directory/said "the working directory is not there any more" "$out"
+
 # ---- a workspace ----
 mkdir -p /srv/jobs/{a,b} /srv/elsewhere
 for job in a b; do echo "text of $job" >/srv/jobs/$job/f; done
@@ -61,6 +69,8 @@ out=$(under "$linked" --workspace /srv/jobs/a -- cat led/f); is workspace/link 2
 has workspace/link-said "lies in /workspace" "$out"
 user ln -s /srv/jobs/a /srv/jobs/link
 out=$(under "$workspace" --workspace "" -- echo ran); is workspace/none-given 2 $?
+out=$(under "$workspace" --workspace / -- cat /workspace/tmp/hosts); is workspace/all-of-the-host 2 $?
+has workspace/all-of-the-host-said "of which the sandbox has its own" "$out"
 out=$(in_job link true); is workspace/by-a-link 2 $?
 has workspace/by-a-link-said "is no directory that is reached without symbolic links" "$out"
 mkdir -p /root/hidden && chmod 700 /root
@@ -125,6 +135,10 @@ within 60 eval '[[ ! -e /proc/$relay && ! -e $cgroots/sbpf-resolver/u4242-serves
 cp "$here/users.py" "$tmp/users.py"
 is raw/host-things "connect done; bind done; read of t; host-things: 201 True; connect Operation not permitted; bind Operation not permitted; read of t; host-things: 201 True; connect Operation not permitted; bind Operation not permitted; read Permission denied" \
   "$(user python3 -IS "$tmp/users.py" $socket host-things 2>&1 | sed 's/ $//' | paste -sd'~' | sed 's/~/; /g')"
+
+# Nor are places its own that another process is in.
+is raw/shared-places "network/alone 201 private; connect Connection refused; network/shared 201 closed; connect Operation not permitted; places/alone 201 host; connect Operation not permitted; places/shared 400 process_unfit" \
+  "$(user python3 -IS "$tmp/users.py" $socket beside=/opt/sbpf/bin/sbpf-enter 2>&1 | paste -sd'~' | sed 's/~/; /g')"
 
 # ---- exec is where the run is ----
 started box -q -p "$own" -- sh -c 'cd /tmp; echo of-the-run >here; exec sleep 1000' >/dev/null 2>&1; is exec/runs 0 $?
