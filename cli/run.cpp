@@ -222,6 +222,8 @@ class ToldEvents {
 Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, agent::RunOptions& options,
                            Voice& voice) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
+  if (args.workspace && ::geteuid() == 0)
+    return fail("usage", "--workspace is not for root by way of sbpfd", "leave --socket out: root needs no service");
   DenialSummary denials(&policy);
   std::function<void(const Json&)> on_denial, on_event;  // to read them costs sbpfd a process each
   ToldEvents told;

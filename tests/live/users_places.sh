@@ -69,6 +69,7 @@ out=$(under "$linked" --workspace /srv/jobs/a -- cat led/f); is workspace/link 2
 has workspace/link-said "lies in /workspace" "$out"
 user ln -s /srv/jobs/a /srv/jobs/link
 out=$(under "$workspace" --workspace "" -- echo ran); is workspace/none-given 2 $?
+out=$(sbpf run -q --socket $socket -p "$workspace" --workspace /srv/jobs/a -- true 2>&1); is workspace/of-root-by-sbpfd 2 $?
 out=$(under "$workspace" --workspace / -- cat /workspace/tmp/hosts); is workspace/all-of-the-host 2 $?
 has workspace/all-of-the-host-said "of which the sandbox has its own" "$out"
 out=$(in_job link true); is workspace/by-a-link 2 $?
