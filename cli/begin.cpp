@@ -7,7 +7,6 @@
 
 #include "agent/host/told_error.h"
 #include "agent/launch/waiting_child.h"
-#include "base/fd.h"
 #include "base/file.h"
 #include "cli/commands.h"
 #include "cli/run_user.h"

@@ -76,7 +76,10 @@ std::optional<EnterArgs> read_arguments(int argc, char** argv) {
   EnterArgs args;
   for (int given = 0; (given = ::getopt_long(argc, argv, "+", kOptions, nullptr)) != -1;) {
     bool right = given != '?';
-    if (given == 'p') right = *optarg == '/' && args.places.size() < kMostPlaces, args.places.insert(optarg);
+    if (given == 'p') {
+      right = *optarg == '/' && args.places.size() < kMostPlaces;
+      args.places.insert(optarg);
+    }
     if (given == 'n') args.network = true;
     if (given == 'w') args.workspace = optarg;
     if (given == 'i') right = read_joined(optarg, args);

@@ -83,9 +83,8 @@ constexpr const char* kExecFooter = R"(Examples:
 
 For sandboxes that `sbpf run` made. The program begins as the sandbox's own began: by the policy in force, as its
 user, in its places and its working directory, confined from the first instruction. Secrets of the policy are not
-handed over again. Users other than root have their own runs, by way of sbpfd. Nothing is
-started where isolation is not active; the exit code is then 125. What the program leaves running goes on until the
-sandbox ends.)";
+handed over again. Users other than root have their own runs, by way of sbpfd. Nothing is started where isolation is
+not active; the exit code is then 125. What the program leaves running goes on until the sandbox ends.)";
 
 }  // namespace
 

@@ -3,7 +3,6 @@
 // until nothing more is to be allowed. No run is without a policy, so the last one is the proof.
 #include <fcntl.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -25,6 +24,7 @@
 #include "agent/launch/waiting_child.h"
 #include "base/fd.h"
 #include "base/file.h"
+#include "base/memory_file.h"
 #include "cli/commands.h"
 #include "cli/lesson.h"
 #include "policy/advice.h"
@@ -53,8 +53,8 @@ struct Run {
 };
 
 Result<Fd> text_file(const std::string& text) {
-  Fd file(::memfd_create("policy", 0));
-  if (file && write_all(file.get(), text)) return file;
+  Fd file = memory_file("policy", text);
+  if (file && ::fcntl(file.get(), F_SETFD, 0) == 0) return file;  // the run inherits it
   return fail("spawn", "cannot hand over the policy", "", errno);
 }
 

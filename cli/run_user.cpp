@@ -221,9 +221,13 @@ void read_denials(const std::string& socket, const std::string& sandbox, const a
 }
 
 // The places of a live run that have other mounts than this process.
-Result<std::optional<agent::OwnPlaces>> places_in(const Json& status, std::uint64_t mounts) {
+Result<std::optional<agent::OwnPlaces>> places_in(const std::string& path, std::uint64_t mounts,
+                                                  const std::string& socket) {
   if (mounts == 0 || mounts == agent::mount_namespace("self")) return std::nullopt;
-  const auto cgroup = agent::Cgroup::open(status.value("cgroup", ""));
+  auto service = ServiceClient::connect(socket);
+  const auto status = service ? service->get(path) : tl::unexpected<Error>(service.error());
+  if (!status) return tl::unexpected<Error>(status.error());
+  const auto cgroup = agent::Cgroup::open(status->value("cgroup", ""));
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   const auto first = agent::first_program(*cgroup, mounts);
   if (!first) return tl::unexpected<Error>(first.error());
@@ -301,10 +305,7 @@ Result<agent::ExecResult> exec_as_user(const std::string& name, const UsersPolic
   start.env = std::move(*env);
   const auto path = sandbox_path(name);
   if (!path) return tl::unexpected<Error>(path.error());
-  auto asking = ServiceClient::connect(socket);
-  const auto live = asking ? asking->get(*path) : tl::unexpected<Error>(asking.error());
-  if (!live) return tl::unexpected<Error>(live.error());
-  const auto own = places_in(*live, in_force.mounts);
+  const auto own = places_in(*path, in_force.mounts, socket);
   if (!own) return tl::unexpected<Error>(own.error());
   auto confined = confine_child(policy, start, *own, socket, *path + "/processes", Json::object());
   if (!confined) return tl::unexpected<Error>(confined.error());

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "service/sbpf.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <fmt/core.h>
 #include <cerrno>
 #include <cstring>
 
+#include "base/memory_file.h"
+
 namespace sbpf::service {
 Result<Fd> text_file(const std::string& content) {
-  Fd fd(::memfd_create("policy_text", MFD_CLOEXEC));
-  if (fd && ::write(fd.get(), content.data(), content.size()) == static_cast<ssize_t>(content.size())) return fd;
+  if (Fd file = memory_file("policy_text", content)) return file;
   return fail("spawn", SystemError{errno}, "cannot hand the policy over");
 }
 

@@ -15,6 +15,7 @@
 #include "agent/files/fs_view.h"
 #include "agent/files/namespaces.h"
 #include "agent/files/workspace.h"
+#include "agent/host/mount_places.h"
 #include "agent/host/network_namespace.h"
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
@@ -223,10 +224,11 @@ Result<void> check_workspace(const policy::Policy& policy, const RunOptions& opt
     return fail("usage", fmt::format("--workspace: the policy {} makes {} private", policy.name, kWorkspace),
                 "leave one of them out");
   // By it the sandbox would have the host's in their stead.
-  places.insert({"/proc", "/dev/shm", "/dev/mqueue"});
-  const std::string top = (std::filesystem::absolute(*options.workspace).lexically_normal() / "").string();
+  places.merge(places_made_anew());
+  std::string top = std::filesystem::absolute(*options.workspace).lexically_normal();
+  if (top.size() > 1 && top.ends_with('/')) top.pop_back();
   for (const std::string& place : places)
-    if ((place + "/").starts_with(top))
+    if (path_below(place, top))
       return fail(
           "usage",
           fmt::format("--workspace: {} has {} in it, of which the sandbox has its own", *options.workspace, place),

@@ -68,7 +68,7 @@ Result<void> make(const Place& place) {
 Result<void> enter_again(const std::string& directory, std::set<std::string> places) {
   if (!directory.starts_with('/'))
     return fail("private_places", "the working directory is not there any more", "start it in another directory");
-  for (const Place& place : kPlaces) places.insert(place.path);
+  places.merge(places_made_anew());
   for (const std::string& place : places)
     if (path_below(directory, place) && ::chdir(directory.c_str()) != 0)
       return fail("private_places",
@@ -124,6 +124,12 @@ Result<MountView> mount_view_here(const Fd& proc) {
 Fd open_proc() { return Fd(::open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC)); }
 
 }  // namespace
+
+std::set<std::string> places_made_anew() {
+  std::set<std::string> paths;
+  for (const Place& place : kPlaces) paths.insert(place.path);
+  return paths;
+}
 
 Result<NamespaceStay> NamespaceStay::begin() {
   NamespaceStay stay;
@@ -211,10 +217,12 @@ Result<void> NamespaceStay::back() {
   return result;
 }
 
-std::uint64_t mount_namespace(const std::string& task) {
+std::uint64_t namespace_number(const std::string& task_directory, const char* kind) {
   struct stat info {};
-  return ::stat(fmt::format("/proc/{}/ns/mnt", task).c_str(), &info) == 0 ? info.st_ino : 0;
+  return ::stat(fmt::format("{}/ns/{}", task_directory, kind).c_str(), &info) == 0 ? info.st_ino : 0;
 }
+
+std::uint64_t mount_namespace(const std::string& task) { return namespace_number("/proc/" + task, "mnt"); }
 
 Result<MountView> own_mount_view() { return mount_view_here(open_proc()); }
 

@@ -14,6 +14,9 @@
 
 namespace sbpf::agent {
 
+// /proc and the like: what a sandbox of `run` has of its own, whatever its policy says.
+std::set<std::string> places_made_anew();
+
 // For good, what NamespaceStay does for a time: for a process that is to become a program of the sandbox. It has one
 // thread, and is not trusted after an error. Errors: those of in_private_places(), of in_sandbox().
 Result<void> enter_private_places(const Fd& network, const Fd& workspace, const std::set<std::string>& places);
@@ -70,6 +73,9 @@ struct MountView {
   bool made_by_run = false;  // root's `sbpf run` made the sandbox, or makes it
 };
 
+// The number of a namespace of a task, by its directory in /proc and the kind ("mnt", "net"…); 0: it has none any more,
+// or it cannot be told.
+std::uint64_t namespace_number(const std::string& task_directory, const char* kind);
 // The number of the mount namespace of a task, a name in /proc; 0: it cannot be told.
 std::uint64_t mount_namespace(const std::string& task);
 

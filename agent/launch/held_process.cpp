@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sys/ptrace.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +19,7 @@
 #include <thread>
 #include <utility>
 
+#include "agent/files/namespaces.h"
 #include "agent/host/fdinfo.h"
 #include "base/file.h"
 #include "base/proc_cgroup.h"
@@ -75,15 +75,8 @@ bool all_are(const std::map<std::string, std::string>& fields, const char* key, 
 }
 
 bool same_namespace(const std::string& proc, const char* kind, const std::string& other = "/proc/self") {
-  std::error_code ec;
-  const auto own = fs::read_symlink(fmt::format("{}/ns/{}", other, kind), ec);
-  return !ec && fs::read_symlink(proc + "/ns/" + kind, ec) == own && !ec;
-}
-
-// 0: it has none any more, or it cannot be told.
-std::uint64_t namespace_number(const std::string& proc, const char* kind) {
-  struct stat info {};
-  return ::stat(fmt::format("{}/ns/{}", proc, kind).c_str(), &info) == 0 ? info.st_ino : 0;
+  const std::uint64_t number = namespace_number(proc, kind);
+  return number != 0 && number == namespace_number(other, kind);
 }
 
 bool is_alive(int pidfd) {
@@ -177,20 +170,19 @@ Result<bool> HeldProcess::is_alone_in(const char* kind) const {
   const std::string own = std::to_string(pid_);
   const std::uint64_t number = namespace_number("/proc/" + own, kind);
   std::error_code ec;
-  fs::directory_iterator processes("/proc", ec);
-  if (number == 0 || ec)
-    return fail("cannot_tell", fmt::format("who else is in the {} namespace of the process cannot be told", kind));
-  for (const fs::directory_entry& process : processes) {
-    const std::string pid = process.path().filename();
+  fs::directory_iterator process("/proc", ec);
+  for (const fs::directory_iterator end; number != 0 && !ec && process != end; process.increment(ec)) {
+    const std::string pid = process->path().filename();
     if (pid == own || pid.find_first_not_of("0123456789") != std::string::npos) continue;
-    std::uint64_t there = namespace_number(process.path(), kind);
+    std::uint64_t there = namespace_number(process->path(), kind);
     // Where the first thread has ended, the others may be left. Another namespace than the first's is for root alone.
     if (there == 0)
-      for (fs::directory_iterator task(process.path() / "task", ec), end; !ec && task != end; task.increment(ec))
-        there = std::max(there, namespace_number(task->path(), kind));
+      for (const std::string& task : names_in(process->path() / "task"))
+        there = std::max(there, namespace_number(process->path() / "task" / task, kind));
     if (there == number) return false;
   }
-  return true;
+  if (number != 0 && !ec) return true;
+  return fail("cannot_tell", fmt::format("who else is in the {} namespace of the process cannot be told", kind));
 }
 
 Result<std::array<Fd, 3>> HeldProcess::stdio() const {

@@ -2,27 +2,27 @@
 #include "agent/launch/waiting_child.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <fmt/core.h>
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "agent/host/descriptors.h"
 #include "agent/host/told_error.h"
 #include "base/child.h"
+#include "base/memory_file.h"
 
 namespace sbpf::agent {
 namespace {
 
-// What this process runs, under whatever name that is by now.
+// What this process runs, under whatever name that is by now; and the descriptor by which sbpf-enter executes it.
 constexpr const char* kOwnProgram = "/proc/self/exe";
+constexpr int kOwnNumber = 6;
 
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> pointers;
@@ -37,7 +37,7 @@ std::vector<std::string> words_for(const std::string& enter, const OwnPlaces& pl
   for (const std::string& directory : places.directories) words.push_back("--private=" + directory);
   if (places.network) words.emplace_back("--network");
   if (places.workspace) words.push_back("--workspace=" + *places.workspace);
-  for (const char* word : {"--", "", "begin"}) words.emplace_back(word);
+  words.insert(words.end(), {"--", fmt::format("/proc/self/fd/{}", kOwnNumber), "begin"});
   return words;
 }
 
@@ -53,14 +53,6 @@ int hand_over_descriptors(const std::vector<std::pair<int, int>>& numbers) {
   for (std::size_t i = 0; i < numbers.size(); i++)
     if (::dup2(moved[i], numbers[i].second) < 0) return errno;
   return 0;
-}
-
-Result<Fd> file_with(const std::string& text) {
-  Fd file(::memfd_create("sbpf-begin", MFD_CLOEXEC));
-  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size()) ||
-      ::lseek(file.get(), 0, SEEK_SET) != 0)
-    return fail("spawn", SystemError{errno}, "cannot tell the program's process what it is to become");
-  return file;
 }
 
 }  // namespace
@@ -133,21 +125,18 @@ Result<WaitingChild> WaitingChild::start_in(const OwnPlaces& places, BeginText b
   if (enter.empty())
     return fail("private_places", "sbpf-enter is not beside sbpf, so the program cannot have places of its own",
                 "install it: it is in the package");
-  auto text = file_with(to_text(begin));
+  const Fd text = memory_file("sbpf-begin", to_text(begin));
+  if (!text) return fail("spawn", SystemError{errno}, "cannot tell the program's process what it is to become");
   const Fd own(::open(kOwnProgram, O_PATH | O_CLOEXEC));
-  if (!text || !own)
-    return text ? fail("spawn", SystemError{errno}, "cannot open {}", kOwnProgram)
-                : tl::unexpected<Error>(text.error());
-  constexpr int kOwnNumber = 6;
+  if (!own) return fail("spawn", SystemError{errno}, "cannot open {}", kOwnProgram);
   std::vector<std::string> words = words_for(enter, places);
-  *std::ranges::find(words, "") = fmt::format("/proc/self/fd/{}", kOwnNumber);
   const std::vector<char*> arguments = pointers_to(words);
   return fork_to([&](int go, int report) {
     char* const nothing[] = {nullptr};
     int error = restore_limits();  // `sbpf begin` raises them itself, and must find the caller's
     if (error == 0)
       error = hand_over_descriptors(
-          {{go, kBeginGo}, {report, kBeginReport}, {text->get(), kBeginText}, {own.get(), kOwnNumber}});
+          {{go, kBeginGo}, {report, kBeginReport}, {text.get(), kBeginText}, {own.get(), kOwnNumber}});
     if (error == 0) {
       ::execve(enter.c_str(), arguments.data(), nothing);
       error = errno;

@@ -58,6 +58,14 @@ serve() {
 }
 visits() { wc -l <"$tmp/$1-$2-$3.log"; }
 
+# eight_go_on: the eight processes ${eight[@]}, which have said `up` in $tmp/eight.N, go on by the file FILE, and end
+eight_go_on() { # eight_go_on FILE
+  all_up() { [[ $(cat "$tmp"/eight.? | grep -c up) == 8 ]]; }
+  within 300 all_up; is eight/run-together 0 $?
+  touch "$1"
+  wait "${eight[@]}"
+}
+
 is_stopped() { grep -q '^State:.T' "/proc/$1/status"; }
 
 # policy NAME: from stdin, into $tmp/NAME.yaml; prints the path

@@ -94,10 +94,7 @@ for n in 1 2 3 4 5 6 7 8; do
     ls -A /tmp /var/tmp /dev/shm | grep -cE "^[1-8]$"' "$n" </dev/null >"$tmp/eight.$n" 2>"$tmp/eight.$n.err" &
   eight+=($!)
 done
-all_up() { [[ $(cat "$tmp"/eight.? | grep -c up) == 8 ]]; }
-within 300 all_up; is eight/run-together 0 $?
-touch /workspace/go
-wait "${eight[@]}"
+eight_go_on /workspace/go
 is eight/see-their-own-alone "3 3 3 3 3 3 3 3" "$(grep -hv up "$tmp"/eight.? | xargs)"
 is eight/nothing-outside 0 "$(ls -d /tmp/[1-8] /var/tmp/[1-8] /dev/shm/[1-8] 2>/dev/null | wc -l)"
 

@@ -28,15 +28,30 @@ class Server:
         return status, json.loads(self.f.read(length))
 
 
-def child(then=None, nnp=True):
-    """A child that waits for a byte, and then does it; (pid, the pipe's end)."""
+def forked(become):
+    """A child in which `become` is called, with a pipe's end to hear on, 3, and one to speak on, 4, which an exec leaves
+    open; (pid, what it said first, the other end of 3)."""
     back_r, back_w = os.pipe()
     r, w = os.pipe()
     pid = os.fork()
     if pid == 0:
         os.dup2(r, 3)
         os.dup2(back_w, 4)
+        for kept in (3, 4):  # it may have had that number
+            os.set_inheritable(kept, True)
         os.closerange(5, 64)
+        become()
+        os._exit(0)
+    os.close(r)
+    os.close(back_w)
+    said = os.read(back_r, 16)
+    os.close(back_r)
+    return pid, said, w
+
+
+def child(then=None, nnp=True):
+    """A child that waits for a byte, and then does it; (pid, the number that it tells, the pipe's end)."""
+    def wait():
         if nnp:
             libc.prctl(38, 1, 0, 0, 0)
         if then == "threads":
@@ -53,12 +68,8 @@ def child(then=None, nnp=True):
         os.write(4, str(told).encode())
         if os.read(3, 1) and callable(then):
             then()
-        os._exit(0)
-    os.close(r)
-    os.close(back_w)
-    told = int(os.read(back_r, 16))
-    os.close(back_r)
-    return pid, told, w
+    pid, said, w = forked(wait)
+    return pid, int(said), w
 
 
 def ask(path, pid, **body):
@@ -128,19 +139,7 @@ except OSError as e: print("connect", os.strerror(e.errno), flush=True)
 
 
 def beside(path, enter, name, words, more, other):
-    back_r, back_w = os.pipe()
-    r, w = os.pipe()
-    own = os.fork()
-    if own == 0:
-        os.dup2(r, 3)
-        os.dup2(back_w, 4)
-        for kept in (3, 4):  # it may have had that number
-            os.set_inheritable(kept, True)
-        os.closerange(5, 64)
-        os.execv(enter, [enter, *words, "--", "/usr/bin/python3", "-IS", "-c", BESIDE % (other, other)])
-    os.close(back_w)
-    os.close(r)
-    os.read(back_r, 1)
+    own, _, w = forked(lambda: os.execv(enter, [enter, *words, "--", "/usr/bin/python3", "-IS", "-c", BESIDE % (other, other)]))
     server = Server(path)
     status, body = server.post({"pid": own, "policy_text": text + more})
     print(name, status, body.get("error", {}).get("code") or body["loopback"], flush=True)

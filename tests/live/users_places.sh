@@ -169,10 +169,7 @@ there = [f for place in ("/tmp", "/var/tmp", "/dev/shm") for f in os.listdir(pla
 print(*there, len([p for p in os.listdir("/proc") if p.isdigit()]))' "$n" </dev/null >"$tmp/eight.$n" 2>"$tmp/eight.$n.err" &
   eight+=($!)
 done
-all_up() { [[ $(cat "$tmp"/eight.? | grep -c up) == 8 ]]; }
-within 300 all_up; is eight/run-together 0 $?
-touch /workspace/go
-wait "${eight[@]}"
+eight_go_on /workspace/go
 for n in 1 2 3 4 5 6 7 8; do is "eight/$n-sees-its-own-alone" "$n $n $n 1" "$(grep -v up "$tmp/eight.$n")"; done
 is eight/nothing-outside 0 "$(ls -d /tmp/[1-8] /var/tmp/[1-8] /dev/shm/[1-8] 2>/dev/null | wc -l)"
 is host/mounts-as-before "$mounts_before" "$(host_mounts)"
