@@ -85,8 +85,9 @@ has over/program-says "$where/data: No such file or directory" "$(cat "$tmp/said
 # ---- where the caller's directory lies ----
 hang answers; is directory/mounted 0 $?
 cd $where; is directory/answers 0 $?
-sh -c "exec 9<.; echo \$\$ >$box/cgroup.procs; exec sleep infinity" & servers+=($!)
-within 20 grep -q 'populated 1' "$box/cgroup.events"
+sh -c "exec 9<.; echo \$\$ >$box/cgroup.procs; exec sleep infinity" & inside=$!
+servers+=($inside)
+within 20 grep -qx $inside "$box/cgroup.procs"; is directory/opened-within 0 $?
 kill -STOP $hanging
 timeout -s KILL 3 bash -c "cd $where" 2>/dev/null; is directory/control 137 $?
 limited() { timeout -s KILL 60 "$@"; }
