@@ -46,7 +46,7 @@ struct ExecResult {
   int exit_code = 0;                 // the program's, 128+n for signal n
   int signal = 0;                    // that ended the program; 0: none did
   bool sandbox_ended = false;        // and the program was killed with it
-  std::uint64_t denied = 0;          // what was denied in the sandbox meanwhile, to this program and to others
+  std::uint64_t denied = 0;          // by the sandbox's policy meanwhile, to this program and to others
 };
 
 // Runs another program in a sandbox of `run` that lives, and waits for it. It begins as the sandbox's program began, by
@@ -56,6 +56,19 @@ struct ExecResult {
 // "inherited_socket"; "no_such_sandbox", "sandbox_ended"; "busy" (its policy was changed meanwhile); those of spawn()
 // and of the callbacks.
 Result<ExecResult> exec(const std::string& name, const ExecOptions& options);
+
+// The same under a policy of the program's own, beside that of the sandbox. Both are asked, so this one only takes
+// away: of capabilities, limits and system calls, too. The program is in a sandbox of its own within the other, called
+// exec-PID-NUMBER, in the other's places and network. It is supervised as that of run(), and what it leaves running is
+// killed. Of `supervised` the timeout and the callbacks count. In the result `sandbox` is as that of exec(), `program`
+// as that of run(). Errors: those of both; "secrets_not_handed", "host_names_unenforceable": a sandbox within another
+// has none of these; "limit_unenforceable": nor has it limits of memory, processes or CPU below the other's.
+struct ExecUnderResult {
+  RunResult program;
+  ExecResult sandbox;
+};
+Result<ExecUnderResult> exec_under(const std::string& name, policy::Policy policy, const ExecOptions& options,
+                                   RunOptions supervised);
 
 struct AttachOptions {
   std::string cgroup;              // path of a cgroup2 directory

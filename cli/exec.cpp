@@ -2,13 +2,17 @@
 // `sbpf exec`: another program in a sandbox that runs already.
 #include <unistd.h>
 
+#include <fmt/core.h>
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "agent/agent.h"
 #include "agent/launch/job_control.h"
 #include "cli/commands.h"
+#include "cli/common.h"
+#include "cli/denial_summary.h"
 #include "cli/format.h"
+#include "cli/format_end.h"
 #include "cli/input.h"
 #include "cli/run_user.h"
 #include "cli/service_client.h"
@@ -16,8 +20,11 @@
 namespace sbpf::cli {
 namespace {
 
+constexpr std::size_t kDenialsShown = 10;
+
 struct ExecArgs {
   std::string name;
+  std::string policy;  // "": that of the sandbox alone
   std::string user;
   std::string socket;  // of sbpfd; "": the usual one, for users other than root
   std::vector<std::string> env;
@@ -49,9 +56,48 @@ void tell_end(const ExecArgs& args, const agent::ExecResult& result) {
                      printable(args.name)));
 }
 
+void tell_program_end(const agent::RunResult& result, const DenialSummary& denials) {
+  for (const std::string& line : end_lines(result)) tell(line);
+  std::string text = denials.text(kDenialsShown);
+  if (text.empty()) return;
+  text.pop_back();
+  (void)write_line(STDERR_FILENO, text);
+}
+
+// With a policy of the program's own.
+Result<int> exec_under(const ExecArgs& args, const agent::ExecOptions& options) {
+  const auto loaded = load_policy(args.policy);
+  if (!loaded) return tl::unexpected<Error>(loaded.error());
+  DenialSummary denials(&loaded->policy);
+  agent::RunOptions supervised;
+  supervised.timeout = loaded->policy.limits.timeout;
+  supervised.on_warning = [](const std::string& text) { tell(fmt::format("warning: {}", printable(text))); };
+  supervised.on_active = [&args](const agent::Status& status) {
+    if (args.quiet) return;
+    tell(headline(status));
+    if (status_json(status).value("loopback", "") == "closed") tell(kLoopbackClosed);
+  };
+  supervised.on_loss = [](const agent::Status& status, const std::vector<std::string>& lost) {
+    for (const std::string& one : lost)
+      tell(fmt::format("ISOLATION LOST: {}: {}{}", printable(status.sandbox), printable(one),
+                       status.frozen ? ", its processes are frozen" : ""));
+  };
+  return agent::behind_front(supervised, [&]() -> Result<int> {
+    const auto result = agent::exec_under(args.name, loaded->policy, options, supervised);
+    if (!result) return tl::unexpected<Error>(result.error());
+    for (const agent::Event& event : result->program.denials) denials.add(event);
+    if (!args.quiet) tell_program_end(result->program, denials);
+    tell_end(args, result->sandbox);
+    if (result->program.not_started) return tl::unexpected<Error>(*result->program.not_started);
+    return result->program.exit_code;
+  });
+}
+
 // sbpfd moves the process into the sandbox, which users other than root may not.
 Result<agent::ExecResult> exec_by_service(const ExecArgs& args, const agent::ExecOptions& options) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
+  if (!args.policy.empty())
+    return fail("usage", "--policy is for root", "leave it out: the sandbox's own policy is in force for the program");
   const std::string socket = args.socket.empty() ? usual_socket() : args.socket;
   auto in_force = policy_of_user(args.name, socket);
   if (!in_force) return tl::unexpected<Error>(in_force.error());
@@ -67,9 +113,10 @@ Result<int> exec(const ExecArgs& args, const Session& session) {
   auto options = make_options(args, session);
   if (!options) return tl::unexpected<Error>(options.error());
   ignore_broken_pipes();
+  const bool by_service = ::geteuid() != 0 || !args.socket.empty();
+  if (!args.policy.empty() && !by_service) return exec_under(args, *options);
   return agent::behind_front(*options, [&]() -> Result<int> {
-    auto result =
-        ::geteuid() != 0 || !args.socket.empty() ? exec_by_service(args, *options) : agent::exec(args.name, *options);
+    auto result = by_service ? exec_by_service(args, *options) : agent::exec(args.name, *options);
     if (!result) return tl::unexpected<Error>(result.error());
     tell_end(args, *result);
     if (result->not_started) return tl::unexpected<Error>(*result->not_started);
@@ -80,11 +127,15 @@ Result<int> exec(const ExecArgs& args, const Session& session) {
 constexpr const char* kExecFooter = R"(Examples:
   sbpf exec task-7 -- ps -ef
   sbpf exec -u 1000:1000 task-7 -- sh
+  sbpf exec --policy no-network task-7 -- ./tool     one that may do less than the rest
 
 For sandboxes that `sbpf run` made. The program begins as the sandbox's own began: by the policy in force, as its
 user, in its places and its working directory, confined from the first instruction. Secrets of the policy are not
 handed over again. Users other than root have their own runs, by way of sbpfd. Nothing is started where isolation is
-not active; the exit code is then 125. What the program leaves running goes on until the sandbox ends.)";
+not active; the exit code is then 125. What the program leaves running goes on until the sandbox ends.
+
+With --policy the program is in a sandbox of its own within the other. Both policies are asked, so it can only do less.
+What it leaves running is killed. For root.)";
 
 }  // namespace
 
@@ -92,6 +143,9 @@ void add_exec(CLI::App& app, Session& session) {
   auto args = std::make_shared<ExecArgs>();
   CLI::App* sub = app.add_subcommand("exec", "Run another program in a live sandbox");
   sub->add_option("NAME", args->name, "The sandbox")->required();
+  sub->add_option("-p,--policy", args->policy,
+                  "Put it under this policy, too, beside that of the sandbox: a profile's name or a file")
+      ->type_name("POLICY");
   sub->add_option("-u,--user", args->user, "Run it as this user (UID:GID or a name), with the user's HOME")
       ->type_name("USER");
   sub->add_option("-e,--env", args->env,

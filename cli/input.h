@@ -60,6 +60,10 @@ std::optional<std::chrono::milliseconds> earlier(std::optional<std::chrono::mill
 // Errors: "usage".
 Result<policy::User> parse_user(const std::string& text);
 
+// The user who called sudo to start us as root, by SUDO_UID and SUDO_GID, without supplementary groups; nobody where we
+// are not root, or were called by root. Errors: "usage": these variables are no numbers.
+Result<std::optional<policy::User>> caller_of_sudo();
+
 // Is the variable taken over? `allow` has exact names and prefixes with a trailing '*', which never take
 // what env_by_name_only() says.
 bool env_allowed(std::string_view name, std::span<const std::string> allow);

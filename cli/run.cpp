@@ -135,6 +135,10 @@ Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy
     auto user = parse_user(args.user);
     if (!user) return tl::unexpected<Error>(user.error());
     options.user = std::move(*user);
+  } else if (!policy.launch.user && args.socket.empty()) {
+    auto user = caller_of_sudo();
+    if (!user) return tl::unexpected<Error>(user.error());
+    options.user = std::move(*user);
   }
   const std::vector<std::string> own = env_strings(environ);
   std::vector<std::string> inherited = own;
@@ -288,6 +292,8 @@ Result<int> run(const RunArgs& args, const Session& session) {
   ignore_broken_pipes();  // nothing ends the watch over a running sandbox; the program gets the default back
   return agent::behind_front(*options, [&] {
     Voice voice(session.status_fd);
+    if (options->user && args.user.empty())
+      voice.say(fmt::format("runs as user {}, who called sudo; --user 0:0: as root", options->user->uid));
     if (loaded->shares_loopback)
       voice.say("loopback: that of the host, as what --connect names is not reached from a private one");
     auto code = ::geteuid() != 0 || !args.socket.empty() ? run_by_service(args, loaded->policy, *options, voice)

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <grp.h>
 #include <pwd.h>
+#include <unistd.h>
 
 #include <charconv>
+#include <cstdlib>
 
 #include "cli/input.h"
 
@@ -39,6 +41,17 @@ Result<policy::User> parse_user(const std::string& text) {
   if (!gid && group_entry == nullptr) return fail("usage", fmt::format("no group is named '{}'", group), kHint);
   user.gid = gid ? *gid : group_entry->gr_gid;
   return user;
+}
+
+Result<std::optional<policy::User>> caller_of_sudo() {
+  const char *uid = std::getenv("SUDO_UID"), *gid = std::getenv("SUDO_GID");
+  if (uid == nullptr || ::geteuid() != 0) return std::optional<policy::User>();
+  const auto user = id_of(uid), group = id_of(gid == nullptr ? "" : gid);
+  if (!user || !group)
+    return fail("usage", "SUDO_UID and SUDO_GID do not say who called sudo",
+                "name the user of the program: --user USER, or --user 0:0 for root");
+  if (*user == 0) return std::optional<policy::User>();
+  return std::optional(policy::User{*user, *group, {}});
 }
 
 std::vector<std::string> of_user(std::vector<std::string> variables, std::uint32_t uid) {

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <limits>
+#include <numeric>
 #include <thread>
 
 #include "agent/files/namespaces.h"
@@ -89,6 +90,15 @@ bool has_ended(const Cgroup& cgroup) {
     std::this_thread::sleep_for(5ms);
   }
   return false;
+}
+
+void look_back(const Kernel& kernel, const LiveSandbox& sandbox, ExecResult& result) {
+  const auto sum = [](const sbpf_sandbox& record) {
+    return std::accumulate(std::begin(record.denied), std::end(record.denied), std::uint64_t(0));
+  };
+  const auto now = find_record(kernel, sandbox.record.cgroup_id);
+  result.sandbox_ended = result.signal == SIGKILL && has_ended(sandbox.cgroup);
+  if (now) result.denied = sum(*now) - std::min(sum(*now), sum(sandbox.record));
 }
 
 ExecResult wait_for_program(const Spawned& program, const ForwardedSignals& signals, const ExecOptions& options) {

@@ -44,6 +44,9 @@ Result<void> check_stdio_of(const LiveSandbox& sandbox, const std::array<int, 3>
 // Has the sandbox ended, of which a program was killed? Who ends it kills first: it is looked at for a moment.
 bool has_ended(const Cgroup& cgroup);
 
+// Once a program has ended, by `result.signal`: whether the sandbox did, and what was denied since it was found so.
+void look_back(const Kernel& kernel, const LiveSandbox& sandbox, ExecResult& result);
+
 // Waits for the end of a child, and forwards signals to it meanwhile; of `options` the callbacks count, and the name.
 ExecResult wait_for_program(const Spawned& program, const ForwardedSignals& signals, const ExecOptions& options);
 

@@ -56,6 +56,12 @@ Result<void> end_bare_assignment(const std::string& name, const Error& why_no_sa
   return {};
 }
 
+// Did sbpf make this cgroup: that of a run, or of a program within a run?
+bool is_made_by_sbpf(const Cgroup& cgroup) {
+  const auto mount = cgroup2_mount();
+  return mount && cgroup.path().starts_with(fmt::format("{}/{}/", *mount, kRootCgroupName));
+}
+
 Result<void> end_sandbox(const std::string& name, bool always_kill) {
   auto host = open_locked();
   if (!host) return end_bare_assignment(name, host.error());
@@ -77,7 +83,7 @@ Result<void> end_sandbox(const std::string& name, bool always_kill) {
   audit(
       fmt::format("sandbox {}{}", name, ours || always_kill ? " ended" : " detached: its processes go on, unconfined"));
   take_down(host->kernel, record->cgroup_id, name);
-  if (cgroup && ours) return remove_cgroup(cgroup->path());
+  if (cgroup && (ours || (always_kill && is_made_by_sbpf(*cgroup)))) return remove_cgroup(cgroup->path());
   return {};
 }
 

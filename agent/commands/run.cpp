@@ -28,7 +28,6 @@
 #include "agent/launch/supervisor.h"
 #include "agent/sandbox/escaped_tasks.h"
 #include "agent/sandbox/events.h"
-#include "agent/sandbox/refresh.h"
 #include "agent/verify/host_checks.h"
 #include "agent/verify/verify.h"
 #include "policy/filesystem.h"
@@ -37,21 +36,9 @@
 namespace sbpf::agent {
 namespace {
 
-constexpr auto kPatienceAtTheEnd = std::chrono::seconds(30);
-
 std::string make_name() {
   std::random_device random;
   return fmt::format("run-{}-{}", ::getpid(), random() % 100000);
-}
-
-// False: it is to be tried again. A failure, which is told, leaves the old generation, which denies what it does not
-// know.
-bool follow_mounts(const Kernel& kernel, const Cgroup& cgroup, const KeptPolicy& began_with,
-                   const RunOptions& options) {
-  const auto refreshed = refresh_paths(kernel, cgroup, &began_with);
-  if (!refreshed && options.on_warning)
-    options.on_warning(fmt::format("the policy does not reach what was mounted: {}", refreshed.error().message));
-  return !refreshed || *refreshed;
 }
 
 // A variable of the caller's by the name of a secret would be the secret, or hide where it is.
@@ -200,14 +187,11 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
 }
 
 // Until the program has ended. Needs no lock, and holds none. Errors: those of NamespaceStay::back().
-Result<RunResult> watch_over(BringUp& up, Running& running, const policy::Policy& policy, const RunOptions& options) {
+Result<RunResult> watch_over(Running& running, const policy::Policy& policy) {
   if (auto returned = running.places->back(); !returned) return tl::unexpected<Error>(returned.error());
   running.network.fd.reset();  // it would outlive the program
   Supervisor& supervisor = *running.supervisor;
-  // What is mounted later is denied until the policy reaches it: this one, or another that came by a swap.
-  const KeptPolicy began_with{policy, std::move(running.walked_paths)};
-  supervisor.on_mounts(std::move(running.mountinfo),
-                       [&] { return follow_mounts(up.kernel(), up.cgroup(), began_with, options); });
+  supervisor.follow_mounts(std::move(running.mountinfo), {policy, std::move(running.walked_paths)});
   if (running.resolver) supervisor.serve_resolver(*running.resolver);
   if (running.relay) supervisor.watch_relay(*running.relay);
   auto result = supervisor.wait(running.program);
@@ -249,14 +233,8 @@ Result<RunResult> run(const policy::Policy& policy, const RunOptions& options) {
   if (!running) return tl::unexpected<Error>(running.error());
   up.release_lock();
 
-  auto result = watch_over(up, *running, policy, options);
-  // For the undoing. Nothing runs in it any more: where another one keeps the lock, the next command collects it.
-  if (auto again = up.lock_again(kPatienceAtTheEnd); !again) {
-    up.keep_all();
-    if (options.on_warning)
-      options.on_warning("the sandbox is over, and its empty cgroup is left to the next command: " +
-                         again.error().message);
-  }
+  auto result = watch_over(*running, policy);
+  up.lock_for_rollback(options);
   return result;
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/bring_up.h"
 
+#include <chrono>
 #include <utility>
 
 #include "agent/host/limits.h"
 #include "agent/kernel/gate.h"
 #include "agent/kernel/guard.h"
+#include "agent/sandbox/ended.h"
 #include "agent/verify/host_checks.h"
 #include "agent/verify/quick_check.h"
 #include "agent/verify/verify.h"
@@ -39,6 +41,7 @@ Result<void> BringUp::take(Kernel kernel) {
 
 void BringUp::take_down() {
   if (made_->populated()) (void)made_->kill();
+  if (const auto record = find_record(*kernel_, made_->id())) (void)mark_ended(*record);
   agent::take_down(*kernel_, made_->id(), name_);
   links_.clear();
 }
@@ -62,9 +65,13 @@ bool BringUp::nobody_came() const {
 }
 
 Result<void> BringUp::make_cgroup(const std::string& name, const policy::Limits& limits) {
-  auto root = root_cgroup();
+  const auto root = root_cgroup();
   if (!root) return tl::unexpected<Error>(root.error());
-  auto cgroup = Cgroup::create(root->path() + "/" + name);
+  return make_cgroup_in(*root, name, limits);
+}
+
+Result<void> BringUp::make_cgroup_in(const Cgroup& above, const std::string& name, const policy::Limits& limits) {
+  auto cgroup = Cgroup::create(above.path() + "/" + name);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   name_ = name;
   made_.emplace(std::move(*cgroup));
@@ -124,11 +131,17 @@ void BringUp::release_lock() {
   lock_.reset();
 }
 
-Result<void> BringUp::lock_again(std::chrono::milliseconds patience) {
-  auto lock = lock_host(patience);
-  if (!lock) return tl::unexpected<Error>(lock.error());
-  lock_ = std::move(*lock);
-  return {};
+void BringUp::lock_for_rollback(const RunOptions& options) {
+  constexpr std::chrono::seconds kPatience{30};
+  auto lock = lock_host(kPatience);
+  if (lock) {
+    lock_ = std::move(*lock);
+    return;
+  }
+  keep_all();
+  if (options.on_warning)
+    options.on_warning("the sandbox is over, and its empty cgroup is left to the next command: " +
+                       lock.error().message);
 }
 
 }  // namespace sbpf::agent

@@ -2,7 +2,6 @@
 // Setting up a sandbox: the steps that run, adopt, attach and preflight share, and the undoing of each.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "agent/host/cgroup.h"
 #include "agent/kernel/kernel.h"
+#include "agent/launch/run_options.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/sandbox/status.h"
 
@@ -37,6 +37,8 @@ class BringUp {
   // Makes the cgroup /sbpf/NAME with these limits. Undoing this ends the processes in it, the sandbox and the cgroup
   // itself. The name is free: check_new_name(). Errors: those of root_cgroup(), Cgroup::create() and apply_limits().
   Result<void> make_cgroup(const std::string& name, const policy::Limits& limits);
+  // The same in another one.
+  Result<void> make_cgroup_in(const Cgroup& above, const std::string& name, const policy::Limits& limits);
   // The one that was made.
   const Cgroup& cgroup() const { return *made_; }
 
@@ -68,8 +70,9 @@ class BringUp {
   // Lets others have the host lock while the program runs: its cgroup is populated, so no one collects it. Who undoes
   // takes it again.
   void release_lock();
-  // Errors: those of lock_host().
-  Result<void> lock_again(std::chrono::milliseconds patience);
+  // For the undoing, once nothing runs in it any more: takes the lock again. Where another one keeps it, the cgroup is
+  // left to the next command, with a warning.
+  void lock_for_rollback(const RunOptions& options);
 
  private:
   // A user who may remove an empty cgroup may have removed sbpf's root: makes the programs know it again.

@@ -25,6 +25,7 @@
 #include "agent/sandbox/event_log.h"
 #include "agent/sandbox/events.h"
 #include "agent/sandbox/journal.h"
+#include "agent/sandbox/refresh.h"
 #include "agent/verify/loss_answer.h"
 #include "agent/verify/verify.h"
 #include "base/poll.h"
@@ -227,9 +228,16 @@ void Supervisor::take_last_events(RunResult& result) {
     result.lost_events = result.lost_events.value_or(0) + log_.dropped();  // else they were read before
 }
 
-void Supervisor::on_mounts(Fd mountinfo, std::function<bool()> changed) {
+void Supervisor::follow_mounts(Fd mountinfo, KeptPolicy began_with) {
   mountinfo_ = std::move(mountinfo);
-  mounts_changed_ = std::move(changed);
+  began_with_ = std::move(began_with);
+}
+
+bool Supervisor::look_up_anew() {
+  const auto refreshed = refresh_paths(kernel_, cgroup_, began_with_ ? &*began_with_ : nullptr);
+  if (!refreshed && options_.on_warning)
+    options_.on_warning(fmt::format("the policy does not reach what was mounted: {}", refreshed.error().message));
+  return !refreshed || *refreshed;
 }
 
 void Supervisor::serve(const Spawned& program, bool signals, bool pass) {
@@ -238,7 +246,7 @@ void Supervisor::serve(const Spawned& program, bool signals, bool pass) {
     if (options_.on_stopped && has_stopped(program.pid)) options_.on_stopped(program.pid);
   }
   if (pass) watch(program.pidfd);
-  if (mounts_due_) mounts_due_ = !mounts_changed_();
+  if (mounts_due_) mounts_due_ = !look_up_anew();
   if (pass && options_.on_pass) options_.on_pass();
 }
 

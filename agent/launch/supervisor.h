@@ -15,6 +15,7 @@
 #include "agent/launch/spawn.h"
 #include "agent/sandbox/event_advice.h"
 #include "agent/sandbox/event_log.h"
+#include "agent/sandbox/policy_text.h"
 #include "agent/sandbox/sandbox.h"
 #include "agent/verify/overruling_programs.h"
 #include "agent/verify/probe.h"
@@ -55,9 +56,10 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Calls `changed` whenever the mounts change, and again at the next pass where it returns false; `mountinfo` is an
-  // open /proc/…/mountinfo, and what changed since it was opened counts.
-  void on_mounts(Fd mountinfo, std::function<bool()> changed);
+  // Whenever the mounts change, looks up the paths anew of the policy in force: this one, or another that came by a
+  // swap. What is mounted is denied until then. `mountinfo` is an open /proc/…/mountinfo, and what changed since it was
+  // opened counts.
+  void follow_mounts(Fd mountinfo, KeptPolicy began_with);
 
   // Puts the resolver's messages into the ring, as they come, and reports its end once. The resolver outlives wait().
   void serve_resolver(const ResolverProcess& resolver) { resolver_ = &resolver; }
@@ -85,6 +87,9 @@ class Supervisor {
   // The present losses, and the parts that cannot be told.
   std::vector<Lost> find_lost(const HostProbe& host);
   const std::vector<Mount>& its_own_mounts();
+  // False: it is to be tried again. A failure, which is told, leaves the old generation, which denies what it does not
+  // know.
+  bool look_up_anew();
   Event explained(const sbpf_fs_event& raw);
   // Moves the kernel's events to the sandbox's log, and hands them on. False: another process is doing so.
   bool take_events();
@@ -105,7 +110,7 @@ class Supervisor {
   bool log_complained_ = false;
   Fd mountinfo_;
   std::optional<std::vector<Mount>> its_own_mounts_;  // mounts_of_its_own()
-  std::function<bool()> mounts_changed_;
+  std::optional<KeptPolicy> began_with_;
   bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;
   const HelperProcess* relay_ = nullptr;

@@ -69,7 +69,7 @@ _sbpf() {
 
   case $command in
     run) options="--policy --name --timeout --user --env --read --write --connect --workspace --status-fd --socket --events --quiet -- --help" ;;
-    exec) options="--user --env --socket --quiet -- --help $(_sbpf_sandboxes)" ;;
+    exec) options="--policy --user --env --socket --quiet -- --help $(_sbpf_sandboxes)" ;;
     learn) options="--policy --output --most-runs --user --env --workspace --socket -- --help" ;;
     allow) options="--all --output --yes --help $(_sbpf_sandboxes)" ;;
     env) options="--policy --env -- --help" ;;

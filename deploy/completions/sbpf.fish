@@ -52,7 +52,7 @@ complete -c sbpf -n __sbpf_needs_command -a upgrade -d 'Put the programs of this
 complete -c sbpf -n __sbpf_needs_command -a unload -d 'Remove the programs from the kernel'
 complete -c sbpf -n __sbpf_needs_command -a completion -d 'Print a completion script'
 
-complete -c sbpf -n '__sbpf_using run learn env attach swap explain' -s p -l policy -x -a '(__sbpf_policies)' -d Policy
+complete -c sbpf -n '__sbpf_using run exec learn env attach swap explain' -s p -l policy -x -a '(__sbpf_policies)' -d Policy
 complete -c sbpf -n '__sbpf_using run attach' -s n -l name -x -d 'Name of the sandbox'
 complete -c sbpf -n '__sbpf_using run' -s t -l timeout -x -d 'Kill it after this time'
 complete -c sbpf -n '__sbpf_using run exec learn' -s u -l user -x -a '(__fish_complete_users)' -d 'Run it as this user'

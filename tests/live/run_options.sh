@@ -68,6 +68,30 @@ is home/policy "nobody nobody $nobodys" "$(USER=me LOGNAME=me sbpf run -q -p "$u
 is home/unknown-user "3999999 /" "$(home_of -u 3999999:3999999)"
 is home/given "65534 /elsewhere" "$(home_of -u nobody --env HOME=/elsewhere)"
 
+# ---- under sudo it is the user who called sudo ----
+useradd -u 4243 -m -d /srv/caller caller 2>/dev/null
+mkdir -p /srv/caller/private
+echo "of the caller" >/srv/caller/private/f
+chown -R caller: /srv/caller
+chmod 700 /srv/caller/private
+by_sudo() { env SUDO_UID=4243 SUDO_GID="$(id -g caller)" SUDO_USER=caller "$@"; }
+is sudo/control "0 $HOME" "$(home_of)"
+is sudo/caller "4243 /srv/caller" "$(by_sudo sbpf run -q -- sh -c 'echo $(id -u) $HOME' 2>/dev/null)"
+is sudo/groups "$(id -g caller)" "$(by_sudo sbpf run -q -- id -G 2>/dev/null)"
+# Root's program has no capabilities, so Unix permissions hold for it.
+is sudo/files-control "cat: /srv/caller/private/f: Permission denied" "$(sbpf run -q -- cat /srv/caller/private/f 2>&1 | grep ^cat)"
+is sudo/files "of the caller" "$(by_sudo sbpf run -q -- cat /srv/caller/private/f 2>/dev/null)"
+is sudo/not-those-of-root "cat: /etc/shadow: Permission denied" "$(by_sudo sbpf run -q -- cat /etc/shadow 2>&1 | grep ^cat)"
+has sudo/said "sbpf: runs as user 4243, who called sudo; --user 0:0: as root" "$(by_sudo sbpf run -- true 2>&1)"
+is sudo/root-by-option 0 "$(by_sudo sbpf run -q -u 0:0 -- id -u 2>/dev/null)"
+is sudo/policy-says 65534 "$(by_sudo sbpf run -q -p "$user" -- id -u 2>/dev/null)"
+is sudo/of-root 0 "$(SUDO_UID=0 SUDO_GID=0 sbpf run -q -- id -u 2>/dev/null)"
+for ids in "x 1" "4243 x" "4294967295 1" " 1"; do
+  out=$(SUDO_UID=${ids% *} SUDO_GID=${ids#* } sbpf run -- id -u 2>&1); is "sudo/no-number-${ids/ /-}" 2 $?
+done
+has sudo/no-number-named "SUDO_UID" "$out"
+userdel caller
+
 # ---- the program itself is denied ----
 some=$(policy some <<<$'version: 1\nname: some\nprocess: {exec: {allow: [/usr/bin/true, /lib, /lib64, /usr/lib]}}')
 sbpf run -p "$some" -- true 2>/dev/null; is exec/control 0 $?
