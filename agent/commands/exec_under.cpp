@@ -22,13 +22,13 @@
 namespace sbpf::agent {
 namespace {
 
-std::string make_name() {
+std::string make_own_name() {
   std::random_device random;
   return fmt::format("exec-{}-{}", ::getpid(), random() % 100000);
 }
 
 // What only a sandbox has that is in no other.
-Result<void> check_policy(const policy::Policy& policy) {
+Result<void> check_own_policy(const policy::Policy& policy) {
   if (auto none = refuse_secrets(policy, "exec --policy"); !none) return none;
   if (!policy.network.hosts.empty())
     return fail("host_names_unenforceable", "network.connect: host names need a resolver, which only `sbpf run` starts",
@@ -54,8 +54,8 @@ Result<void> check_limits(const policy::Limits& outer, const policy::Limits& wan
 }
 
 // From the policy's paths, as the sandbox's program has them, to the proof that it is in force.
-Result<Status> confine(BringUp& up, const LiveSandbox& outer, const std::string& name, const policy::Policy& policy,
-                       WalkedPaths& walked_paths) {
+Result<Status> confine_inner(BringUp& up, const LiveSandbox& outer, const std::string& name,
+                             const policy::Policy& policy, WalkedPaths& walked_paths) {
   const Cgroup& cgroup = up.cgroup();
   auto image = compile_for(up.kernel(), outer.cgroup, policy, 1,
                            {.before = &outer.image, .kept = &outer.kept, .walked_paths = &walked_paths});
@@ -78,21 +78,21 @@ Result<Status> confine(BringUp& up, const LiveSandbox& outer, const std::string&
 }
 
 // What runs in it.
-struct Running {
+struct Inner {
   Fd mountinfo;  // as it was before the paths were looked up
   WalkedPaths walked_paths;
   std::unique_ptr<Supervisor> supervisor;
   Spawned program;
 };
 
-Result<Running> start(BringUp& up, const LiveSandbox& outer, const std::string& name, const policy::Policy& policy,
-                      const ExecStart& beginning, const RunOptions& options) {
-  Running running;
+Result<Inner> start_inner(BringUp& up, const LiveSandbox& outer, const std::string& name, const policy::Policy& policy,
+                          const ExecStart& beginning, const RunOptions& options) {
+  Inner running;
   const auto first = first_program(outer.cgroup, outer.kept.walked_paths.mounts);
   if (!first) return tl::unexpected<Error>(first.error());
   running.mountinfo = Fd(::open(fmt::format("/proc/{}/mountinfo", *first).c_str(), O_RDONLY | O_CLOEXEC));
   if (auto made = up.make_cgroup_in(outer.cgroup, name, {}); !made) return tl::unexpected<Error>(made.error());
-  const auto status = confine(up, outer, name, policy, running.walked_paths);
+  const auto status = confine_inner(up, outer, name, policy, running.walked_paths);
   if (!status) return tl::unexpected<Error>(status.error());
   const auto record = find_record(up.kernel(), up.cgroup().id());
   if (!record) return fail("sandbox_setup", "the sandbox's record is gone");
@@ -112,13 +112,13 @@ Result<Running> start(BringUp& up, const LiveSandbox& outer, const std::string& 
 
 Result<ExecUnderResult> exec_under(const std::string& name, policy::Policy policy, const ExecOptions& options,
                                    RunOptions supervised) {
-  if (auto fit = check_policy(policy); !fit) return tl::unexpected<Error>(fit.error());
+  if (auto fit = check_own_policy(policy); !fit) return tl::unexpected<Error>(fit.error());
   const auto beginning = prepare_exec(name, options, &policy);
   if (!beginning) return tl::unexpected<Error>(beginning.error());
   auto begun = BringUp::begin();
   if (!begun) return tl::unexpected<Error>(begun.error());
   BringUp& up = **begun;
-  const std::string own_name = make_name();
+  const std::string own_name = make_own_name();
   const auto others = collect_some_garbage(up.kernel(), own_name);
   if (auto free = check_new_name(others, own_name); !free) return tl::unexpected<Error>(free.error());
   const auto outer = find_live(up.kernel(), beginning->proven);
@@ -129,7 +129,7 @@ Result<ExecUnderResult> exec_under(const std::string& name, policy::Policy polic
   policy.limits.memory_bytes.reset();
   policy.limits.cpu_millis.reset();
   supervised.argv = options.argv;
-  auto running = start(up, *outer, own_name, policy, *beginning, supervised);
+  auto running = start_inner(up, *outer, own_name, policy, *beginning, supervised);
   if (!running) return tl::unexpected<Error>(running.error());
   up.release_lock();
 
