@@ -72,7 +72,6 @@ std::int64_t boot_epoch_ns();
 struct LoadedPolicy {
   policy::Policy policy;
   policy::Image image;
-  bool shares_loopback = false;  // for a rule of the command line; the policy itself has a private one
 };
 
 // `reference`: a built-in profile's name, the name of an installed policy, or a path (has a '/', or ends in .yaml or

@@ -24,7 +24,7 @@ constexpr std::size_t kDenialsShown = 10;
 
 struct ExecArgs {
   std::string name;
-  std::string policy;  // "": that of the sandbox alone
+  std::optional<std::string> policy;  // beside that of the sandbox
   std::string user;
   std::string socket;  // of sbpfd; "": the usual one, for users other than root
   std::vector<std::string> env;
@@ -66,7 +66,7 @@ void tell_program_end(const agent::RunResult& result, const DenialSummary& denia
 
 // With a policy of the program's own.
 Result<int> exec_under(const ExecArgs& args, const agent::ExecOptions& options) {
-  const auto loaded = load_policy(args.policy);
+  const auto loaded = load_policy(*args.policy);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
   DenialSummary denials(&loaded->policy);
   agent::RunOptions supervised;
@@ -96,7 +96,7 @@ Result<int> exec_under(const ExecArgs& args, const agent::ExecOptions& options) 
 // sbpfd moves the process into the sandbox, which users other than root may not.
 Result<agent::ExecResult> exec_by_service(const ExecArgs& args, const agent::ExecOptions& options) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
-  if (!args.policy.empty())
+  if (args.policy)
     return fail("usage", "--policy is for root", "leave it out: the sandbox's own policy is in force for the program");
   const std::string socket = args.socket.empty() ? usual_socket() : args.socket;
   auto in_force = policy_of_user(args.name, socket);
@@ -114,7 +114,7 @@ Result<int> exec(const ExecArgs& args, const Session& session) {
   if (!options) return tl::unexpected<Error>(options.error());
   ignore_broken_pipes();
   const bool by_service = ::geteuid() != 0 || !args.socket.empty();
-  if (!args.policy.empty() && !by_service) return exec_under(args, *options);
+  if (args.policy && !by_service) return exec_under(args, *options);
   return agent::behind_front(*options, [&]() -> Result<int> {
     auto result = by_service ? exec_by_service(args, *options) : agent::exec(args.name, *options);
     if (!result) return tl::unexpected<Error>(result.error());
@@ -127,7 +127,7 @@ Result<int> exec(const ExecArgs& args, const Session& session) {
 constexpr const char* kExecFooter = R"(Examples:
   sbpf exec task-7 -- ps -ef
   sbpf exec -u 1000:1000 task-7 -- sh
-  sbpf exec --policy no-network task-7 -- ./tool     one that may do less than the rest
+  sbpf exec --policy no-network task-7 -- ./tool  may do less than the rest
 
 For sandboxes that `sbpf run` made. The program begins as the sandbox's own began: by the policy in force, as its
 user, in its places and its working directory, confined from the first instruction. Secrets of the policy are not
@@ -145,8 +145,10 @@ void add_exec(CLI::App& app, Session& session) {
   sub->add_option("NAME", args->name, "The sandbox")->required();
   sub->add_option("-p,--policy", args->policy,
                   "Put it under this policy, too, beside that of the sandbox: a profile's name or a file")
+      ->check(refuse_empty)
       ->type_name("POLICY");
   sub->add_option("-u,--user", args->user, "Run it as this user (UID:GID or a name), with the user's HOME")
+      ->check(refuse_empty)
       ->type_name("USER");
   sub->add_option("-e,--env", args->env,
                   "Give the program this variable; by NAME alone, with the value that sbpf has; repeatable")
@@ -155,6 +157,7 @@ void add_exec(CLI::App& app, Session& session) {
   sub->add_option("--socket", args->socket,
                   "Go through the sbpfd at this socket (default for users other than root: $SBPF_SOCKET, else "
                   "/run/sbpf/api.sock)")
+      ->check(refuse_empty)
       ->type_name("PATH");
   sub->add_flag("-q,--quiet", args->quiet, "Say nothing but errors");
   sub->footer(kExecFooter);

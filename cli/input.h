@@ -52,6 +52,10 @@ Result<FileQuestion> parse_file_question(std::string_view operation, std::string
 // "90", "1.5s", "500ms", "10m", "2h", "1d"; without a unit seconds, as timeout(1). Errors: "usage".
 Result<std::chrono::milliseconds> parse_timeout(std::string_view text);
 
+// For CLI::Option::check(): an empty value, as of a shell's variable that is not set, is an error. It would count as an
+// option that was left out, which may allow more.
+std::string refuse_empty(const std::string& value);
+
 // The smaller of those that are set.
 std::optional<std::chrono::milliseconds> earlier(std::optional<std::chrono::milliseconds> a,
                                                  std::optional<std::chrono::milliseconds> b);

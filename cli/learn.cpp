@@ -352,16 +352,18 @@ what a rule of POLICY denies. What only a key that begins with dangerously_ allo
 void add_learn(CLI::App& app, Session& session) {
   auto args = std::make_shared<LearnArgs>();
   CLI::App* sub = app.add_subcommand("learn", "Find the policy that a command needs, by running it");
-  sub->add_option("-p,--policy", args->policy, "Policy to begin with (default: untrusted)")->type_name("POLICY");
+  sub->add_option("-p,--policy", args->policy, "Policy to begin with (default: untrusted)")
+      ->check(refuse_empty)
+      ->type_name("POLICY");
   sub->add_option("-o,--output", args->output, "Write what was learnt to this file, or merge it into it")
       ->type_name("FILE");
   sub->add_option("--most-runs", args->most_runs, "Give up after so many runs (default: 20)")
       ->type_name("N")
       ->check(CLI::Range(1, 1000));
-  sub->add_option("-u,--user", args->user, "As of `sbpf run`")->type_name("USER");
+  sub->add_option("-u,--user", args->user, "As of `sbpf run`")->check(refuse_empty)->type_name("USER");
   sub->add_option("-e,--env", args->env, "As of `sbpf run`")->type_name("NAME[=VALUE]")->allow_extra_args(false);
   sub->add_option("--workspace", args->workspace, "As of `sbpf run`")->type_name("DIR");
-  sub->add_option("--socket", args->socket, "As of `sbpf run`")->type_name("PATH");
+  sub->add_option("--socket", args->socket, "As of `sbpf run`")->check(refuse_empty)->type_name("PATH");
   sub->footer(kLearnFooter);
   sub->callback([args, &session] { session.action = [args, &session] { return learn(*args, session); }; });
 }

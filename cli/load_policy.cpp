@@ -130,7 +130,7 @@ tl::expected<LoadedPolicy, PolicyError> read_text_of(const PolicyText& found, co
     return invalid(reference, std::move(read.error()));
   auto image = policy::compile_rules(*parsed, 1, policy::empty_view(*parsed));
   if (!image) return other(fail(image.error(), fmt::format("policy {}", reference)).value());
-  return LoadedPolicy{std::move(*parsed), std::move(*image), false};
+  return LoadedPolicy{std::move(*parsed), std::move(*image)};
 }
 
 }  // namespace
@@ -164,10 +164,8 @@ Result<LoadedPolicy> load_policy(const std::string& reference, const MoreRules& 
   if (!loaded) return tl::unexpected<Error>(std::move(loaded.error().error));
   auto text = extending_policy(std::string(kThePolicy), loaded->policy, more);
   if (!text) return tl::unexpected<Error>(text.error());
-  const policy::Loopback loopback = loaded->policy.network.loopback;
   loaded = read_text_of({*text, "the command line", {}}, reference, profiles, true);
   if (!loaded) return tl::unexpected<Error>(std::move(loaded.error().error));
-  loaded->shares_loopback = loaded->policy.network.loopback != loopback;
   return std::move(*loaded);
 }
 

@@ -75,14 +75,6 @@ Result<Json> read_endpoints(const std::vector<std::string>& words) {
   return all;
 }
 
-// A private loopback, from which it cannot be reached, would make the policy an error.
-bool leads_beyond_loopback(const std::vector<std::string>& words) {
-  return std::ranges::any_of(words, [](const std::string& word) {
-    const auto endpoint = parse_address_port(word);
-    return !endpoint || !policy::is_loopback(endpoint->address);
-  });
-}
-
 }  // namespace
 
 Result<std::string> extending_policy(const std::string& extended, const policy::Policy& base, const MoreRules& more) {
@@ -101,7 +93,6 @@ Result<std::string> extending_policy(const std::string& extended, const policy::
   if (!read->empty()) policy["filesystem"]["read"] = *read;
   if (!write->empty()) policy["filesystem"]["write"] = *write;
   if (!endpoints->empty()) policy["network"]["connect"] = *endpoints;
-  if (leads_beyond_loopback(more.connect)) policy["network"]["loopback"] = policy::to_string(policy::Loopback::host);
   try {
     return policy.dump(1);  // JSON is YAML, and nothing in a string of it becomes a key
   } catch (const Json::type_error&) {

@@ -294,8 +294,6 @@ Result<int> run(const RunArgs& args, const Session& session) {
     Voice voice(session.status_fd);
     if (options->user && args.user.empty())
       voice.say(fmt::format("runs as user {}, who called sudo; --user 0:0: as root", options->user->uid));
-    if (loaded->shares_loopback)
-      voice.say("loopback: that of the host, as what --connect names is not reached from a private one");
     auto code = ::geteuid() != 0 || !args.socket.empty() ? run_by_service(args, loaded->policy, *options, voice)
                                                          : run_here(args, loaded->policy, *options, voice);
     voice.finish();
@@ -325,13 +323,18 @@ void add_run(CLI::App& app, Session& session) {
   auto args = std::make_shared<RunArgs>();
   CLI::App* sub = app.add_subcommand("run", "Run a program in a new sandbox");
   sub->add_option("-p,--policy", args->policy, "Policy: a profile's name or a file (default: no-network)")
+      ->check(refuse_empty)
       ->type_name("POLICY");
-  sub->add_option("-n,--name", args->name, "Name of the sandbox (default: sbpf makes one up)")->type_name("NAME");
+  sub->add_option("-n,--name", args->name, "Name of the sandbox (default: sbpf makes one up)")
+      ->check(refuse_empty)
+      ->type_name("NAME");
   sub->add_option("-t,--timeout", args->timeout,
                   "Kill all its processes after this time (500ms, 90s, 10m); the policy's limit if less")
+      ->check(refuse_empty)
       ->type_name("TIME");
   sub->add_option("-u,--user", args->user,
                   "Run it as this user, instead of process.user (UID:GID or a name), with the user's HOME")
+      ->check(refuse_empty)
       ->type_name("USER");
   sub->add_option("-e,--env", args->env,
                   "Give the program this variable; by NAME alone, with the value that sbpf has; repeatable")
@@ -351,6 +354,7 @@ void add_run(CLI::App& app, Session& session) {
   sub->add_option("--socket", args->socket,
                   "Run through the sbpfd at this socket (default for users other than root: $SBPF_SOCKET, else "
                   "/run/sbpf/api.sock)")
+      ->check(refuse_empty)
       ->type_name("PATH");
   sub->add_flag("--events", args->events, "Show each denial as it happens");
   sub->add_flag("-q,--quiet", args->quiet, "Say nothing about denials");

@@ -22,6 +22,10 @@ std::optional<std::uint32_t> id_of(std::string_view text) {
 
 }  // namespace
 
+std::string refuse_empty(const std::string& value) {
+  return value.empty() ? "it is empty: is a variable not set?" : "";
+}
+
 Result<policy::User> parse_user(const std::string& text) {
   const std::size_t colon = text.find(':');
   const std::string name = text.substr(0, colon);

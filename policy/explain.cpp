@@ -100,8 +100,7 @@ std::string suggestion(const NetQuery& query) {
   if (query.kind == SBPF_RULE_CONNECT && query.port == 0) return "";
   if (is_canary(query)) return "";
   const char* floor = is_metadata(query) ? "dangerously_allow_metadata: true, " : "";
-  const char* loopback = query.in_own_netns && !is_loopback(query.address) ? "loopback: host, " : "";
-  return std::string("network: {") + loopback + floor + list + ": [" + internal::entry_text(entry) + "]}";
+  return std::string("network: {") + floor + list + ": [" + internal::entry_text(entry) + "]}";
 }
 
 Explanation explain(const Policy& policy, const Image& image, const NetQuery& query) {
@@ -143,9 +142,7 @@ Explanation explain_host(const Policy& policy, const std::string& name, sbpf_pro
     answer.rule = "dangerously_allow_all";
   } else {
     const HostRule missing{name, {PortRange{port, port}}, proto == SBPF_PROTO_TCP ? Protocol::tcp : Protocol::udp, {}};
-    const bool alone = policy.network.loopback == Loopback::private_namespace;
-    answer.suggestion =
-        fmt::format("network: {{{}connect: [{}]}}", alone ? "loopback: host, " : "", internal::entry_text(missing));
+    answer.suggestion = fmt::format("network: {{connect: [{}]}}", internal::entry_text(missing));
   }
   return answer;
 }

@@ -98,9 +98,10 @@ constexpr Key kKeys[] = {
         "network.loopback",
         "Whose loopback the sandbox has. `host`: that of the network it is started in, of which `connect` and `bind` "
         "list what is open. `private`: `sbpf run` gives it a network of its own, in which the sandbox alone uses every "
-        "address and port of loopback. Nothing else is there, but for the endpoints of the host's loopback that "
-        "`connect` lists, 64 at most: these are relayed. What `bind` lists as well is the sandbox's own, and is not "
-        "relayed. An audit makes no such network. `attach`, which starts no program itself, gives it nothing beyond the lists."),
+        "address and port of loopback. Nothing else is there, but for what `connect` lists: addresses, networks, hosts by "
+        "name, and endpoints of the host's loopback. These are relayed, 64 ports at most, of which the sandbox has no "
+        "servers then. What `bind` lists as well of the host's loopback is the sandbox's own, and is not relayed. An audit "
+        "makes no such network. `attach`, which starts no program itself, gives it nothing beyond the lists."),
     flag<always, kNetwork, &Network::dangerously_allow_all>(
         "network.dangerously_allow_all",
         "Lets every connection, address and kind of socket through, but none to metadata services. `connect`, `bind`, "

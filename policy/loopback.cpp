@@ -15,6 +15,7 @@ namespace sbpf::policy {
 namespace {
 
 constexpr std::uint8_t kWholeAddress = 128;
+constexpr Address kAny4 = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 0, 0, 0, 0}, kAny6 = {};
 
 bool covers(const Endpoint& entry, const RelayedEndpoint& relayed) {
   NetQuery query{SBPF_RULE_CONNECT, relayed.tcp ? SBPF_PROTO_TCP : SBPF_PROTO_UDP, relayed.address, relayed.port};
@@ -25,8 +26,28 @@ bool covers(const Endpoint& entry, const RelayedEndpoint& relayed) {
   return policy::covers(entry, query);
 }
 
-// Those of one entry. No more are added than can be relayed, and one.
+bool is_of(Protocol protocol, bool tcp) { return protocol == Protocol::any || (protocol == Protocol::tcp) == tcp; }
+
+// Those of one entry beyond loopback. No more are added than can be relayed, and one.
+void add_beyond(const std::vector<PortRange>& ports, Protocol protocol, bool v4, bool v6,
+                std::set<RelayedEndpoint>& all) {
+  for (const PortRange& range : ports)
+    for (std::uint32_t port = range.first; port <= range.last && all.size() <= kMaxRelayed; ++port)
+      for (const bool tcp : {false, true}) {
+        if (!is_of(protocol, tcp)) continue;
+        if (v4) all.insert({kAny4, static_cast<std::uint16_t>(port), tcp});
+        if (v6) all.insert({kAny6, static_cast<std::uint16_t>(port), tcp});
+      }
+}
+
+void add_beyond(const HostRule& rule, std::set<RelayedEndpoint>& all) {
+  add_beyond(rule.ports, rule.protocol, true, true, all);
+}
+
+// Those of one entry of addresses, likewise.
 void add_relayed(const Network& network, const Endpoint& entry, std::set<RelayedEndpoint>& all) {
+  const bool is_v4 = internal::is_v4(entry.address);
+  if (!is_loopback(entry.address)) return add_beyond(entry.ports, entry.protocol, is_v4, !is_v4, all);
   for (const PortRange& range : entry.ports)
     for (std::uint32_t port = range.first; port <= range.last && all.size() <= kMaxRelayed; ++port)
       for (const bool tcp : {false, true}) {
@@ -41,8 +62,11 @@ void add_relayed(const Network& network, const Endpoint& entry, std::set<Relayed
 std::vector<RelayedEndpoint> relayed_endpoints(const Network& network) {
   std::set<RelayedEndpoint> all;
   for (const Endpoint& entry : network.connect) add_relayed(network, entry, all);
+  for (const HostRule& rule : network.hosts) add_beyond(rule, all);
   return {all.begin(), all.end()};
 }
+
+bool is_beyond_loopback(const RelayedEndpoint& relayed) { return is_wildcard(relayed.address); }
 
 std::uint64_t relayed_id(const Network& network) {
   if (network.loopback != Loopback::private_namespace) return 0;
@@ -71,8 +95,17 @@ bool leads_to_loopback(const Endpoint& entry) {
 }
 
 constexpr const char* kOtherwise =
-    "reach it by a proxy on the host's loopback, or write network: {loopback: host}, which has the sandbox share the "
-    "host's network";
+    "list what the program needs of it, or write network: {loopback: host}, which has the sandbox share the host's "
+    "network";
+
+// May the sandbox's own servers use this port, whichever address they are bound to?
+bool is_bound(const Network& network, const RelayedEndpoint& relayed) {
+  return std::ranges::any_of(network.bind, [&](const Endpoint& own) {
+    return is_of(own.protocol, relayed.tcp) && std::ranges::any_of(own.ports, [&](const PortRange& range) {
+             return range.first <= relayed.port && relayed.port <= range.last;
+           });
+  });
+}
 
 }  // namespace
 
@@ -84,28 +117,32 @@ void check_loopback(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
            Diagnostic{where, "unreachable", "network.loopback",
                       fmt::format("a sandbox with a private loopback cannot reach {}: {}", what, why), kOtherwise});
   };
-  const char* const alone = "its network has nothing but that loopback";
   if (network.dangerously_allow_all)
-    unreachable(draft.written.at("network.dangerously_allow_all"), "everything (dangerously_allow_all)", alone);
-  for (const HostRule& rule : network.hosts) unreachable(rule.where, entry_text(rule), alone);
+    unreachable(draft.written.at("network.dangerously_allow_all"), "everything (dangerously_allow_all)",
+                "ports are relayed into its network one by one");
   std::set<RelayedEndpoint> all;
-  for (const Endpoint& entry : network.connect) {
+  const auto add = [&](const auto& entry, const auto& into) {
+    if (entry.via) return unreachable(entry.where, entry_text(entry), "it gets the endpoint itself, and no proxy");
+    const std::set<RelayedEndpoint> before = all;
+    if (before.size() > kMaxRelayed) return;
+    into(entry);
+    if (all.size() > kMaxRelayed)
+      return unreachable(entry.where, entry_text(entry),
+                         fmt::format("at most {} ports are relayed into its network", kMaxRelayed));
+    for (const RelayedEndpoint& one : all)
+      if (is_beyond_loopback(one) && !before.contains(one) && is_bound(network, one))
+        return unreachable(entry.where, entry_text(entry),
+                           fmt::format("network.bind has port {} for servers of its own", one.port));
+  };
+  for (const HostRule& rule : network.hosts) add(rule, [&](const HostRule& one) { add_beyond(one, all); });
+  for (const Endpoint& entry : network.connect)
     if (leads_to_loopback(entry) && (entry.prefix != kWholeAddress || !is_loopback(entry.address)))
       unreachable(entry.where, entry_text(entry), "of the host's loopback it gets single addresses, 127.0.0.1 for one");
-    else if (!is_loopback(entry.address))
-      unreachable(entry.where, entry_text(entry), alone);
-    else if (entry.via)
-      unreachable(entry.where, entry_text(entry), "of the host's loopback it gets the endpoint itself, and no proxy");
-    else if (const auto before = all.size(); before <= kMaxRelayed) {
-      add_relayed(network, entry, all);
-      if (all.size() > kMaxRelayed)
-        unreachable(
-            entry.where, entry_text(entry),
-            fmt::format("of the host's loopback at most {} endpoints are relayed, each port being one", kMaxRelayed));
-    }
-  }
+    else
+      add(entry, [&](const Endpoint& one) { add_relayed(network, one, all); });
   for (const auto& [peer, rule] : draft.unix_peers)
-    if (rule.abstract()) unreachable(rule.where, fmt::format("the abstract socket {}", shown(peer)), alone);
+    if (rule.abstract())
+      unreachable(rule.where, fmt::format("the abstract socket {}", shown(peer)), "it belongs to the host's network");
 }
 
 }  // namespace internal

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loopback of the sandbox's own (network.loopback: private): what of the host's is relayed into it.
+// A loopback of the sandbox's own (network.loopback: private): what is relayed into it.
 #pragma once
 
 #include <vector>
@@ -11,13 +11,17 @@ namespace sbpf::policy {
 // At most so many endpoints are relayed, each by a socket that listens.
 inline constexpr std::size_t kMaxRelayed = 64;
 
-// An endpoint of the host's loopback that is reached at the same address and port of the sandbox's own.
+// An endpoint that is reached in the sandbox's own network by the same address and port: one of the host's loopback;
+// or, where the address is the wildcard of its family, this port of every address that the policy allows beyond it.
 struct RelayedEndpoint {
   Address address{};
   std::uint16_t port = 0;  // host byte order
   bool tcp = false;        // else UDP
   auto operator<=>(const RelayedEndpoint&) const = default;
 };
+
+// Does it stand for every address beyond loopback?
+bool is_beyond_loopback(const RelayedEndpoint& relayed);
 
 // What network.connect lists, but for what network.bind lists as well: that is a server of the sandbox's own. Sorted,
 // each once. Precondition: the policy was parsed, with a private loopback.

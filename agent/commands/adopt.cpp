@@ -22,6 +22,7 @@
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
 #include "agent/launch/held_process.h"
+#include "agent/launch/network_sockets.h"
 #include "agent/launch/relay_process.h"
 #include "agent/launch/stdio.h"
 #include "agent/sandbox/escaped_tasks.h"
@@ -82,9 +83,21 @@ policy::Limits limits_within(policy::Limits limits, const std::string& mount, st
   return limits;
 }
 
-// The resolver listens on this namespace's loopback addresses.
+// Was the process brought to a network of its own, as the policy says? One that is in the host's, or in one that others
+// are in, has of loopback what the lists say.
+Result<bool> has_own_network(const policy::Policy& policy, const HeldProcess& process) {
+  if (policy.network.loopback != policy::Loopback::private_namespace || policy.mode == policy::Mode::audit)
+    return false;
+  if (process.has_our_network()) return false;
+  return process.is_alone_in("net");
+}
+
+// The resolver listens in this namespace, or in one of the sandbox's own.
 Result<void> check_network(const policy::Policy& policy, const HeldProcess& process) {
   if (policy.network.hosts.empty() || process.has_our_network()) return {};
+  const auto own = has_own_network(policy, process);
+  if (!own) return tl::unexpected<Error>(own.error());
+  if (*own) return {};
   return fail("process_unfit", "the process is in another network namespace, where no resolver of sbpfd's is",
               "start it in the host's, or use a policy without host names");
 }
@@ -96,27 +109,20 @@ struct Beside {
   std::optional<HelperProcess> relay;
 };
 
-// Where the process was brought to a network of its own, that is the sandbox's, and what is open of the host's loopback
-// is relayed into it. One that is in the host's, or in one that others are in, has of loopback what the lists say.
-Result<void> serve_network(Beside& beside, const HeldProcess& process, const policy::Policy& policy,
-                           const AdoptOptions& options) {
-  if (policy.network.loopback != policy::Loopback::private_namespace || policy.mode == policy::Mode::audit) return {};
-  if (process.has_our_network()) return {};
-  const auto alone = process.is_alone_in("net");
-  if (!alone) return tl::unexpected<Error>(alone.error());
-  if (!*alone) return {};
-  Result<std::vector<RelaySocket>> all;
+// The sockets of the helpers, in the network in which the sandbox's program is.
+Result<NetworkSockets> network_sockets(Beside& beside, const HeldProcess& process, const policy::Policy& policy) {
+  const auto own = has_own_network(policy, process);
+  if (!own) return tl::unexpected<Error>(own.error());
+  if (!*own) return listen_in_the_hosts(policy.network);
+  Result<NetworkSockets> sockets;
+  const bool has_ipv6 = reaches_ipv6();
   const auto cookie = in_network_of(process.pid(), [&]() -> Result<void> {
-    all = listen_for(policy::relayed_endpoints(policy.network));
-    return all ? Result<void>() : tl::unexpected<Error>(all.error());
+    sockets = listen_in_its_own(policy.network, has_ipv6);
+    return sockets ? Result<void>() : tl::unexpected<Error>(sockets.error());
   });
   if (!cookie) return tl::unexpected<Error>(cookie.error());
   beside.network = *cookie;
-  if (all->empty()) return {};
-  auto relay = start_relay(options.name, {options.uid, options.gid, {}}, std::move(*all));
-  if (!relay) return tl::unexpected<Error>(relay.error());
-  beside.relay.emplace(std::move(*relay));
-  return {};
+  return sockets;
 }
 
 // A place of the sandbox's own is one only as long as nobody else is in the mount namespace.
@@ -135,13 +141,18 @@ Result<void> check_places(const policy::Policy& policy, const HeldProcess& proce
 Result<Beside> start_helpers(const Cgroup& cgroup, const HeldProcess& process, const policy::Policy& policy,
                              const policy::Image& rules, const AdoptOptions& options) {
   Beside beside;
-  if (!policy.network.hosts.empty()) {
-    auto serving = start_resolver(policy, options.name, cgroup.id(), rules.header().host_names_id);
+  auto sockets = network_sockets(beside, process, policy);
+  if (!sockets) return tl::unexpected<Error>(sockets.error());
+  if (sockets->queries) {
+    auto serving =
+        start_resolver(policy, options.name, cgroup.id(), rules.header().host_names_id, std::move(*sockets->queries));
     if (!serving) return tl::unexpected<Error>(serving.error());
     beside.resolver.emplace(std::move(*serving));
   }
-  if (auto served = serve_network(beside, process, policy, options); !served)
-    return tl::unexpected<Error>(served.error());
+  if (sockets->relayed.empty()) return beside;
+  auto relay = start_relay(options.name, {options.uid, options.gid, {}}, std::move(sockets->relayed));
+  if (!relay) return tl::unexpected<Error>(relay.error());
+  beside.relay.emplace(std::move(*relay));
   return beside;
 }
 

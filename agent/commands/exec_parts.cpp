@@ -22,6 +22,10 @@ namespace sbpf::agent {
 namespace {
 
 Result<void> check_status(const Status& status) {
+  const auto mount = cgroup2_mount();
+  if (status.attached_cgroup && mount && is_made_by_sbpf(status.cgroup, *mount))
+    return fail("usage", fmt::format("{} is that of a program which `sbpf exec --policy` started", status.sandbox),
+                "name the sandbox that it is in");
   if (status.attached_cgroup)
     return fail("usage", fmt::format("{} is an attached cgroup: its programs are another runtime's", status.sandbox),
                 "start it by that runtime (`podman exec`, `systemd-run --scope`): what is in the cgroup is confined");

@@ -47,7 +47,6 @@ Result<void> tighten(Launch& launch, const policy::Policy& own) {
   all.keep = (all.keep_all ? kEvery : all.keep) & (more.keep_all ? kEvery : more.keep);
   all.keep_all = all.keep_all && more.keep_all;
   all.no_new_privs = all.no_new_privs || more.no_new_privs;
-  if (more.user) all.user = more.user;
   for (const auto& limit : more.limits) {
     const auto known = std::ranges::find_if(all.limits, [&](const auto& one) { return one.first == limit.first; });
     if (known == all.limits.end())
@@ -70,11 +69,18 @@ Result<Launch> launch_in(const policy::Policy& policy, const policy::Policy* own
   Launch launch{privileges_of(policy), std::move(*filters)};
   if (own != nullptr)
     if (auto tightened = tighten(launch, *own); !tightened) return tl::unexpected<Error>(tightened.error());
-  if (options.user) launch.privileges.user = options.user;
-  if (launch.privileges.user) return launch;
-  auto user = user_of(first);
-  if (!user) return tl::unexpected<Error>(user.error());
-  launch.privileges.user = std::move(*user);
+  auto& user = launch.privileges.user;
+  if (options.user) user = options.user;
+  if (!user) {
+    auto of_program = user_of(first);
+    if (!of_program) return tl::unexpected<Error>(of_program.error());
+    user = std::move(*of_program);
+  }
+  if (own == nullptr || options.user || !own->launch.user) return launch;
+  if (user->uid != 0 && user->uid != own->launch.user->uid)
+    return fail("usage", fmt::format("process.user: the sandbox's programs run as user {}", user->uid),
+                "leave it out: the program has that user's rights, too");
+  user = own->launch.user;
   return launch;
 }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 
@@ -27,12 +28,20 @@ std::string make_own_name() {
   return fmt::format("exec-{}-{}", ::getpid(), random() % 100000);
 }
 
+bool leads_elsewhere(const policy::Network& network) {
+  const auto leads = [](const auto& entry) { return entry.via.has_value(); };
+  return std::ranges::any_of(network.connect, leads) || std::ranges::any_of(network.hosts, leads);
+}
+
 // What only a sandbox has that is in no other.
 Result<void> check_own_policy(const policy::Policy& policy) {
   if (auto none = refuse_secrets(policy, "exec --policy"); !none) return none;
   if (!policy.network.hosts.empty())
     return fail("host_names_unenforceable", "network.connect: host names need a resolver, which only `sbpf run` starts",
                 "list addresses, or leave names to the sandbox's own policy");
+  // The other policy would be asked about the proxy, and not about what is asked of the proxy.
+  if (leads_elsewhere(policy.network))
+    return fail("usage", "network.connect: `via` is for the policy of a sandbox that is in no other", "leave it out");
   return {};
 }
 
@@ -62,11 +71,8 @@ Result<Status> confine_inner(BringUp& up, const LiveSandbox& outer, const std::s
   if (!image) return tl::unexpected<Error>(image.error());
   auto stdio = inspect_stdio(*image, {0, 1, 2});
   if (!stdio) return tl::unexpected<Error>(stdio.error());
-  SandboxSpec spec{name, SBPF_SANDBOX_ATTACHED, *stdio};
-  if (policy.network.loopback == policy::Loopback::private_namespace) {  // that of the outer one, if it has one
-    spec.own_netns = outer.record.own_netns;
-    spec.relayed = outer.record.relayed;
-  }
+  // Not the outer one's loopback: by that it would reach what is relayed into it, unasked.
+  const SandboxSpec spec{name, SBPF_SANDBOX_ATTACHED, *stdio};
   const auto set_up = [&] {
     const JournalEntry change(up.kernel(), JournalEntry::set_up, cgroup.id(), name);
     return up.set_up(cgroup, spec, *image);
@@ -129,6 +135,7 @@ Result<ExecUnderResult> exec_under(const std::string& name, policy::Policy polic
   policy.limits.memory_bytes.reset();
   policy.limits.cpu_millis.reset();
   supervised.argv = options.argv;
+  collect_orphans_in(up.kernel(), outer->cgroup);
   auto running = start_inner(up, *outer, own_name, policy, *beginning, supervised);
   if (!running) return tl::unexpected<Error>(running.error());
   up.release_lock();

@@ -56,19 +56,16 @@ Result<void> end_bare_assignment(const std::string& name, const Error& why_no_sa
   return {};
 }
 
-// Did sbpf make this cgroup: that of a run, or of a program within a run?
-bool is_made_by_sbpf(const Cgroup& cgroup) {
-  const auto mount = cgroup2_mount();
-  return mount && cgroup.path().starts_with(fmt::format("{}/{}/", *mount, kRootCgroupName));
-}
-
 Result<void> end_sandbox(const std::string& name, bool always_kill) {
   auto host = open_locked();
   if (!host) return end_bare_assignment(name, host.error());
   auto record = find_record(host->kernel, name);
   if (!record) return end_bare_assignment(name, record.error());
-  const bool ours = !(record->flags & SBPF_SANDBOX_ATTACHED);
   auto cgroup = Cgroup::open_by_id(record->cgroup_id);
+  const auto mount = cgroup2_mount();
+  // Without its own policy a program of `exec --policy` would have the rights of the sandbox that it is in.
+  const bool ours =
+      !(record->flags & SBPF_SANDBOX_ATTACHED) || (cgroup && mount && is_made_by_sbpf(cgroup->path(), *mount));
   // Who cannot see what runs in it can neither kill it nor let it go.
   if (!cgroup && !is_gone(cgroup.error())) return tl::unexpected<Error>(cgroup.error());
   if (cgroup && (ours || always_kill)) {
@@ -83,7 +80,7 @@ Result<void> end_sandbox(const std::string& name, bool always_kill) {
   audit(
       fmt::format("sandbox {}{}", name, ours || always_kill ? " ended" : " detached: its processes go on, unconfined"));
   take_down(host->kernel, record->cgroup_id, name);
-  if (cgroup && (ours || (always_kill && is_made_by_sbpf(*cgroup)))) return remove_cgroup(cgroup->path());
+  if (cgroup && ours) return remove_cgroup(cgroup->path());
   return {};
 }
 

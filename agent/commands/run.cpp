@@ -19,6 +19,7 @@
 #include "agent/host/network_namespace.h"
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
+#include "agent/launch/network_sockets.h"
 #include "agent/launch/relay_process.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/seccomp_ready.h"
@@ -118,20 +119,32 @@ struct Running {
   Spawned program;
 };
 
-// A network of its own, where the policy says so, and who relays into it what is open of the host's loopback. A policy
-// that only audits changes nothing, and so tells what the program uses of the host's.
-Result<void> make_network(Running& running, const Prepared& ready, const policy::Policy& policy) {
-  if (policy.network.loopback != policy::Loopback::private_namespace || policy.mode == policy::Mode::audit) return {};
-  Result<std::vector<RelaySocket>> all;
-  auto made = make_network_namespace([&]() -> Result<void> {
-    all = listen_for(policy::relayed_endpoints(policy.network));
-    return all ? Result<void>() : tl::unexpected<Error>(all.error());
-  });
-  if (!made) return tl::unexpected<Error>(explain_failure(made.error()));
-  running.network = std::move(*made);
-  if (all->empty()) return {};
+// Who resolves the policy's names; and a network of its own, where the policy says so, with who relays into it what is
+// open beyond. A policy that only audits changes nothing, and so tells what the program uses of the host's.
+Result<void> make_network(Running& running, const Prepared& ready, const policy::Policy& policy,
+                          std::uint64_t cgroup_id) {
+  Result<NetworkSockets> sockets;
+  if (policy.network.loopback == policy::Loopback::private_namespace && policy.mode != policy::Mode::audit) {
+    const bool has_ipv6 = reaches_ipv6();
+    auto made = make_network_namespace([&]() -> Result<void> {
+      sockets = listen_in_its_own(policy.network, has_ipv6);
+      return sockets ? Result<void>() : tl::unexpected<Error>(sockets.error());
+    });
+    if (!made) return tl::unexpected<Error>(explain_failure(made.error()));
+    running.network = std::move(*made);
+  } else {
+    sockets = listen_in_the_hosts(policy.network);
+    if (!sockets) return tl::unexpected<Error>(sockets.error());
+  }
+  if (sockets->queries) {
+    auto started =
+        start_resolver(policy, ready.name, cgroup_id, ready.rules.header().host_names_id, std::move(*sockets->queries));
+    if (!started) return tl::unexpected<Error>(started.error());
+    running.resolver.emplace(std::move(*started));
+  }
+  if (sockets->relayed.empty()) return {};
   const policy::User self{::geteuid(), ::getegid(), {}};
-  auto relay = start_relay(ready.name, ready.launch.privileges.user.value_or(self), std::move(*all));
+  auto relay = start_relay(ready.name, ready.launch.privileges.user.value_or(self), std::move(sockets->relayed));
   if (!relay) return tl::unexpected<Error>(relay.error());
   running.relay.emplace(std::move(*relay));
   return {};
@@ -142,13 +155,8 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   Running running;
   Kernel& kernel = up.kernel();
   const Cgroup& cgroup = up.cgroup();
-  // Before the thread goes where the program will be: the resolver stays outside.
-  if (!policy.network.hosts.empty()) {
-    auto started = start_resolver(policy, ready.name, cgroup.id(), ready.rules.header().host_names_id);
-    if (!started) return tl::unexpected<Error>(started.error());
-    running.resolver.emplace(std::move(*started));
-  }
-  if (auto made = make_network(running, ready, policy); !made) return tl::unexpected<Error>(made.error());
+  // Before the thread goes where the program will be: the helpers stay outside.
+  if (auto made = make_network(running, ready, policy, cgroup.id()); !made) return tl::unexpected<Error>(made.error());
   // From here to the program's start this thread is where the program will be.
   // An audit changes nothing, here as well.
   const auto own = policy.mode == policy::Mode::audit ? std::set<std::string>() : policy::private_places(policy);

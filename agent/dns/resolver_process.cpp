@@ -20,7 +20,10 @@
 
 #include "agent/dns/resolver_rules.h"
 #include "agent/host/helper_process.h"
+#include "agent/host/socket_end.h"
+#include "base/file.h"
 #include "base/sha256.h"
+#include "policy/image.h"
 
 namespace sbpf::agent {
 namespace {
@@ -59,26 +62,46 @@ sockaddr_storage loopback(int family, std::uint16_t port) {
   return storage;
 }
 
+// 0, or the errno. Port 0: one that is free for both; what was chosen is put in its place.
+int listen_on(sockaddr_storage& local, dns::Listener& listener) {
+  socklen_t size = local.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+  auto* name = reinterpret_cast<sockaddr*>(&local);
+  listener.udp = Fd(::socket(local.ss_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  listener.tcp = Fd(::socket(local.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const bool listens = listener.udp && listener.tcp && ::bind(listener.udp.get(), name, size) == 0 &&
+                       ::getsockname(listener.udp.get(), name, &size) == 0 &&
+                       ::bind(listener.tcp.get(), name, size) == 0 && ::listen(listener.tcp.get(), SOMAXCONN) == 0;
+  return listens ? 0 : errno;
+}
+
 // A port that is free for UDP need not be for TCP.
-Result<std::uint16_t> listen_on(int family, dns::Listener& listener) {
+Result<std::uint16_t> listen_anywhere(int family, dns::Listener& listener) {
   constexpr int kTries = 50;
-  const socklen_t size = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
-  for (int tries = 0; tries < kTries; ++tries) {
-    listener.udp = Fd(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    listener.tcp = Fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-    if (!listener.udp || !listener.tcp) return cannot("make a socket");
+  int error = EADDRINUSE;
+  for (int tries = 0; tries < kTries && error == EADDRINUSE; ++tries) {
     sockaddr_storage local = loopback(family, 0);
-    socklen_t length = size;
-    if (::bind(listener.udp.get(), reinterpret_cast<sockaddr*>(&local), size) != 0 ||
-        ::getsockname(listener.udp.get(), reinterpret_cast<sockaddr*>(&local), &length) != 0)
-      return cannot("bind a socket");
-    if (::bind(listener.tcp.get(), reinterpret_cast<sockaddr*>(&local), size) != 0) continue;
-    if (::listen(listener.tcp.get(), SOMAXCONN) != 0) return cannot("listen");
+    error = listen_on(local, listener);
     // The two families have the port in the same place.
-    return ntohs(reinterpret_cast<const sockaddr_in*>(&local)->sin_port);
+    if (error == 0) return ntohs(reinterpret_cast<const sockaddr_in*>(&local)->sin_port);
   }
-  errno = EADDRINUSE;
-  return cannot("find a port");
+  errno = error;
+  return cannot("listen");
+}
+
+// One that is taken is relayed, as the policy lists it.
+Result<void> listen_for_servers(std::vector<dns::Listener>& listeners) {
+  for (const dns::Upstream& server : upstreams_of(read_file("/etc/resolv.conf"))) {
+    if (!policy::is_loopback(server.address)) continue;
+    sockaddr_storage local{};
+    sockaddr_of({server.address, server.port}, local);
+    dns::Listener listener;
+    const int error = listen_on(local, listener);
+    if (error == 0) listeners.push_back(std::move(listener));
+    errno = error;
+    if (error != 0 && error != EADDRINUSE && error != EADDRNOTAVAIL && error != EAFNOSUPPORT)
+      return cannot(fmt::format("listen on {}", policy::to_string(server.address)));
+  }
+  return {};
 }
 
 // ---- in the resolver ----
@@ -219,8 +242,24 @@ int settle(const Served& served, const Fd& lock) {
 
 }  // namespace
 
+Result<ResolverSockets> listen_for_queries(bool in_own_network) {
+  ResolverSockets sockets;
+  sockets.listeners.resize(2);
+  auto port4 = listen_anywhere(AF_INET, sockets.listeners[0]);
+  if (!port4) return tl::unexpected<Error>(port4.error());
+  sockets.port4 = *port4;
+  // A host without IPv6 has no ::1; queries to resolvers of IPv6 addresses are then denied.
+  if (auto port6 = listen_anywhere(AF_INET6, sockets.listeners[1]))
+    sockets.port6 = *port6;
+  else
+    sockets.listeners.pop_back();
+  if (auto listens = in_own_network ? listen_for_servers(sockets.listeners) : Result<void>(); !listens)
+    return tl::unexpected<Error>(listens.error());
+  return sockets;
+}
+
 Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::string& name, std::uint64_t cgroup_id,
-                                       std::uint32_t names) {
+                                       std::uint32_t names, ResolverSockets sockets) {
   ResolverProcess resolver;
   resolver.for_sandbox.rules = make_resolver_rules();
   if (!resolver.for_sandbox.rules) return cannot("make a map");
@@ -228,16 +267,9 @@ Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::
     return tl::unexpected<Error>(put.error());
   if (auto used = use_resolver_rules(resolver.for_sandbox.rules.get(), names); !used)
     return tl::unexpected<Error>(used.error());
-  Served served{cgroup_id, {}, {}, {}, {}, {}};
-  served.listeners.resize(2);
-  auto port4 = listen_on(AF_INET, served.listeners[0]);
-  if (!port4) return tl::unexpected<Error>(port4.error());
-  resolver.for_sandbox.port4 = *port4;
-  // A host without IPv6 has no ::1; queries to resolvers of IPv6 addresses are then denied.
-  if (auto port6 = listen_on(AF_INET6, served.listeners[1]))
-    resolver.for_sandbox.port6 = *port6;
-  else
-    served.listeners.pop_back();
+  Served served{cgroup_id, std::move(sockets.listeners), {}, {}, {}, {}};
+  resolver.for_sandbox.port4 = sockets.port4;
+  resolver.for_sandbox.port6 = sockets.port6;
   LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = BPF_F_NO_PREALLOC);
   resolver.for_sandbox.opened = Fd(bpf_map_create(BPF_MAP_TYPE_HASH, "sbpf_opened", sizeof(sbpf_rule_key),
                                                   sizeof(sbpf_opened), SBPF_MAX_OPENED, &options));

@@ -20,12 +20,23 @@ struct ResolverProcess {
   HelperProcess process;
 };
 
-// Starts it for the sandbox, in this thread's network namespace and a limited cgroup of its own
-// (agent/host/resolver_cgroup.h); when this returns it serves, with nothing but its sockets and the sandbox's own maps.
-// They are to be put in place by set_up(). Preconditions: the policy has host names; the caller holds the host lock.
-// Errors: "no_resolver" (nobody to ask), "resolver" (what could not be set up), those of start_helper().
+// Where the sandbox's queries arrive: in its network namespace.
+struct ResolverSockets {
+  std::vector<dns::Listener> listeners;
+  std::uint16_t port4 = 0, port6 = 0;  // as SandboxResolver's
+};
+
+// In this thread's network namespace. In one of the sandbox's own, of whose loopback it uses every address, they are
+// also in the place of those of /etc/resolv.conf that are on loopback: the hooks lead no query away from there. Errors:
+// "resolver" with errno.
+Result<ResolverSockets> listen_for_queries(bool in_own_network);
+
+// Starts it for the sandbox, in a limited cgroup of its own (agent/host/resolver_cgroup.h); it asks from this thread's
+// network namespace. When this returns it serves, with nothing but its sockets and the sandbox's own maps. They are to
+// be put in place by set_up(). Preconditions: the policy has host names; the caller holds the host lock. Errors:
+// "no_resolver" (nobody to ask), "resolver" (what could not be set up), those of start_helper().
 Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::string& name, std::uint64_t cgroup_id,
-                                       std::uint32_t names);
+                                       std::uint32_t names, ResolverSockets sockets);
 
 // Puts the resolver's new messages into the sandbox's ring.
 void relay_announcements(const Kernel& kernel, const Fd& told);

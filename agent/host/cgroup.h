@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/host/paths.h"
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/seen.h"
@@ -83,6 +84,11 @@ Result<std::uint64_t> root_cgroup_id();
 
 // sbpf's own root cgroup, made if it is not there, with pids, memory and cpu handed down.
 Result<Cgroup> root_cgroup();
+
+// Is the path that of a cgroup below sbpf's root: of a run, or of a program in one? `mount` is cgroup2_mount().
+inline bool is_made_by_sbpf(const std::string& path, const std::string& mount) {
+  return path.starts_with(fmt::format("{}/{}/", mount, kRootCgroupName));
+}
 
 // A cgroup at the top of the hierarchy, likewise.
 Result<Cgroup> top_cgroup(const std::string& name);

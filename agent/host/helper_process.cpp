@@ -82,7 +82,7 @@ int keep_only(const std::vector<int>& keep) {
 
 }  // namespace
 
-Result<HelperProcess> start_helper(const std::string& sandbox, const char* set_up,
+Result<HelperProcess> start_helper(const std::string& name, const char* set_up,
                                    tl::unexpected<Error> (*cannot)(const std::string& what),
                                    const std::function<void(HelperPipes)>& serve) {
   HelperProcess process;
@@ -93,7 +93,7 @@ Result<HelperProcess> start_helper(const std::string& sandbox, const char* set_u
   if (::pipe2(ready, O_CLOEXEC) != 0) return cannot("make a pipe");
   const Fd is_ready(ready[0]);
   pipes.ready = Fd(ready[1]);
-  const auto cgroup = make_resolver_cgroup(sandbox);
+  const auto cgroup = make_resolver_cgroup(name);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   process.cgroup = cgroup->path();
   const auto pid = clone_into(*cgroup, process.pidfd);

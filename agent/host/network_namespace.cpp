@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/host/network_namespace.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <linux/if_addr.h>
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
@@ -9,8 +13,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <thread>
+#include <vector>
 
 namespace sbpf::agent {
 namespace {
@@ -40,6 +46,77 @@ Result<void> bring_up_loopback(const Fd& socket) {
   return {};
 }
 
+// A request of rtnetlink(7), as it is on the wire: its head, its body, and its attributes.
+class RouteRequest {
+ public:
+  template <typename Body>
+  RouteRequest(std::uint16_t type, const Body& body) {
+    nlmsghdr head{};
+    head.nlmsg_type = type;
+    head.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_REPLACE;
+    add(head);
+    add(body);
+  }
+  template <typename Value>
+  void attribute(std::uint16_t type, const Value& value) {
+    add(rtattr{static_cast<std::uint16_t>(RTA_LENGTH(sizeof value)), type});
+    add(value);
+  }
+  // 0, or the errno.
+  int send(const Fd& netlink) {
+    const auto size = static_cast<std::uint32_t>(bytes_.size());
+    std::memcpy(bytes_.data() + offsetof(nlmsghdr, nlmsg_len), &size, sizeof size);
+    if (::send(netlink.get(), bytes_.data(), bytes_.size(), 0) < 0) return errno;
+    struct {
+      nlmsghdr head;
+      nlmsgerr answer;
+    } reply{};
+    errno = EIO;
+    if (::recv(netlink.get(), &reply, sizeof reply, 0) < static_cast<ssize_t>(sizeof reply.head + sizeof(int)))
+      return errno;
+    return reply.head.nlmsg_type == NLMSG_ERROR ? -reply.answer.error : EIO;
+  }
+
+ private:
+  template <typename Part>
+  void add(const Part& part) {
+    const auto* first = reinterpret_cast<const char*>(&part);
+    bytes_.insert(bytes_.end(), first, first + sizeof part);
+    bytes_.resize(NLMSG_ALIGN(bytes_.size()));
+  }
+  std::vector<char> bytes_;
+};
+
+// 0, or the errno: a route of the local table, to the loopback for all addresses of the family.
+int add_local_route(const Fd& netlink, std::uint8_t family) {
+  rtmsg route{};
+  route.rtm_family = family;
+  route.rtm_table = RT_TABLE_LOCAL;
+  route.rtm_protocol = RTPROT_BOOT;
+  route.rtm_scope = RT_SCOPE_HOST;
+  route.rtm_type = RTN_LOCAL;
+  RouteRequest request(RTM_NEWROUTE, route);
+  request.attribute(RTA_OIF, ::if_nametoindex("lo"));
+  return request.send(netlink);
+}
+
+// 0, or the errno. An address by which programs see that there is a network beyond loopback, so that they ask for
+// addresses of this family (AI_ADDRCONFIG of getaddrinfo).
+template <typename Address>
+int add_address(const Fd& netlink, std::uint8_t family, const char* text) {
+  Address address{};
+  ::inet_pton(family, text, &address);
+  ifaddrmsg on{};
+  on.ifa_family = family;
+  on.ifa_prefixlen = sizeof address * 8;
+  on.ifa_flags = IFA_F_NODAD;
+  on.ifa_index = ::if_nametoindex("lo");
+  RouteRequest request(RTM_NEWADDR, on);
+  request.attribute(IFA_LOCAL, address);
+  request.attribute(IFA_ADDRESS, address);
+  return request.send(netlink);
+}
+
 Result<NetworkNamespace> make_here(const std::function<Result<void>()>& inside) {
   NetworkNamespace made;
   if (::unshare(CLONE_NEWNET) != 0) return no_network("make a network namespace for the sandbox");
@@ -66,6 +143,27 @@ Result<std::uint64_t> enter_network_of(pid_t pid, const std::function<Result<voi
 }
 
 }  // namespace
+
+Result<bool> lead_all_to_loopback(bool has_ipv6) {
+  const Fd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE));
+  if (!netlink) return no_network("make a socket for the sandbox's routes");
+  if (errno = add_local_route(netlink, AF_INET); errno != 0) return no_network("route the sandbox's network");
+  // RFC 7600 reserves it for hosts that have no address of IPv4.
+  if (errno = add_address<in_addr>(netlink, AF_INET, "192.0.0.8"); errno != 0)
+    return no_network("give the sandbox's network an address");
+  if (add_local_route(netlink, AF_INET6) != 0) return false;
+  if (has_ipv6) (void)add_address<in6_addr>(netlink, AF_INET6, "fd00::8");
+  return true;
+}
+
+bool reaches_ipv6() {
+  const Fd socket(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_in6 somewhere{};
+  somewhere.sin6_family = AF_INET6;
+  somewhere.sin6_port = htons(1);
+  ::inet_pton(AF_INET6, "2001:db8::1", &somewhere.sin6_addr);
+  return socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&somewhere), sizeof somewhere) == 0;
+}
 
 Result<std::uint64_t> network_cookie(const Fd& socket) {
   std::uint64_t cookie = 0;

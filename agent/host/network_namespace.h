@@ -25,6 +25,15 @@ struct NetworkNamespace {
 // ends with it. Errors: "network_namespace" with errno; those of `inside`.
 Result<NetworkNamespace> make_network_namespace(const std::function<Result<void>()>& inside);
 
+// In a namespace as above, this thread's: has every address lead to its loopback, so that a socket on the wildcard is
+// reached by all of them, and sees by which. Programs see an address of IPv4 there beside loopback, and with `has_ipv6`
+// one of IPv6, and so take it for a network. Returns whether addresses of IPv6 lead there, too: a host may have none.
+// Errors: "network_namespace" with errno.
+Result<bool> lead_all_to_loopback(bool has_ipv6);
+
+// Does a route of this thread's network namespace lead to addresses of IPv6 beyond it?
+bool reaches_ipv6();
+
 // Calls `inside` in the network namespace of a process, in a thread of its own, and gives that namespace's cookie. The
 // process is this one's to hold: its number must not come to mean another. Errors: "network_namespace" with errno;
 // those of `inside`.

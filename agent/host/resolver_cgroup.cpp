@@ -15,11 +15,11 @@ constexpr const char* kWeight = "10";  // of all resolvers together; all sandbox
 
 }  // namespace
 
-Result<Cgroup> make_resolver_cgroup(const std::string& sandbox) {
+Result<Cgroup> make_resolver_cgroup(const std::string& name) {
   auto root = top_cgroup(kResolverRoot);
   if (!root) return root;
   (void)root->write("cpu.weight", kWeight);
-  const std::string path = root->path() + "/" + sandbox;
+  const std::string path = root->path() + "/" + name;
   (void)remove_cgroup(path);  // of a supervisor that was killed
   auto cgroup = Cgroup::create(path);
   if (!cgroup) return cgroup;

@@ -11,10 +11,13 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "agent/host/asio_address.h"
+#include "agent/launch/relay_datagram.h"
 
 namespace sbpf::agent {
 namespace {
@@ -35,15 +38,45 @@ asio::redirect_error_t<asio::use_awaitable_t<>> redirect(boost::system::error_co
   return asio::redirect_error(asio::use_awaitable, error);
 }
 
+// Where what reaches this socket is to be passed on.
+class Destinations {
+ public:
+  explicit Destinations(const RelaySocket& relayed)
+      : address_(asio_address(relayed.endpoint.address)),
+        port_(relayed.endpoint.port),
+        is_every_(policy::is_beyond_loopback(relayed.endpoint)) {
+    for (const policy::Address& one : relayed.loopback) loopback_.insert(asio_address(one));
+  }
+  // The policy has judged what the sandbox asked for, but for its own loopback, of which it may use all: what is not
+  // listed there is none of the host's.
+  template <typename Endpoint>
+  std::optional<Endpoint> of(const asio::ip::address& asked) const {
+    if (!is_every_) return Endpoint(address_, port_);
+    if (asked.is_unspecified() || (asked.is_loopback() && !loopback_.contains(asked))) return std::nullopt;
+    return Endpoint(asked, port_);
+  }
+
+ private:
+  asio::ip::address address_;
+  std::uint16_t port_;
+  bool is_every_;
+  std::set<asio::ip::address> loopback_;
+};
+
 // ---- the host's side ----
 
-// Bound to loopback before it connects, so that nobody else's datagrams are taken for answers; and not to the port that
-// it connects to: it would connect to itself where nobody listens. False: there is none, or no port.
+// Of loopback it is bound there before it connects, so that nobody else's datagrams are taken for answers; and not to
+// the port that it connects to: it would connect to itself where nobody listens. False: there is none, or no port.
 template <typename Socket, typename Endpoint>
 bool open_for(Socket& socket, const Endpoint& endpoint) {
   constexpr int kTries = 10;
   const asio::ip::address local = endpoint.address().is_v6() ? asio::ip::address(asio::ip::address_v6::loopback())
                                                              : asio::ip::address_v4::loopback();
+  if (!endpoint.address().is_loopback()) {
+    boost::system::error_code error;
+    socket.open(endpoint.protocol(), error);
+    return !error;
+  }
   for (int tries = 0; tries < kTries; ++tries) {
     boost::system::error_code error;
     socket.close(error);
@@ -126,7 +159,7 @@ awaitable<void> connect_and_pass_on(std::shared_ptr<Passed> passed, tcp::endpoin
   co_await pass_on(passed, passed->host, passed->client, passed->host_ended);
 }
 
-awaitable<void> serve_tcp(tcp::acceptor& acceptor, tcp::endpoint endpoint, std::set<Passed*>& connections) {
+awaitable<void> serve_tcp(tcp::acceptor& acceptor, Destinations destinations, std::set<Passed*>& connections) {
   asio::steady_timer pause(acceptor.get_executor());
   while (true) {
     boost::system::error_code error;
@@ -136,11 +169,13 @@ awaitable<void> serve_tcp(tcp::acceptor& acceptor, tcp::endpoint endpoint, std::
       co_await pause.async_wait(redirect(error));
       continue;
     }
+    const auto asked = client.local_endpoint(error);
+    const auto to = error ? std::nullopt : destinations.of<tcp::endpoint>(asked.address());
     const auto passed = std::make_shared<Passed>(std::move(client), connections);
-    if (connections.size() > kConnections)
+    if (!to || connections.size() > kConnections)
       passed->reset();
     else
-      asio::co_spawn(acceptor.get_executor(), connect_and_pass_on(passed, endpoint), asio::detached);
+      asio::co_spawn(acceptor.get_executor(), connect_and_pass_on(passed, *to), asio::detached);
   }
 }
 
@@ -148,23 +183,28 @@ awaitable<void> serve_tcp(tcp::acceptor& acceptor, tcp::endpoint endpoint, std::
 
 // Of one client of one endpoint, who gets what the host answers to it.
 struct Client {
-  explicit Client(const asio::any_io_executor& executor) : host(executor) {}
+  Client(const asio::any_io_executor& executor, udp::endpoint endpoint) : host(executor), to(std::move(endpoint)) {}
   udp::socket host;
+  udp::endpoint to;  // of the host's side
   Clock::time_point heard = Clock::now();
 };
 
-// Those of all endpoints: by the socket that they sent to, and their own endpoint.
-using Clients = std::map<std::pair<udp::socket*, udp::endpoint>, std::shared_ptr<Client>>;
+// Those of all endpoints: by the socket that they sent to, their own endpoint, and the address that they sent to.
+using ClientKey = std::tuple<udp::socket*, udp::endpoint, asio::ip::address>;
+using Clients = std::map<ClientKey, std::shared_ptr<Client>>;
 
-awaitable<void> answer(udp::socket& inside, udp::endpoint to, std::shared_ptr<Client> client) {
+// What is answered comes from where it was asked.
+awaitable<void> answer(ClientKey key, std::shared_ptr<Client> client) {
+  const auto& [inside, asker, asked] = key;
   std::vector<char> datagram(kLargestDatagram);
   while (client->host.is_open()) {
     boost::system::error_code error;
-    const std::size_t size = co_await client->host.async_receive(asio::buffer(datagram), redirect(error));
+    udp::endpoint from;
+    const std::size_t size = co_await client->host.async_receive_from(asio::buffer(datagram), from, redirect(error));
     if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor) co_return;
-    if (error) continue;  // nobody listens there now
+    if (error || from != client->to) continue;  // nobody listens there now; or it came before the socket was connected
     client->heard = Clock::now();
-    co_await inside.async_send_to(asio::buffer(datagram, size), to, redirect(error));
+    send_datagram(inside->native_handle(), {datagram.data(), size}, asker, asked);
   }
 }
 
@@ -178,30 +218,31 @@ void forget_quietest(Clients& clients) {
 }
 
 // Nothing: there are no descriptors.
-std::shared_ptr<Client> client_of(Clients& clients, udp::socket& inside, const udp::endpoint& from,
-                                  const udp::endpoint& endpoint) {
-  const auto known = clients.find({&inside, from});
+std::shared_ptr<Client> client_of(Clients& clients, const ClientKey& key, const udp::endpoint& to) {
+  const auto known = clients.find(key);
   if (known != clients.end()) return known->second;
   if (clients.size() >= kClients) forget_quietest(clients);
-  auto client = std::make_shared<Client>(inside.get_executor());
+  udp::socket& inside = *std::get<udp::socket*>(key);
+  auto client = std::make_shared<Client>(inside.get_executor(), to);
   boost::system::error_code error;
-  if (!open_for(client->host, endpoint) || client->host.connect(endpoint, error)) return nullptr;
-  clients.emplace(std::pair(&inside, from), client);
-  asio::co_spawn(inside.get_executor(), answer(inside, from, client), asio::detached);
+  if (!open_for(client->host, to) || client->host.connect(to, error)) return nullptr;
+  clients.emplace(key, client);
+  asio::co_spawn(inside.get_executor(), answer(key, client), asio::detached);
   return client;
 }
 
-awaitable<void> serve_udp(udp::socket& inside, udp::endpoint endpoint, Clients& clients) {
+awaitable<void> serve_udp(udp::socket& inside, Destinations destinations, Clients& clients) {
   std::vector<char> datagram(kLargestDatagram);
   while (true) {
-    udp::endpoint from;
     boost::system::error_code error;
-    const std::size_t size = co_await inside.async_receive_from(asio::buffer(datagram), from, redirect(error));
-    if (error) continue;  // of an answer that did not arrive
-    const auto client = client_of(clients, inside, from, endpoint);
+    co_await inside.async_wait(udp::socket::wait_read, redirect(error));
+    const auto received = receive_datagram(inside.native_handle(), datagram);
+    if (!received) continue;  // the error of an answer that did not arrive
+    const auto to = destinations.of<udp::endpoint>(received->to);
+    const auto client = to ? client_of(clients, {&inside, received->from, received->to}, *to) : nullptr;
     if (!client) continue;
     client->heard = Clock::now();
-    co_await client->host.async_send(asio::buffer(datagram, size), redirect(error));
+    co_await client->host.async_send(asio::buffer(datagram.data(), received->size), redirect(error));
   }
 }
 
@@ -246,14 +287,14 @@ void serve_relay(std::vector<RelaySocket> all, const Fd& stop, std::chrono::seco
   std::deque<tcp::acceptor> acceptors;
   std::deque<udp::socket> datagrams;
   for (RelaySocket& relayed : all) {
-    const asio::ip::address address = asio_address(relayed.endpoint.address);
-    const std::uint16_t port = relayed.endpoint.port;
+    const bool is_v6 = asio_address(relayed.endpoint.address).is_v6();
+    Destinations destinations(relayed);
     if (relayed.endpoint.tcp) {
-      acceptors.emplace_back(context, address.is_v6() ? tcp::v6() : tcp::v4(), relayed.socket.release());
-      asio::co_spawn(context, serve_tcp(acceptors.back(), {address, port}, connections), asio::detached);
+      acceptors.emplace_back(context, is_v6 ? tcp::v6() : tcp::v4(), relayed.socket.release());
+      asio::co_spawn(context, serve_tcp(acceptors.back(), std::move(destinations), connections), asio::detached);
     } else {
-      datagrams.emplace_back(context, address.is_v6() ? udp::v6() : udp::v4(), relayed.socket.release());
-      asio::co_spawn(context, serve_udp(datagrams.back(), {address, port}, clients), asio::detached);
+      datagrams.emplace_back(context, is_v6 ? udp::v6() : udp::v4(), relayed.socket.release());
+      asio::co_spawn(context, serve_udp(datagrams.back(), std::move(destinations), clients), asio::detached);
     }
   }
   asio::co_spawn(context, finish(context, stop, patience, connections, acceptors, datagrams), asio::detached);

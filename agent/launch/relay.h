@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Relays endpoints of the host's loopback into the loopback of one sandbox: what is connected or sent to a socket there
-// is passed on to the same address and port of the host, and back.
+// Relays into the network of one sandbox, which has nothing but its loopback: what is connected or sent to a socket
+// there is passed on to the same address and port from the host's network, and back.
 #pragma once
 
 #include <chrono>
+#include <set>
 #include <vector>
 
 #include "base/fd.h"
@@ -11,10 +12,12 @@
 
 namespace sbpf::agent {
 
-// An endpoint, and the socket that listens in its place: of TCP, or of UDP.
+// An endpoint, and the socket that listens in its place: of TCP, or of UDP. One for every address beyond loopback is
+// reached by those of loopback, too: `loopback` are the ones that are passed on.
 struct RelaySocket {
   policy::RelayedEndpoint endpoint;
   Fd socket;
+  std::set<policy::Address> loopback = {};
 };
 
 // Passes on until `stop` is readable or closed, and then what is under way, for `patience` at most; what is left after

@@ -6,10 +6,14 @@
 #include <unistd.h>
 
 #include <fmt/core.h>
+#include <algorithm>
 #include <cerrno>
 
+#include "agent/host/asio_address.h"
 #include "agent/host/helper_process.h"
+#include "agent/host/network_namespace.h"
 #include "agent/host/socket_end.h"
+#include "agent/launch/relay_datagram.h"
 
 namespace sbpf::agent {
 namespace {
@@ -28,11 +32,14 @@ Result<Fd> listen_on(const policy::RelayedEndpoint& endpoint) {
   Fd socket(::socket(local.ss_family, (endpoint.tcp ? SOCK_STREAM : SOCK_DGRAM) | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!socket ||
       (local.ss_family == AF_INET6 && ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on) != 0) ||
+      (!endpoint.tcp && tell_destinations(socket, local.ss_family) != 0) ||
       ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&local), size) != 0 ||
       (endpoint.tcp && ::listen(socket.get(), SOMAXCONN) != 0))
     return cannot_relay(fmt::format("listen on {} port {}", policy::to_string(endpoint.address), endpoint.port));
   return socket;
 }
+
+bool is_v6(const policy::RelayedEndpoint& endpoint) { return asio_address(endpoint.address).is_v6(); }
 
 [[noreturn]] void relay_main(const policy::User& user, std::vector<RelaySocket> all, const HelperPipes& pipes) {
   HelperRights rights{"sbpf-relay", {user.uid, user.gid, {}}, {pipes.stop.get(), pipes.ready.get()}, pipes.owner};
@@ -51,9 +58,29 @@ Result<Fd> listen_on(const policy::RelayedEndpoint& endpoint) {
 
 }  // namespace
 
-Result<std::vector<RelaySocket>> listen_for(const std::vector<policy::RelayedEndpoint>& endpoints) {
+Result<std::vector<RelaySocket>> listen_for(const std::vector<policy::RelayedEndpoint>& endpoints, bool has_ipv6) {
   std::vector<RelaySocket> all;
+  const bool leads_beyond = std::ranges::any_of(endpoints, policy::is_beyond_loopback);
+  const auto has_v6 = leads_beyond ? lead_all_to_loopback(has_ipv6) : Result<bool>(true);
+  if (!has_v6) return tl::unexpected<Error>(has_v6.error());
   for (const policy::RelayedEndpoint& endpoint : endpoints) {
+    if (!policy::is_beyond_loopback(endpoint) || (is_v6(endpoint) && !*has_v6)) continue;
+    auto socket = listen_on(endpoint);
+    if (!socket) return tl::unexpected<Error>(socket.error());
+    all.push_back({endpoint, std::move(*socket)});
+  }
+  const std::size_t beyond = all.size();
+  for (const policy::RelayedEndpoint& endpoint : endpoints) {
+    if (policy::is_beyond_loopback(endpoint)) continue;
+    // The socket of every address has this one, too: no second one can be bound to the port.
+    const auto every = std::find_if(all.begin(), all.begin() + beyond, [&](const RelaySocket& one) {
+      return one.endpoint.port == endpoint.port && one.endpoint.tcp == endpoint.tcp &&
+             is_v6(one.endpoint) == is_v6(endpoint);
+    });
+    if (every != all.begin() + beyond) {
+      every->loopback.insert(endpoint.address);
+      continue;
+    }
     auto socket = listen_on(endpoint);
     if (!socket) return tl::unexpected<Error>(socket.error());
     all.push_back({endpoint, std::move(*socket)});
@@ -62,7 +89,7 @@ Result<std::vector<RelaySocket>> listen_for(const std::vector<policy::RelayedEnd
 }
 
 Result<HelperProcess> start_relay(const std::string& name, const policy::User& user, std::vector<RelaySocket> all) {
-  auto process = start_helper(name, "set up the relay's process", cannot_relay,
+  auto process = start_helper(name + ".relay", "set up the relay's process", cannot_relay,
                               [&](const HelperPipes& pipes) { relay_main(user, std::move(all), pipes); });
   if (process) process->patience = kPatienceAtEnd + std::chrono::seconds(1);
   return process;

@@ -14,6 +14,7 @@
 #include "agent/host/cgroup.h"
 #include "agent/host/paths.h"
 #include "agent/host/resolver_cgroup.h"
+#include "agent/sandbox/ended.h"
 #include "agent/sandbox/journal.h"
 #include "agent/sandbox/sandbox.h"
 #include "base/clock.h"
@@ -25,11 +26,13 @@ constexpr std::uint32_t kBatch = 64;
 // Looked at when a sandbox starts: each start adds one, so what is left behind cannot add up.
 constexpr std::size_t kLooks = 16;
 
-// Is there a cgroup that this sandbox confines? One of run's that is empty has ended.
+// Is there a cgroup that this sandbox confines? One that sbpf made, of a run or of a program in one, has ended when it
+// is empty.
 Seen cgroup_of(const sbpf_sandbox& record, const std::string& mount, std::optional<Cgroup>& ended) {
   auto cgroup = Cgroup::open_by_id(record.cgroup_id, mount);
   if (!cgroup) return is_gone(cgroup.error()) ? Seen::absent : Seen::unknown;
-  if ((record.flags & SBPF_SANDBOX_ATTACHED) != 0 || cgroup->populated()) return Seen::there;
+  const bool attached = (record.flags & SBPF_SANDBOX_ATTACHED) != 0;
+  if ((attached && !is_made_by_sbpf(cgroup->path(), mount)) || cgroup->populated()) return Seen::there;
   ended.emplace(std::move(*cgroup));
   return Seen::absent;
 }
@@ -38,14 +41,14 @@ Seen cgroup_of(const sbpf_sandbox& record, const std::string& mount, std::option
 bool collect(const Kernel& kernel, const sbpf_sandbox& record, const std::string& mount) {
   std::optional<Cgroup> ended;
   if (cgroup_of(record, mount, ended) != Seen::absent || is_claimed(record.cgroup_id)) return false;
+  (void)mark_ended(record);
   take_down(kernel, record.cgroup_id, record.name);
   if (ended) (void)remove_cgroup(ended->path());
   return true;
 }
 
 // Cgroups of ours that have no record: a supervisor died while it set them up or took them down.
-void collect_orphans(const Kernel& kernel, const std::vector<sbpf_sandbox>& all, const std::string& mount) {
-  const std::string root = mount + "/" + std::string(kRootCgroupName);
+void collect_orphans(const Kernel& kernel, const std::vector<sbpf_sandbox>& all, const std::string& root) {
   std::set<std::uint64_t> known;
   for (const sbpf_sandbox& record : all) known.insert(record.cgroup_id);
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(root.c_str()), ::closedir);
@@ -174,8 +177,13 @@ void collect_garbage(Kernel& kernel) {
   if (!mount) return;
   auto all = read_registry(kernel);
   std::erase_if(all, [&](const sbpf_sandbox& record) { return collect(kernel, record, *mount); });
-  collect_orphans(kernel, all, *mount);
+  collect_orphans(kernel, all, fmt::format("{}/{}", *mount, kRootCgroupName));
   collect_resolver_cgroups();
+}
+
+void collect_orphans_in(const Kernel& kernel, const Cgroup& above) {
+  bool whole = true;
+  if (const auto all = read_registry(kernel, &whole); whole) collect_orphans(kernel, all, above.path());
 }
 
 std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name) {
@@ -190,7 +198,7 @@ std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string
     const bool its_turn = (i++ + n - start) % n < looks;
     return (its_turn || name == record.name) && collect(kernel, record, *mount);
   });
-  collect_orphans(kernel, all, *mount);
+  collect_orphans(kernel, all, fmt::format("{}/{}", *mount, kRootCgroupName));
   collect_resolver_cgroups();
   return all;
 }

@@ -129,6 +129,10 @@ void collect_garbage(Kernel& kernel);
 // Gives the remaining records.
 std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name);
 
+// Removes empty cgroups right below this one, which is a run's, that have no record: of an `exec --policy` that was
+// killed early. The caller holds the host lock.
+void collect_orphans_in(const Kernel& kernel, const Cgroup& above);
+
 // The owner of the sandbox of this name, if it is a user's run (uUID-NAME).
 std::optional<uid_t> user_of_run(std::string_view name);
 

@@ -89,6 +89,11 @@ is begins/and-the-sandboxs-filter 1 "$(by "$filtered" python3 -ISc 'import ctype
 libc = ctypes.CDLL(None, use_errno=True); libc.unshare(0x10000000); print(ctypes.get_errno())')"
 is begins/limit 77 "$(by "$wide" sh -c 'ulimit -n')"
 is begins/smaller-limit 33 "$(by "$(tool few '' '' 'limits: {open_files: 33}')" sh -c 'ulimit -n')"
+started as-user -q -p "$(tool as-user '' '' 'user: {uid: 1234, gid: 1234}')" -- sleep 10000 >/dev/null 2>&1
+out=$(sbpf exec -p "$(tool as-root '' '' 'user: {uid: 0, gid: 0}')" as-user -- id -u 2>&1 </dev/null); is begins/no-other-user 2 $?
+has begins/no-other-user-named "run as user 1234" "$out"
+is begins/same-user 1234 "$(sbpf exec -q -p "$narrow" as-user -- id -u 2>&1 </dev/null)"
+sbpf kill as-user >/dev/null
 is begins/user "1234 1234" "$(by "$(tool user '' '' 'user: {uid: 1234, gid: 1234}')" sh -c 'echo $(id -u) $(id -g)')"
 is begins/environment inner "$(by "$(tool env '' '' 'env: {set: {OF: inner}}')" sh -c 'echo $OF')"
 is begins/places "$(readlink /proc/$first/ns/mnt /proc/$first/ns/ipc | paste -sd' ')" "$(by "$narrow" readlink /proc/self/ns/mnt /proc/self/ns/ipc | paste -sd' ')"
@@ -122,7 +127,7 @@ begin 10003; is signal/begins 0 $?
 name=$(basename "$(inner)")
 is status/active active "$(sbpf status "$name" --json | json 'd["isolation"]')"
 is status/listed "agent $name keeper" "$(sbpf list | sort | paste -sd' ')"
-is status/not-entered 2 "$(sbpf exec "$name" -- true >/dev/null 2>&1; echo $?)"
+has status/not-entered "name the sandbox that it is in" "$(sbpf exec "$name" -- true 2>&1)"
 is status/the-sandbox-has-both 2 "$(cat "$cgroots/sbpf/agent/cgroup.procs" "$(inner)/cgroup.procs" | grep -c "$(pgrep -fx 'sleep 10003')\|^$first\$")"
 kill -TERM $waits; wait $waits; is signal/forwarded 143 $?
 
@@ -140,6 +145,10 @@ sbpf swap -p "$less" agent --evict >/dev/null 2>&1
 within 30 grep -q cannot "$tmp/writes"; is swap/of-the-sandbox-takes-away 0 $?
 wait $waits; is swap/ended 0 $?
 sbpf swap -p "$agent" agent >/dev/null
+# Detached, it would have the rights of the sandbox.
+begin 10007
+sbpf detach "$(basename "$(inner)")" >/dev/null
+wait $waits; is detach/ends-it 137 $?
 # Killed, it leaves the program confined, until the sandbox ends.
 begin 10005
 kill -KILL $waits; wait $waits 2>/dev/null
@@ -147,6 +156,19 @@ pgrep -fx "sleep 10005" >/dev/null; is killed/program-goes-on 0 $?
 is killed/it-is-confined active "$(sbpf status "$(basename "$(inner)")" --json | json 'd["isolation"]')"
 sbpf kill "$(basename "$(inner)")" >/dev/null
 within 30 eval '! pgrep -fx "sleep 10005" >/dev/null'; is killed/it-can-be-ended 0 $?
+# Once such a program has ended, the next command removes what is left.
+begin 5
+kill -KILL $waits; wait $waits 2>/dev/null
+within 30 eval '! pgrep -fx "sleep 5" >/dev/null'
+by "$narrow" true
+within 30 all_gone; is killed/ended-ones-are-collected 0 $?
+for _ in {1..12}; do
+  sbpf exec -q -p "$narrow" agent -- sleep 10008 </dev/null 2>/dev/null & waits=$!
+  sleep 0.$((RANDOM % 9))
+  kill -TERM $waits; wait $waits
+done 2>/dev/null
+by "$narrow" true
+within 30 all_gone; is killed/early-ones-are-collected 0 $?
 
 # ---- what is refused, and leaves nothing ----
 refuses() { # refuses NAME CODE WHY POLICY [SANDBOX]
@@ -162,6 +184,8 @@ refuses names 2 "host names need a resolver" "$(tool named '' 'connect: [{host: 
 echo secret >"$tmp/secret"; chmod 600 "$tmp/secret"
 refuses secrets 2 "process.secrets" "$(tool secretive '' '' "secrets: [{name: TOKEN, file: $tmp/secret}]")"
 refuses syntax 2 "wrong.yaml:" "$(policy wrong <<<$'version: 1\nname: wrong\nfilesystem: {reed: [/srv]}')"
+refuses via 2 "\`via\` is for" "$(tool via '' 'connect: [{address: 192.0.2.1, ports: [443], protocol: tcp, via: {address: 127.0.0.1, port: 7011}}]')"
+refuses empty 2 "it is empty" ""
 refuses nobody 125 nobody "$narrow" nobody
 # Which way a link of the sandbox's leads is its own choice.
 ln -s /srv/closed /srv/shared/of-root
@@ -187,9 +211,20 @@ own=$(policy own <<<$'version: 1\nname: own\nextends: [runtime-files]\nfilesyste
 cp "$probe" /usr/local/bin/probe_of_exec
 started own -q -p "$own" -- sh -c 'echo mine >/tmp/mark; probe_of_exec listen tcp 127.0.0.1 7013 /tmp/log' >/dev/null 2>&1; is own/runs 0 $?
 of_own() { sbpf exec -q -p "$1" own -- "${@:2}" </dev/null 2>&1; }
-within 30 eval '[[ $(of_own "$own" python3 -IS /srv/shared/connect.py 127.0.0.1 7013) == 0 ]]'; is own/loopback-allowed 0 $?
+lists=$(tool lists '' 'loopback: private, connect: [{address: 127.0.0.1, ports: [7013]}]')
+within 30 eval '[[ $(of_own "$lists" python3 -IS /srv/shared/connect.py 127.0.0.1 7013) == 0 ]]'; is own/loopback-listed 0 $?
+is own/loopback-is-closed 1 "$(of_own "$own" python3 -IS /srv/shared/connect.py 127.0.0.1 7013)"
 is own/loopback-denied 1 "$(of_own "$narrow" python3 -IS /srv/shared/connect.py 127.0.0.1 7013)"
-is own/not-the-hosts 111 "$(of_own "$own" python3 -IS /srv/shared/connect.py 127.0.0.1 7011)"
+sbpf kill own >/dev/null
+# What is relayed into it is not open to a program whose policy does not list it.
+relayed=$(policy relayed <<<$'version: 1\nname: relayed\nextends: [runtime-files]\nfilesystem: {read: [/srv/shared], private: [/tmp]}\nnetwork: {loopback: private, connect: [{address: 127.0.0.1, ports: [7011, 7012], protocol: tcp}]}')
+started own -q -p "$relayed" -- sh -c 'echo mine >/tmp/mark; exec sleep 10000' >/dev/null 2>&1
+before=$(visits tcp 127.0.0.1 7011)
+is own/relayed-control 0 "$(sbpf exec -q own -- python3 -IS /srv/shared/connect.py 127.0.0.1 7011 </dev/null 2>&1)"
+is own/relayed-denied 1 "$(of_own "$own" python3 -IS /srv/shared/connect.py 127.0.0.1 7011)"
+is own/relayed-other-denied 1 "$(of_own "$(tool other '' 'loopback: private, connect: [{address: 127.0.0.1, ports: [7012], protocol: tcp}]')" python3 -IS /srv/shared/connect.py 127.0.0.1 7011)"
+is own/relayed-listed 0 "$(of_own "$relayed" python3 -IS /srv/shared/connect.py 127.0.0.1 7011)"
+within 10 eval '(($(visits tcp 127.0.0.1 7011) == before + 2))'; is own/relayed-heard 0 $?
 is own/place mine "$(of_own "$own" cat /tmp/mark)"
 is own/place-denied "/usr/bin/cat: /tmp/mark: Permission denied" "$(of_own "$(policy bare <<<$'version: 1\nname: bare\nfilesystem: {read: [/usr, /lib, /lib64, /etc/ld.so.cache]}')" /usr/bin/cat /tmp/mark)"
 out=$(sbpf exec -p "$own" agent -- true 2>&1 </dev/null)

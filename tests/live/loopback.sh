@@ -143,7 +143,7 @@ has audit/told "connect tcp 127.0.0.1:7002" "$out"
 # ---- beyond loopback ----
 out=$(sbpf run -p "$private" -- python3 -IS "$tmp/loopback.py" tcp,192.0.2.1,80 2>&1 </dev/null)
 has beyond/denied "tcp,192.0.2.1,80 EPERM" "$out"
-has beyond/advice "network: {loopback: host, connect: [{address: 192.0.2.1, ports: [80], protocol: tcp}]}" "$out"
+has beyond/advice "network: {connect: [{address: 192.0.2.1, ports: [80], protocol: tcp}]}" "$out"
 is beyond/interfaces lo "$(sbpf run -q -p "$private" -- sh -c 'ls /proc/sys/net/ipv4/conf; true' 2>/dev/null | grep -vx 'all\|default' | xargs)"
 
 # ---- two at a time, and who is outside ----
@@ -177,7 +177,7 @@ is joined/of-its-own "own,127.0.0.1,0 own" \
 
 # ---- the relay: a process outside, with nothing but its sockets ----
 relay=$(pgrep -x sbpf-relay)
-is relay/cgroup 0::/sbpf-resolver/led "$(grep ^0:: "/proc/$relay/cgroup")"
+is relay/cgroup 0::/sbpf-resolver/led.relay "$(grep ^0:: "/proc/$relay/cgroup")"
 is relay/no-capabilities "0000000000000000 0000000000000000" "$(awk '/^Cap(Prm|Bnd)/ { print $2 }' "/proc/$relay/status" | xargs)"
 is relay/seccomp "1 2" "$(awk '/^(NoNewPrivs|Seccomp):/ { print $2 }' "/proc/$relay/status" | xargs)"
 quiet relay/descriptors find "/proc/$relay/fd" -lname '/*' ! -lname /dev/null -print

@@ -35,10 +35,11 @@ is connect/none 1 "$(try 7001)"
 is connect/one "0 1" "$(try 7001 --connect 127.0.0.1:7001) $(try 7002 --connect 127.0.0.1:7001)"
 is connect/two "0 0" "$(try 7001 --connect 127.0.0.1:7001 --connect 127.0.0.1:7002) $(try 7002 --connect 127.0.0.1:7001 --connect 127.0.0.1:7002)"
 is connect/visits "3 2" "$(visits tcp 127.0.0.1 7001) $(visits tcp 127.0.0.1 7002)"
-# Beyond loopback a private one would be in the way; that it is shared is said.
+# A private loopback stays so.
 private=$(policy private <<<$'version: 1\nname: private\nnetwork: {loopback: private}')
-hasnt connect/private-stays "loopback: that of the host" "$(sbpf run -p "$private" --connect 127.0.0.1:7001 -- true 2>&1)"
-has connect/private-is-shared "sbpf: loopback: that of the host" "$(sbpf run -p "$private" --connect 192.0.2.1:80 -- true 2>&1)"
+started private -q -p "$private" --connect 192.0.2.1:80 -- sleep 1000 >/dev/null 2>&1
+is connect/private-stays private "$(sbpf status private --json | json 'd["loopback"]')"
+sbpf kill private >/dev/null
 out=$(sbpf run --connect 127.0.0.1 -- true 2>&1); is connect/no-port 2 $?
 has connect/no-port-named "--connect '127.0.0.1' is no endpoint" "$out"
 
@@ -91,6 +92,10 @@ for ids in "x 1" "4243 x" "4294967295 1" " 1"; do
 done
 has sudo/no-number-named "SUDO_UID" "$out"
 userdel caller
+# An option whose variable is not set is not left out.
+for option in --policy --user --timeout --name --socket; do
+  sbpf run $option "" -- true 2>/dev/null; is "empty/$option" 2 $?
+done
 
 # ---- the program itself is denied ----
 some=$(policy some <<<$'version: 1\nname: some\nprocess: {exec: {allow: [/usr/bin/true, /lib, /lib64, /usr/lib]}}')

@@ -127,10 +127,10 @@ is serves/reached-by-exec 0 "$(user sbpf exec -q u4242-serves -- "$probe" connec
 is serves/not-by-the-host ECONNREFUSED "$(python3 -IS /srv/loopback.py tcp,127.0.0.1,7100 2>&1 | cut -d' ' -f2)"
 is serves/not-by-another ECONNREFUSED "$(in_network "$private" tcp,127.0.0.1,7100 | cut -d' ' -f2)"
 is serves/not-abstract "abstract,of-the-run,0 ECONNREFUSED" "$(try abstract,of-the-run,0)"
-relay=$(cat $cgroots/sbpf-resolver/u4242-serves/cgroup.procs)
+relay=$(cat $cgroots/sbpf-resolver/u4242-serves.relay/cgroup.procs)
 has serves/relay-is-the-users $'Uid:\t4242\t4242' "$(cat "/proc/$relay/status")"
 end_run u4242-serves; is serves/ends 0 $?
-within 60 eval '[[ ! -e /proc/$relay && ! -e $cgroots/sbpf-resolver/u4242-serves ]]'; is serves/relay-ends 0 $?
+within 60 eval '[[ ! -e /proc/$relay && ! -e $cgroots/sbpf-resolver/u4242-serves.relay ]]'; is serves/relay-ends 0 $?
 
 # Who comes to sbpfd without places of its own gets none of the host's in their stead.
 cp "$here/users.py" "$tmp/users.py"

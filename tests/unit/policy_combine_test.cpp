@@ -41,8 +41,9 @@ TEST(Combine, what_gives_no_valid_policy_is_left_out_and_told) {
                                        "[", "network: {connect: [{address: 192.0.2.1, ports: [443]}]}"});
   EXPECT_EQ(all.change, "filesystem: {read: [/srv/a]}\nnetwork: {connect: [{address: 192.0.2.1, ports: [443]}]}");
   EXPECT_EQ(all.left_out, (std::vector<std::string>{"filesystem: {nonsense: [/srv/b]}", "no change", "["}));
-  // A private loopback reaches nothing beyond: both together are no policy.
-  const Combined two = combine(kBase, {"network: {loopback: private}", all.change});
+  // Into a private loopback so many ports are not relayed: both together are no policy.
+  const Combined two =
+      combine(kBase, {"network: {loopback: private}", "network: {connect: [{address: 192.0.2.1, ports: [1-65]}]}"});
   EXPECT_EQ(two.change, "network: {loopback: private}");
   EXPECT_EQ(two.left_out.size(), 1u);
 }

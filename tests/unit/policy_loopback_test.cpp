@@ -48,24 +48,27 @@ TEST(Loopback, a_later_file_decides_and_none_drops_it) {
   EXPECT_EQ(loopback_of("extends: [own]\nnetwork: {loopback: host}\n"), Loopback::host);
 }
 
-TEST(Loopback, what_is_beyond_it_is_an_error_that_names_the_entry) {
+TEST(Loopback, what_cannot_be_relayed_is_an_error_that_names_the_entry) {
   struct Row {
     const char *network, *part;
   };
   for (const Row& row : {
-           Row{"connect: [{address: 10.0.0.1, ports: [80]}]", "cannot reach {address: 10.0.0.1, ports: [80]"},
            Row{"connect: [{cidr: 127.0.0.0/8, ports: [80]}]", "it gets single addresses, 127.0.0.1 for one"},
            Row{"connect: [{cidr: 127.1.0.0/16, ports: [80]}]", "it gets single addresses, 127.0.0.1 for one"},
            Row{"connect: [{address: 0.0.0.0, ports: [80]}]", "it gets single addresses, 127.0.0.1 for one"},
-           Row{"connect: [{cidr: 0.0.0.0/0, ports: [80]}]", "its network has nothing but that loopback"},
-           Row{"connect: [{cidr: 126.0.0.0/7, ports: [80]}]", "its network has nothing but that loopback"},
-           Row{"connect: [{address: \"::2\", ports: [80]}]", "cannot reach {address: \"::2\""},
-           Row{"connect: [{host: a.example, ports: [443]}]", "cannot reach {host: \"a.example\""},
+           Row{"connect: [{cidr: 0.0.0.0/0, ports: [1-65535]}]", "at most 64 ports are relayed"},
+           Row{"connect: [{host: a.example, ports: [1-17]}]", "at most 64 ports are relayed"},
+           Row{"connect: [{host: a.example, ports: [443], protocol: tcp, via: {address: 127.0.0.1, port: 3128}}]",
+               "gets the endpoint itself, and no proxy"},
+           Row{"connect: [{address: 10.0.0.1, ports: [79-81]}], bind: [{address: 127.0.0.1, ports: [80]}]",
+               "network.bind has port 80"},
+           Row{"connect: [{host: a.example, ports: [80], protocol: tcp}], bind: [{address: \"::1\", ports: [80]}]",
+               "network.bind has port 80"},
            Row{"connect: [{address: 127.0.0.1, ports: [80], protocol: tcp, via: {address: 127.0.0.1, port: 3128}}]",
                "gets the endpoint itself, and no proxy"},
-           Row{"connect: [{address: 127.0.0.1, ports: [1-65], protocol: tcp}]", "at most 64 endpoints"},
-           Row{"connect: [{address: 127.0.0.1, ports: [1-33]}]", "at most 64 endpoints"},
-           Row{"connect: [{address: 127.0.0.1, ports: [1-65535]}]", "at most 64 endpoints"},
+           Row{"connect: [{address: 127.0.0.1, ports: [1-65], protocol: tcp}]", "at most 64 ports"},
+           Row{"connect: [{address: 127.0.0.1, ports: [1-33]}]", "at most 64 ports"},
+           Row{"connect: [{address: 127.0.0.1, ports: [1-65535]}]", "at most 64 ports"},
            Row{"unix: [\"@bus\"]", "cannot reach the abstract socket @bus"},
            Row{"dangerously_allow_all: true", "cannot reach everything"},
        }) {
@@ -104,6 +107,24 @@ TEST(Loopback, relays_what_connect_lists_and_bind_does_not) {
   for (const char* bind : {"{address: 127.0.0.2, ports: [9]}", "{address: 127.0.0.1, ports: [8]}",
                            "{address: 127.0.0.1, ports: [9], protocol: udp}", "{cidr: 128.0.0.0/8, ports: [9]}"})
     EXPECT_EQ(relayed_text(nine + bind + "]"), "127.0.0.1 tcp 9, ") << bind;
+}
+
+TEST(Loopback, relays_ports_beyond_it_for_all_addresses) {
+  EXPECT_EQ(relayed_text("connect: [{address: 10.0.0.1, ports: [80, 443], protocol: tcp}]"),
+            "0.0.0.0 tcp 80, 0.0.0.0 tcp 443, ");
+  EXPECT_EQ(relayed_text("connect: [{cidr: 10.0.0.0/8, ports: [53]}, {address: 10.0.0.1, ports: [53]}]"),
+            "0.0.0.0 udp 53, 0.0.0.0 tcp 53, ");
+  EXPECT_EQ(relayed_text("connect: [{address: \"2001:db8::1\", ports: [53], protocol: udp}]"), ":: udp 53, ");
+  EXPECT_EQ(relayed_text("connect: [{cidr: \"2000::/3\", ports: [443], protocol: tcp}]"), ":: tcp 443, ");
+  EXPECT_EQ(relayed_text("connect: [{cidr: 0.0.0.0/0, ports: [443], protocol: tcp}]"), "0.0.0.0 tcp 443, ");
+  EXPECT_EQ(relayed_text("connect: [{host: a.example, ports: [443], protocol: tcp}]"), ":: tcp 443, 0.0.0.0 tcp 443, ");
+  EXPECT_EQ(relayed_text("connect: [{host: a.example, ports: [443], protocol: tcp}, {address: 127.0.0.1, ports: [443], "
+                         "protocol: tcp}]"),
+            ":: tcp 443, 0.0.0.0 tcp 443, 127.0.0.1 tcp 443, ");
+  for (const char* one : {"0.0.0.0", "::", "10.0.0.1", "127.0.0.1", "::1"})
+    EXPECT_EQ(is_beyond_loopback({parse_address(one).value(), 1, true}),
+              std::string_view(one).find_first_not_of("0.:") == std::string_view::npos)
+        << one;
 }
 
 TEST(Loopback, lists_of_relayed_endpoints_are_told_apart) {
@@ -166,8 +187,8 @@ TEST(Loopback, is_explained) {
   EXPECT_FALSE(explained("10.0.0.1", 7001).allowed);
   const std::string advice = explained("10.0.0.1", 7001).suggestion;
   EXPECT_EQ(explain_host(own, "a.example", SBPF_PROTO_TCP, 443).suggestion,
-            "network: {loopback: host, connect: [{host: \"a.example\", ports: [443], protocol: tcp}]}");
-  EXPECT_EQ(advice, "network: {loopback: host, connect: [{address: 10.0.0.1, ports: [7001], protocol: tcp}]}");
+            "network: {connect: [{host: \"a.example\", ports: [443], protocol: tcp}]}");
+  EXPECT_EQ(advice, "network: {connect: [{address: 10.0.0.1, ports: [7001], protocol: tcp}]}");
   EXPECT_TRUE(explain(policy_of(advice), compile(policy_of(advice), 1).value(),
                       {SBPF_RULE_CONNECT, SBPF_PROTO_TCP, parse_address("10.0.0.1").value(), 7001})
                   .allowed);

@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "agent/host/socket_end.h"
+#include "agent/launch/relay_datagram.h"
 
 namespace sbpf::agent {
 namespace {
@@ -59,6 +60,7 @@ class RelayTest : public testing::TestWithParam<bool> {
       inside_ = bound(GetParam(), {address("127.0.0.3"), host_at_.port});
     }
     ASSERT_TRUE(inside_);
+    ASSERT_TRUE(GetParam() || tell_destinations(inside_, AF_INET) == 0);
     inside_at_ = {address("127.0.0.3"), host_at_.port};
     int stop[2];
     ASSERT_EQ(::pipe2(stop, O_CLOEXEC), 0);
