@@ -12,15 +12,13 @@
 #include "cli/common.h"
 #include "cli/denial_summary.h"
 #include "cli/format.h"
-#include "cli/format_end.h"
 #include "cli/input.h"
 #include "cli/run_user.h"
 #include "cli/service_client.h"
+#include "cli/voice.h"
 
 namespace sbpf::cli {
 namespace {
-
-constexpr std::size_t kDenialsShown = 10;
 
 struct ExecArgs {
   std::string name;
@@ -56,14 +54,6 @@ void tell_end(const ExecArgs& args, const agent::ExecResult& result) {
                      printable(args.name)));
 }
 
-void tell_program_end(const agent::RunResult& result, const DenialSummary& denials) {
-  for (const std::string& line : end_lines(result)) tell(line);
-  std::string text = denials.text(kDenialsShown);
-  if (text.empty()) return;
-  text.pop_back();
-  (void)write_line(STDERR_FILENO, text);
-}
-
 // With a policy of the program's own.
 Result<int> exec_under(const ExecArgs& args, const agent::ExecOptions& options) {
   const auto loaded = load_policy(*args.policy);
@@ -71,25 +61,25 @@ Result<int> exec_under(const ExecArgs& args, const agent::ExecOptions& options) 
   DenialSummary denials(&loaded->policy);
   agent::RunOptions supervised;
   supervised.timeout = loaded->policy.limits.timeout;
-  supervised.on_warning = [](const std::string& text) { tell(fmt::format("warning: {}", printable(text))); };
-  supervised.on_active = [&args](const agent::Status& status) {
-    if (args.quiet) return;
-    tell(headline(status));
-    if (status_json(status).value("loopback", "") == "closed") tell(kLoopbackClosed);
-  };
-  supervised.on_loss = [](const agent::Status& status, const std::vector<std::string>& lost) {
-    for (const std::string& one : lost)
-      tell(fmt::format("ISOLATION LOST: {}: {}{}", printable(status.sandbox), printable(one),
-                       status.frozen ? ", its processes are frozen" : ""));
-  };
   return agent::behind_front(supervised, [&]() -> Result<int> {
+    Voice voice(-1);
+    supervised.on_warning = [&](const std::string& text) { voice.say(fmt::format("warning: {}", printable(text))); };
+    supervised.on_active = [&](const agent::Status& status) {
+      if (!args.quiet) voice.say(headline(status));
+      if (!args.quiet && status_json(status).value("loopback", "") == "closed") voice.say(kLoopbackClosed);
+      voice.settle();
+    };
+    supervised.on_loss = [&](const agent::Status& status, const std::vector<std::string>& lost) {
+      tell_loss(status, lost, voice);
+    };
+    supervised.on_pass = [&] { voice.go_on(); };
     const auto result = agent::exec_under(args.name, loaded->policy, options, supervised);
     if (!result) return tl::unexpected<Error>(result.error());
     for (const agent::Event& event : result->program.denials) denials.add(event);
-    if (!args.quiet) tell_program_end(result->program, denials);
+    auto code = tell_result(result->program, denials, args.quiet, voice);
+    voice.finish();
     tell_end(args, result->sandbox);
-    if (result->program.not_started) return tl::unexpected<Error>(*result->program.not_started);
-    return result->program.exit_code;
+    return code;
   });
 }
 

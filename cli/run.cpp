@@ -23,17 +23,14 @@
 #include "cli/commands.h"
 #include "cli/denial_summary.h"
 #include "cli/format.h"
-#include "cli/format_end.h"
 #include "cli/input.h"
 #include "cli/more_rules.h"
-#include "cli/outlet.h"
 #include "cli/run_user.h"
 #include "cli/service_client.h"
+#include "cli/voice.h"
 
 namespace sbpf::cli {
 namespace {
-
-constexpr std::size_t kDenialsShown = 10;
 
 struct RunArgs {
   std::string policy = "no-network";
@@ -72,60 +69,6 @@ Result<void> check_status_fd(int fd) {
   return {};
 }
 
-// Where a run is told: stderr, and the status descriptor if there is one. Neither is waited for while the program runs.
-class Voice {
- public:
-  explicit Voice(int status_fd)
-      : error_(
-            STDERR_FILENO,
-            [](std::uint64_t n) { return fmt::format("sbpf: warning: {} lines of sbpf's own found no room here", n); }),
-        status_(status_fd, [](std::uint64_t n) {
-          return dump(Json::object({{"untold", n}}));
-        }) {}
-
-  void say(const std::string& text, Outlet::Weight weight = Outlet::Weight::important) {
-    plain(fmt::format("sbpf: {}", text), weight);
-  }
-  void plain(const std::string& text, Outlet::Weight weight = Outlet::Weight::important) {
-    (void)error_.line(text, weight);
-  }
-  // One line of JSON, made only if someone asked for it. A reader that went away does not end the program.
-  template <typename Make>
-  void status(const Make& make, Outlet::Weight weight = Outlet::Weight::important) {
-    if (status_.is_open()) warn(status_.line(dump(Json(make())), weight));
-  }
-  bool has_status() const { return status_.is_open(); }
-  // What was said is there before the program says anything, if its readers are no slower than that.
-  void settle() {
-    warn(status_.settle(kPatienceToBegin));
-    (void)error_.settle(kPatienceToBegin);
-  }
-  void go_on() {
-    (void)error_.flush();
-    warn(status_.flush());
-  }
-  void finish() {
-    warn(status_.finish(kPatience));
-    (void)error_.finish(kPatience);
-  }
-
- private:
-  static constexpr std::chrono::seconds kPatience{5};                // for who reads slowly, once all is over
-  static constexpr std::chrono::milliseconds kPatienceToBegin{500};  // with the host lock held
-  void warn(const Result<void>& written) {
-    if (!written) say(fmt::format("warning: {}", written.error().message));
-  }
-  Outlet error_, status_;
-};
-
-void tell_loss(const agent::Status& status, const std::vector<std::string>& lost, Voice& voice) {
-  voice.say(fmt::format("ISOLATION LOST: sandbox {} has {}/{} hooks; on_loss: {}{}", printable(status.sandbox),
-                        status.hooks_attached(), agent::hooks_of(status.flags).size(),
-                        policy::to_string(status.on_loss), status.frozen ? ", its processes are frozen" : ""));
-  for (const std::string& one : lost) voice.say(fmt::format("ISOLATION LOST: {}", printable(one)));
-  voice.status([&] { return Json{{"loss", status_json(status)}}; });
-}
-
 Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy& policy, const Session& session) {
   agent::RunOptions options;
   options.name = args.name;
@@ -160,41 +103,6 @@ Result<agent::RunOptions> make_options(const RunArgs& args, const policy::Policy
 void tell_event(const Json& event, const RunArgs& args, Voice& voice) {
   if (!args.quiet) voice.say(verdict_text(verdict_in(event), text_in(event, "text")), Outlet::Weight::ordinary);
   voice.status([&] { return Json{{"event", event}}; }, Outlet::Weight::ordinary);
-}
-
-// What was denied, each kind once, with what would allow it.
-void tell_denials(const DenialSummary& denials, const RunArgs& args, Voice& voice) {
-  std::string text = denials.text(kDenialsShown);
-  if (args.quiet || text.empty()) return;
-  text.pop_back();
-  voice.plain(text);
-}
-
-void tell_end(const agent::RunResult& result, const DenialSummary& denials, const RunArgs& args, Voice& voice) {
-  voice.status([&] {
-    Json exit = end_json(result);
-    exit["denials"] = result.denials_known ? Json(denials.denied()) : Json(nullptr);
-    exit["would_deny"] = result.denials_known ? Json(denials.would_deny()) : Json(nullptr);
-    exit["lost_events"] = result.lost_events ? Json(*result.lost_events) : Json(nullptr);
-    return Json{{"exit", std::move(exit)}};
-  });
-  if (args.quiet) return;
-  for (const std::string& line : end_lines(result)) voice.say(line);
-  tell_denials(denials, args, voice);
-  if (result.lost_events.value_or(0) > 0)
-    voice.say(std::to_string(*result.lost_events) +
-              " events were lost: these are not all denials (verdicts are unaffected)");
-}
-
-// The exit code. Errors: why the program was not executed.
-Result<int> tell_result(const agent::RunResult& result, const DenialSummary& denials, const RunArgs& args,
-                        Voice& voice) {
-  if (result.not_started) {
-    tell_denials(denials, args, voice);
-    return tl::unexpected<Error>(*result.not_started);
-  }
-  tell_end(result, denials, args, voice);
-  return result.exit_code;
 }
 
 // Which events were told as they came. The log, which is read at the end, has the latest with all their equals.
@@ -252,7 +160,7 @@ Result<int> run_by_service(const RunArgs& args, const policy::Policy& policy, ag
       },
       on_denial, on_event);
   if (!result) return tl::unexpected<Error>(result.error());
-  return tell_result(*result, denials, args, voice);
+  return tell_result(*result, denials, args.quiet, voice);
 }
 
 Result<int> run_here(const RunArgs& args, const policy::Policy& policy, agent::RunOptions& options, Voice& voice) {
@@ -277,7 +185,7 @@ Result<int> run_here(const RunArgs& args, const policy::Policy& policy, agent::R
   // With --events each of them was counted as it came.
   if (!args.events)
     for (const agent::Event& event : result->denials) denials.add(event);
-  return tell_result(*result, denials, args, voice);
+  return tell_result(*result, denials, args.quiet, voice);
 }
 
 Result<int> run(const RunArgs& args, const Session& session) {

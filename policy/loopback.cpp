@@ -28,33 +28,32 @@ bool covers(const Endpoint& entry, const RelayedEndpoint& relayed) {
 
 bool is_of(Protocol protocol, bool tcp) { return protocol == Protocol::any || (protocol == Protocol::tcp) == tcp; }
 
-// Those of one entry beyond loopback. No more are added than can be relayed, and one.
-void add_beyond(const std::vector<PortRange>& ports, Protocol protocol, bool v4, bool v6,
-                std::set<RelayedEndpoint>& all) {
-  for (const PortRange& range : ports)
-    for (std::uint32_t port = range.first; port <= range.last && all.size() <= kMaxRelayed; ++port)
-      for (const bool tcp : {false, true}) {
-        if (!is_of(protocol, tcp)) continue;
-        if (v4) all.insert({kAny4, static_cast<std::uint16_t>(port), tcp});
-        if (v6) all.insert({kAny6, static_cast<std::uint16_t>(port), tcp});
-      }
-}
-
-void add_beyond(const HostRule& rule, std::set<RelayedEndpoint>& all) {
-  add_beyond(rule.ports, rule.protocol, true, true, all);
-}
-
-// Those of one entry of addresses, likewise.
-void add_relayed(const Network& network, const Endpoint& entry, std::set<RelayedEndpoint>& all) {
-  const bool is_v4 = internal::is_v4(entry.address);
-  if (!is_loopback(entry.address)) return add_beyond(entry.ports, entry.protocol, is_v4, !is_v4, all);
+// Calls `add` with the ports of an entry, of each of its protocols, until `all` has more than can be relayed.
+template <typename Entry, typename Add>
+void each_port(const Entry& entry, const std::set<RelayedEndpoint>& all, const Add& add) {
   for (const PortRange& range : entry.ports)
     for (std::uint32_t port = range.first; port <= range.last && all.size() <= kMaxRelayed; ++port)
-      for (const bool tcp : {false, true}) {
-        const RelayedEndpoint relayed{entry.address, static_cast<std::uint16_t>(port), tcp};
-        const auto has = [&](const Endpoint& listed) { return covers(listed, relayed); };
-        if (has(entry) && std::ranges::none_of(network.bind, has)) all.insert(relayed);
-      }
+      for (const bool tcp : {false, true})
+        if (is_of(entry.protocol, tcp)) add(static_cast<std::uint16_t>(port), tcp);
+}
+
+// What is relayed for one entry. No more are added than can be relayed, and one.
+void add_relayed(const Network&, const HostRule& rule, std::set<RelayedEndpoint>& all) {
+  each_port(rule, all, [&](std::uint16_t port, bool tcp) {
+    for (const Address& any : {kAny4, kAny6}) all.insert({any, port, tcp});
+  });
+}
+
+void add_relayed(const Network& network, const Endpoint& entry, std::set<RelayedEndpoint>& all) {
+  each_port(entry, all, [&](std::uint16_t port, bool tcp) {
+    if (!is_loopback(entry.address)) {
+      all.insert({internal::is_v4(entry.address) ? kAny4 : kAny6, port, tcp});
+      return;
+    }
+    const RelayedEndpoint relayed{entry.address, port, tcp};
+    const auto has = [&](const Endpoint& listed) { return covers(listed, relayed); };
+    if (std::ranges::none_of(network.bind, has)) all.insert(relayed);
+  });
 }
 
 }  // namespace
@@ -62,7 +61,7 @@ void add_relayed(const Network& network, const Endpoint& entry, std::set<Relayed
 std::vector<RelayedEndpoint> relayed_endpoints(const Network& network) {
   std::set<RelayedEndpoint> all;
   for (const Endpoint& entry : network.connect) add_relayed(network, entry, all);
-  for (const HostRule& rule : network.hosts) add_beyond(rule, all);
+  for (const HostRule& rule : network.hosts) add_relayed(network, rule, all);
   return {all.begin(), all.end()};
 }
 
@@ -121,11 +120,11 @@ void check_loopback(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
     unreachable(draft.written.at("network.dangerously_allow_all"), "everything (dangerously_allow_all)",
                 "ports are relayed into its network one by one");
   std::set<RelayedEndpoint> all;
-  const auto add = [&](const auto& entry, const auto& into) {
+  const auto check = [&](const auto& entry) {
     if (entry.via) return unreachable(entry.where, entry_text(entry), "it gets the endpoint itself, and no proxy");
     const std::set<RelayedEndpoint> before = all;
     if (before.size() > kMaxRelayed) return;
-    into(entry);
+    add_relayed(network, entry, all);
     if (all.size() > kMaxRelayed)
       return unreachable(entry.where, entry_text(entry),
                          fmt::format("at most {} ports are relayed into its network", kMaxRelayed));
@@ -134,12 +133,12 @@ void check_loopback(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
         return unreachable(entry.where, entry_text(entry),
                            fmt::format("network.bind has port {} for servers of its own", one.port));
   };
-  for (const HostRule& rule : network.hosts) add(rule, [&](const HostRule& one) { add_beyond(one, all); });
+  for (const HostRule& rule : network.hosts) check(rule);
   for (const Endpoint& entry : network.connect)
     if (leads_to_loopback(entry) && (entry.prefix != kWholeAddress || !is_loopback(entry.address)))
       unreachable(entry.where, entry_text(entry), "of the host's loopback it gets single addresses, 127.0.0.1 for one");
     else
-      add(entry, [&](const Endpoint& one) { add_relayed(network, one, all); });
+      check(entry);
   for (const auto& [peer, rule] : draft.unix_peers)
     if (rule.abstract())
       unreachable(rule.where, fmt::format("the abstract socket {}", shown(peer)), "it belongs to the host's network");

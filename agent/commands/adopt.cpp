@@ -22,8 +22,7 @@
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
 #include "agent/launch/held_process.h"
-#include "agent/launch/network_sockets.h"
-#include "agent/launch/relay_process.h"
+#include "agent/launch/network_helpers.h"
 #include "agent/launch/stdio.h"
 #include "agent/sandbox/escaped_tasks.h"
 #include "agent/sandbox/journal.h"
@@ -84,46 +83,21 @@ policy::Limits limits_within(policy::Limits limits, const std::string& mount, st
 }
 
 // Was the process brought to a network of its own, as the policy says? One that is in the host's, or in one that others
-// are in, has of loopback what the lists say.
+// are in, has of loopback what the lists say. Host names are resolved in the host's, or in one of its own. Errors:
+// "process_unfit".
 Result<bool> has_own_network(const policy::Policy& policy, const HeldProcess& process) {
-  if (policy.network.loopback != policy::Loopback::private_namespace || policy.mode == policy::Mode::audit)
-    return false;
   if (process.has_our_network()) return false;
-  return process.is_alone_in("net");
-}
-
-// The resolver listens in this namespace, or in one of the sandbox's own.
-Result<void> check_network(const policy::Policy& policy, const HeldProcess& process) {
-  if (policy.network.hosts.empty() || process.has_our_network()) return {};
-  const auto own = has_own_network(policy, process);
-  if (!own) return tl::unexpected<Error>(own.error());
-  if (*own) return {};
+  const auto own = wants_own_network(policy) ? process.is_alone_in("net") : Result<bool>(false);
+  if (!own || *own || policy.network.hosts.empty()) return own;
   return fail("process_unfit", "the process is in another network namespace, where no resolver of sbpfd's is",
               "start it in the host's, or use a policy without host names");
 }
 
 // What the sandbox has beside its cgroup: helpers, which are this process's children, and a network of its own.
 struct Beside {
-  std::optional<ResolverProcess> resolver;
+  NetworkHelpers helpers;
   std::uint64_t network = 0;  // the cookie of its own; 0: it has the host's
-  std::optional<HelperProcess> relay;
 };
-
-// The sockets of the helpers, in the network in which the sandbox's program is.
-Result<NetworkSockets> network_sockets(Beside& beside, const HeldProcess& process, const policy::Policy& policy) {
-  const auto own = has_own_network(policy, process);
-  if (!own) return tl::unexpected<Error>(own.error());
-  if (!*own) return listen_in_the_hosts(policy.network);
-  Result<NetworkSockets> sockets;
-  const bool has_ipv6 = reaches_ipv6();
-  const auto cookie = in_network_of(process.pid(), [&]() -> Result<void> {
-    sockets = listen_in_its_own(policy.network, has_ipv6);
-    return sockets ? Result<void>() : tl::unexpected<Error>(sockets.error());
-  });
-  if (!cookie) return tl::unexpected<Error>(cookie.error());
-  beside.network = *cookie;
-  return sockets;
-}
 
 // A place of the sandbox's own is one only as long as nobody else is in the mount namespace.
 Result<void> check_places(const policy::Policy& policy, const HeldProcess& process) {
@@ -138,26 +112,31 @@ Result<void> check_places(const policy::Policy& policy, const HeldProcess& proce
               "start it by `sbpf run`, or with sbpf-enter for this run alone");
 }
 
-Result<Beside> start_helpers(const Cgroup& cgroup, const HeldProcess& process, const policy::Policy& policy,
-                             const policy::Image& rules, const AdoptOptions& options) {
-  Beside beside;
-  auto sockets = network_sockets(beside, process, policy);
-  if (!sockets) return tl::unexpected<Error>(sockets.error());
-  if (sockets->queries) {
-    auto serving =
-        start_resolver(policy, options.name, cgroup.id(), rules.header().host_names_id, std::move(*sockets->queries));
-    if (!serving) return tl::unexpected<Error>(serving.error());
-    beside.resolver.emplace(std::move(*serving));
+// `own`: the process is in a network of its own.
+Result<Beside> make_network(const Cgroup& cgroup, const HeldProcess& process, bool own, const policy::Policy& policy,
+                            const policy::Image& rules, const AdoptOptions& options) {
+  Result<NetworkSockets> sockets;
+  Result<std::uint64_t> cookie = 0;
+  if (own) {
+    const bool has_ipv6 = reaches_ipv6();
+    cookie = in_network_of(process.pid(), [&]() -> Result<void> {
+      sockets = listen_in_its_own(policy.network, has_ipv6);
+      return sockets ? Result<void>() : tl::unexpected<Error>(sockets.error());
+    });
+    if (!cookie) return tl::unexpected<Error>(cookie.error());
+  } else {
+    sockets = listen_in_the_hosts(policy.network);
+    if (!sockets) return tl::unexpected<Error>(sockets.error());
   }
-  if (sockets->relayed.empty()) return beside;
-  auto relay = start_relay(options.name, {options.uid, options.gid, {}}, std::move(sockets->relayed));
-  if (!relay) return tl::unexpected<Error>(relay.error());
-  beside.relay.emplace(std::move(*relay));
-  return beside;
+  auto helpers = start_network_helpers(
+      policy, {options.name, cgroup.id(), rules.header().host_names_id, {options.uid, options.gid, {}}},
+      std::move(*sockets));
+  if (!helpers) return tl::unexpected<Error>(helpers.error());
+  return Beside{std::move(*helpers), *cookie};
 }
 
 // Until nothing runs in the cgroup any more, or a helper has ended.
-void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const Beside& beside) {
+void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const NetworkHelpers& helpers) {
   const Fd events(::openat(cgroup.fd(), "cgroup.events", O_RDONLY | O_CLOEXEC));
   // A read is what the next poll compares with.
   const auto populated = [&] {
@@ -165,7 +144,7 @@ void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const Beside& besid
     const bool read = ::pread(events.get(), text.data(), text.size() - 1, 0) > 0;
     return read && std::string_view(text.data()).find("populated 1") != std::string_view::npos;
   };
-  const auto& [resolver, network, relay] = beside;
+  const auto& [resolver, relay] = helpers;
   std::array<pollfd, 4> waiting{{{resolver ? resolver->told.get() : -1, POLLIN, 0},
                                  {resolver ? resolver->process.pidfd.get() : -1, POLLIN, 0},
                                  {relay ? relay->pidfd.get() : -1, POLLIN, 0},
@@ -204,12 +183,11 @@ Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
 
 namespace {
 
-// What it takes to move it: held, outside of every sandbox, in a network that the resolver serves.
-Result<HeldProcess> hold_outside(const policy::Policy& policy, const AdoptOptions& options, const Kernel& kernel) {
+// What it takes to move it: held, and outside of every sandbox.
+Result<HeldProcess> hold_outside(const AdoptOptions& options, const Kernel& kernel) {
   auto process = HeldProcess::hold(options.pidfd, owner_of(options));
   if (!process) return process;
   if (auto outside = check_outside(*process, kernel); !outside) return tl::unexpected<Error>(outside.error());
-  if (auto reached = check_network(policy, *process); !reached) return tl::unexpected<Error>(reached.error());
   return process;
 }
 
@@ -243,8 +221,10 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   const auto others = collect_some_garbage(kernel, options.name);
   if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return options.name == other.name; }))
     return fail("sandbox_exists", fmt::format("a sandbox named {} exists", options.name), "choose another name");
-  auto process = hold_outside(policy, options, kernel);
+  auto process = hold_outside(options, kernel);
   if (!process) return tl::unexpected<Error>(process.error());
+  const auto own_network = has_own_network(policy, *process);
+  if (!own_network) return tl::unexpected<Error>(own_network.error());
   if (auto own = check_places(policy, *process); !own) return own;
   auto stdio = stdio_of(*process, *rules);
   if (!stdio) return tl::unexpected<Error>(stdio.error());
@@ -256,10 +236,11 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   if (!limits) return tl::unexpected<Error>(limits.error());
   if (auto made = up.make_cgroup(options.name, *limits); !made) return made;
   const Cgroup& cgroup = up.cgroup();
-  const auto beside = start_helpers(cgroup, *process, policy, *rules, options);
+  const auto beside = make_network(cgroup, *process, *own_network, policy, *rules, options);
   if (!beside) return tl::unexpected<Error>(beside.error());
+  const auto& [resolver, relay] = beside->helpers;
   const SandboxSpec spec{options.name,    0,
-                         *stdio,          beside->resolver ? &beside->resolver->for_sandbox : nullptr,
+                         *stdio,          resolver ? &resolver->for_sandbox : nullptr,
                          beside->network, beside->network != 0 ? policy::relayed_id(policy.network) : 0};
   if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return set_up;
   auto status = up.prove(cgroup, true, [&](const Status& now) { return may_start(now, policy.mode); });
@@ -281,7 +262,7 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
     const HeldProcess released = std::move(*process);  // it goes on
   }
   options.on_adopted(*status);
-  if (beside->resolver || beside->relay) serve_until_empty(kernel, cgroup, *beside);
+  if (resolver || relay) serve_until_empty(kernel, cgroup, beside->helpers);
   return {};
 }
 
@@ -299,7 +280,7 @@ Result<void> adopt_into_live(const AdoptOptions& options) {
   Kernel& kernel = host->kernel;
   auto sandbox = find_live(kernel, *proven);
   if (!sandbox) return tl::unexpected<Error>(sandbox.error());
-  auto process = hold_outside(sandbox->kept.policy, options, kernel);
+  auto process = hold_outside(options, kernel);
   if (!process) return tl::unexpected<Error>(process.error());
   // The paths of the policy were looked up there.
   if (mount_namespace(std::to_string(process->pid())) != sandbox->kept.walked_paths.mounts)

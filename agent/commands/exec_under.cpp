@@ -2,17 +2,14 @@
 // `sbpf exec --policy`: another program in a sandbox that runs already, in a sandbox of its own within that one. Both
 // policies are asked. Any failure undoes all that was done before it, and nothing ran.
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <memory>
-#include <random>
 
 #include "agent/agent.h"
 #include "agent/commands/exec_parts.h"
 #include "agent/commands/exec_start.h"
 #include "agent/launch/bring_up.h"
-#include "agent/launch/secrets.h"
 #include "agent/launch/stdio.h"
 #include "agent/launch/supervisor.h"
 #include "agent/sandbox/journal.h"
@@ -23,11 +20,6 @@
 namespace sbpf::agent {
 namespace {
 
-std::string make_own_name() {
-  std::random_device random;
-  return fmt::format("exec-{}-{}", ::getpid(), random() % 100000);
-}
-
 bool leads_elsewhere(const policy::Network& network) {
   const auto leads = [](const auto& entry) { return entry.via.has_value(); };
   return std::ranges::any_of(network.connect, leads) || std::ranges::any_of(network.hosts, leads);
@@ -35,7 +27,9 @@ bool leads_elsewhere(const policy::Network& network) {
 
 // What only a sandbox has that is in no other.
 Result<void> check_own_policy(const policy::Policy& policy) {
-  if (auto none = refuse_secrets(policy, "exec --policy"); !none) return none;
+  if (!policy.secrets.empty())
+    return fail("secrets_not_handed", "process.secrets: a sandbox within another is handed no secret",
+                "leave secrets to the policy of `sbpf run`");
   if (!policy.network.hosts.empty())
     return fail("host_names_unenforceable", "network.connect: host names need a resolver, which only `sbpf run` starts",
                 "list addresses, or leave names to the sandbox's own policy");
@@ -124,7 +118,7 @@ Result<ExecUnderResult> exec_under(const std::string& name, policy::Policy polic
   auto begun = BringUp::begin();
   if (!begun) return tl::unexpected<Error>(begun.error());
   BringUp& up = **begun;
-  const std::string own_name = make_own_name();
+  const std::string own_name = make_up_name("exec");
   const auto others = collect_some_garbage(up.kernel(), own_name);
   if (auto free = check_new_name(others, own_name); !free) return tl::unexpected<Error>(free.error());
   const auto outer = find_live(up.kernel(), beginning->proven);
@@ -135,7 +129,7 @@ Result<ExecUnderResult> exec_under(const std::string& name, policy::Policy polic
   policy.limits.memory_bytes.reset();
   policy.limits.cpu_millis.reset();
   supervised.argv = options.argv;
-  collect_orphans_in(up.kernel(), outer->cgroup);
+  collect_orphans_in(up.kernel(), others, outer->cgroup);
   auto running = start_inner(up, *outer, own_name, policy, *beginning, supervised);
   if (!running) return tl::unexpected<Error>(running.error());
   up.release_lock();

@@ -7,7 +7,6 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
-#include <random>
 #include <set>
 
 #include "agent/agent.h"
@@ -19,8 +18,7 @@
 #include "agent/host/network_namespace.h"
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
-#include "agent/launch/network_sockets.h"
-#include "agent/launch/relay_process.h"
+#include "agent/launch/network_helpers.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/seccomp_ready.h"
 #include "agent/launch/secrets.h"
@@ -36,11 +34,6 @@
 
 namespace sbpf::agent {
 namespace {
-
-std::string make_name() {
-  std::random_device random;
-  return fmt::format("run-{}-{}", ::getpid(), random() % 100000);
-}
 
 // A variable of the caller's by the name of a secret would be the secret, or hide where it is.
 Result<void> check_environment(const RunOptions& options, const policy::Policy& policy) {
@@ -70,7 +63,7 @@ Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) 
   Prepared ready;
   ready.options = asked;
   if (asked.argv.empty()) return fail("usage", "no command was given", "sbpf run -- COMMAND");
-  ready.name = asked.name.empty() ? make_name() : asked.name;
+  ready.name = asked.name.empty() ? make_up_name("run") : asked.name;
   auto rules = policy::compile_rules(policy, 1, policy::empty_view(policy));
   if (!rules) return tl::unexpected<Error>(rules.error());
   ready.rules = std::move(*rules);
@@ -109,9 +102,8 @@ Result<HandedSecrets> hand_over(Prepared& ready) {
 
 // What it has beside its cgroup when the program starts.
 struct Running {
-  std::optional<ResolverProcess> resolver;
   NetworkNamespace network;  // open if one was made for it
-  std::optional<HelperProcess> relay;
+  std::optional<NetworkHelpers> helpers;
   Fd mountinfo;  // as it was before the paths were looked up
   WalkedPaths walked_paths;
   std::unique_ptr<Supervisor> supervisor;
@@ -119,12 +111,11 @@ struct Running {
   Spawned program;
 };
 
-// Who resolves the policy's names; and a network of its own, where the policy says so, with who relays into it what is
-// open beyond. A policy that only audits changes nothing, and so tells what the program uses of the host's.
+// A network of its own, where the policy says so, and who serves the sandbox's network from outside.
 Result<void> make_network(Running& running, const Prepared& ready, const policy::Policy& policy,
                           std::uint64_t cgroup_id) {
   Result<NetworkSockets> sockets;
-  if (policy.network.loopback == policy::Loopback::private_namespace && policy.mode != policy::Mode::audit) {
+  if (wants_own_network(policy)) {
     const bool has_ipv6 = reaches_ipv6();
     auto made = make_network_namespace([&]() -> Result<void> {
       sockets = listen_in_its_own(policy.network, has_ipv6);
@@ -136,17 +127,12 @@ Result<void> make_network(Running& running, const Prepared& ready, const policy:
     sockets = listen_in_the_hosts(policy.network);
     if (!sockets) return tl::unexpected<Error>(sockets.error());
   }
-  if (sockets->queries) {
-    auto started =
-        start_resolver(policy, ready.name, cgroup_id, ready.rules.header().host_names_id, std::move(*sockets->queries));
-    if (!started) return tl::unexpected<Error>(started.error());
-    running.resolver.emplace(std::move(*started));
-  }
-  if (sockets->relayed.empty()) return {};
   const policy::User self{::geteuid(), ::getegid(), {}};
-  auto relay = start_relay(ready.name, ready.launch.privileges.user.value_or(self), std::move(sockets->relayed));
-  if (!relay) return tl::unexpected<Error>(relay.error());
-  running.relay.emplace(std::move(*relay));
+  auto helpers = start_network_helpers(
+      policy, {ready.name, cgroup_id, ready.rules.header().host_names_id, ready.launch.privileges.user.value_or(self)},
+      std::move(*sockets));
+  if (!helpers) return tl::unexpected<Error>(helpers.error());
+  running.helpers.emplace(std::move(*helpers));
   return {};
 }
 
@@ -172,7 +158,7 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   const SandboxSpec spec{ready.name,
                          0,
                          ready.stdio_inode,
-                         running.resolver ? &running.resolver->for_sandbox : nullptr,
+                         running.helpers->resolver ? &running.helpers->resolver->for_sandbox : nullptr,
                          running.network.cookie,
                          running.network.fd ? policy::relayed_id(policy.network) : 0};
   if (auto set_up = up.set_up(cgroup, spec, *image); !set_up) return tl::unexpected<Error>(set_up.error());
@@ -200,10 +186,10 @@ Result<RunResult> watch_over(Running& running, const policy::Policy& policy) {
   running.network.fd.reset();  // it would outlive the program
   Supervisor& supervisor = *running.supervisor;
   supervisor.follow_mounts(std::move(running.mountinfo), {policy, std::move(running.walked_paths)});
-  if (running.resolver) supervisor.serve_resolver(*running.resolver);
-  if (running.relay) supervisor.watch_relay(*running.relay);
+  if (running.helpers->resolver) supervisor.serve_resolver(*running.helpers->resolver);
+  if (running.helpers->relay) supervisor.watch_relay(*running.helpers->relay);
   auto result = supervisor.wait(running.program);
-  running.relay.reset();  // passes on what the program sent; nobody is to wait for the host lock meanwhile
+  running.helpers->relay.reset();  // passes on what the program sent; nobody is to wait for the host lock meanwhile
   return result;
 }
 

@@ -47,8 +47,8 @@ class Destinations {
         is_every_(policy::is_beyond_loopback(relayed.endpoint)) {
     for (const policy::Address& one : relayed.loopback) loopback_.insert(asio_address(one));
   }
-  // The policy has judged what the sandbox asked for, but for its own loopback, of which it may use all: what is not
-  // listed there is none of the host's.
+  // The hooks have judged every address that was asked for, but those of loopback: the sandbox's own is open to it as a
+  // whole. So of loopback only what is listed leads to the host.
   template <typename Endpoint>
   std::optional<Endpoint> of(const asio::ip::address& asked) const {
     if (!is_every_) return Endpoint(address_, port_);

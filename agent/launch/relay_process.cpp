@@ -63,21 +63,15 @@ Result<std::vector<RelaySocket>> listen_for(const std::vector<policy::RelayedEnd
   const bool leads_beyond = std::ranges::any_of(endpoints, policy::is_beyond_loopback);
   const auto has_v6 = leads_beyond ? lead_all_to_loopback(has_ipv6) : Result<bool>(true);
   if (!has_v6) return tl::unexpected<Error>(has_v6.error());
+  // Sorted: the wildcard of a family comes before its addresses of loopback.
   for (const policy::RelayedEndpoint& endpoint : endpoints) {
-    if (!policy::is_beyond_loopback(endpoint) || (is_v6(endpoint) && !*has_v6)) continue;
-    auto socket = listen_on(endpoint);
-    if (!socket) return tl::unexpected<Error>(socket.error());
-    all.push_back({endpoint, std::move(*socket)});
-  }
-  const std::size_t beyond = all.size();
-  for (const policy::RelayedEndpoint& endpoint : endpoints) {
-    if (policy::is_beyond_loopback(endpoint)) continue;
+    if (policy::is_beyond_loopback(endpoint) && is_v6(endpoint) && !*has_v6) continue;
     // The socket of every address has this one, too: no second one can be bound to the port.
-    const auto every = std::find_if(all.begin(), all.begin() + beyond, [&](const RelaySocket& one) {
-      return one.endpoint.port == endpoint.port && one.endpoint.tcp == endpoint.tcp &&
-             is_v6(one.endpoint) == is_v6(endpoint);
+    const auto every = std::ranges::find_if(all, [&](const RelaySocket& one) {
+      return policy::is_beyond_loopback(one.endpoint) && one.endpoint.port == endpoint.port &&
+             one.endpoint.tcp == endpoint.tcp && is_v6(one.endpoint) == is_v6(endpoint);
     });
-    if (every != all.begin() + beyond) {
+    if (every != all.end()) {
       every->loopback.insert(endpoint.address);
       continue;
     }

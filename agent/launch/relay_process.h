@@ -10,9 +10,9 @@
 
 namespace sbpf::agent {
 
-// Sockets that listen on these endpoints in this thread's network namespace, which is the sandbox's own. Where they
-// lead beyond loopback, all addresses lead to its loopback from then on. `has_ipv6`: reaches_ipv6(), of the relay's.
-// Errors: "relay", "network_namespace" with errno.
+// Sockets that listen on these endpoints, as relayed_endpoints() gives them, in this thread's network namespace, which
+// is the sandbox's own. Where they lead beyond loopback, all addresses lead to its loopback from then on. `has_ipv6`:
+// reaches_ipv6(), of the relay's. Errors: "relay", "network_namespace" with errno.
 Result<std::vector<RelaySocket>> listen_for(const std::vector<policy::RelayedEndpoint>& endpoints, bool has_ipv6);
 
 // Starts the relay of the sandbox of this name, in this thread's network namespace, as `user`, without capabilities;

@@ -2,12 +2,14 @@
 // The records of all sandboxes, and the end of those that nobody owns.
 #include <bpf/bpf.h>
 #include <dirent.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <memory>
+#include <random>
 #include <set>
 
 #include "agent/host/bpf_info.h"
@@ -134,6 +136,11 @@ std::optional<uid_t> user_of_run(std::string_view name) {
   return error == std::errc() && at != end && *at == '-' ? std::optional(uid) : std::nullopt;
 }
 
+std::string make_up_name(std::string_view kind) {
+  std::random_device random;
+  return fmt::format("{}-{}-{}", kind, ::getpid(), random() % 100000);
+}
+
 Result<void> check_new_name(const std::vector<sbpf_sandbox>& others, const std::string& name) {
   if (name.size() >= SBPF_NAME_LEN)
     return fail("bad_name", fmt::format("{} is too long for the name of a sandbox", name),
@@ -181,9 +188,8 @@ void collect_garbage(Kernel& kernel) {
   collect_resolver_cgroups();
 }
 
-void collect_orphans_in(const Kernel& kernel, const Cgroup& above) {
-  bool whole = true;
-  if (const auto all = read_registry(kernel, &whole); whole) collect_orphans(kernel, all, above.path());
+void collect_orphans_in(const Kernel& kernel, const std::vector<sbpf_sandbox>& all, const Cgroup& above) {
+  collect_orphans(kernel, all, above.path());
 }
 
 std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name) {

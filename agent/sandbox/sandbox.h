@@ -130,11 +130,14 @@ void collect_garbage(Kernel& kernel);
 std::vector<sbpf_sandbox> collect_some_garbage(Kernel& kernel, const std::string& name);
 
 // Removes empty cgroups right below this one, which is a run's, that have no record: of an `exec --policy` that was
-// killed early. The caller holds the host lock.
-void collect_orphans_in(const Kernel& kernel, const Cgroup& above);
+// killed early. `all` are the records. The caller holds the host lock.
+void collect_orphans_in(const Kernel& kernel, const std::vector<sbpf_sandbox>& all, const Cgroup& above);
 
 // The owner of the sandbox of this name, if it is a user's run (uUID-NAME).
 std::optional<uid_t> user_of_run(std::string_view name);
+
+// A name for a sandbox that is given none: KIND-PID-NUMBER.
+std::string make_up_name(std::string_view kind);
 
 // May a sandbox that root makes beside these have this name? Names of users' runs (uUID-NAME) are reserved: the service
 // ends sandboxes with such a name. Errors: "sandbox_exists", "bad_name".

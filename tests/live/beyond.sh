@@ -114,11 +114,19 @@ start
 is users/name 0 "$(user sbpf run -q -p "$tmp/named.yaml" -- python3 -ISc "import socket; socket.create_connection((\"a.example\", 443), 20)" >/dev/null 2>&1; echo $?)"
 is users/other 1 "$(user sbpf run -q -p "$tmp/named.yaml" -- python3 -ISc "import socket; socket.create_connection((\"$evil\", 443), 20)" >/dev/null 2>&1; echo $?)"
 is users/own "own,127.0.0.1,0 own" "$(user sbpf run -q -p "$tmp/named.yaml" -- python3 -IS /srv/loopback.py own,127.0.0.1,0 2>/dev/null)"
+user sbpf run -q --name kept -p "$tmp/named.yaml" -- sleep 1000 </dev/null >/dev/null 2>&1 & servers+=($!)
+within 120 exists u4242-kept
+asks='import socket; socket.create_connection(("a.example", 443), 20)'
+within 60 eval 'user sbpf exec -q u4242-kept -- python3 -ISc "$asks" </dev/null >/dev/null 2>&1'; is users/exec-goes-there 0 $?
+is users/exec-reaches-no-other 1 "$(user sbpf exec -q u4242-kept -- "$probe" connect tcp $evil 443 </dev/null >/dev/null 2>&1; echo $?)"
+is users/exec-in-its-network "$(readlink "/proc/$(members "$cgroots/sbpf/u4242-kept" | head -1)/ns/net")" \
+  "$(user sbpf exec -q u4242-kept -- readlink /proc/self/ns/net </dev/null 2>&1)"
+sbpf kill u4242-kept >/dev/null
 
 # ---- who serves it ----
 relay=$(cat "$cgroots/sbpf-resolver/named.relay/cgroup.procs")
 kill -9 "$relay"; within 20 eval "[[ ! -e /proc/$relay ]]"
-is lost/refused $ECONNREFUSED "$(ask named connect $good 443)"
+is lost/refused $ECONNREFUSED "$(ask named connect $evil 853)" # by its address: a name may be forgotten by then
 within 10 grep -q "the relay ended" "$tmp/named.err"; is lost/told 0 $?
 is lost/is-no-loss active "$(sbpf status named --json | json 'd["isolation"]')"
 end named

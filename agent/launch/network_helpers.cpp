@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "agent/launch/network_sockets.h"
+#include "agent/launch/network_helpers.h"
 
 #include "agent/launch/relay_process.h"
 #include "policy/loopback.h"
@@ -17,6 +17,10 @@ Result<NetworkSockets> with_queries(NetworkSockets sockets, const policy::Networ
 
 }  // namespace
 
+bool wants_own_network(const policy::Policy& policy) {
+  return policy.network.loopback == policy::Loopback::private_namespace && policy.mode != policy::Mode::audit;
+}
+
 Result<NetworkSockets> listen_in_the_hosts(const policy::Network& network) { return with_queries({}, network, false); }
 
 Result<NetworkSockets> listen_in_its_own(const policy::Network& network, bool has_ipv6) {
@@ -25,6 +29,22 @@ Result<NetworkSockets> listen_in_its_own(const policy::Network& network, bool ha
   if (!relayed) return tl::unexpected<Error>(relayed.error());
   sockets.relayed = std::move(*relayed);
   return with_queries(std::move(sockets), network, true);
+}
+
+Result<NetworkHelpers> start_network_helpers(const policy::Policy& policy, const HelpedSandbox& sandbox,
+                                             NetworkSockets sockets) {
+  NetworkHelpers helpers;
+  if (sockets.queries) {
+    auto resolver =
+        start_resolver(policy, sandbox.name, sandbox.cgroup_id, sandbox.host_names_id, std::move(*sockets.queries));
+    if (!resolver) return tl::unexpected<Error>(resolver.error());
+    helpers.resolver.emplace(std::move(*resolver));
+  }
+  if (sockets.relayed.empty()) return helpers;
+  auto relay = start_relay(sandbox.name, sandbox.user, std::move(sockets.relayed));
+  if (!relay) return tl::unexpected<Error>(relay.error());
+  helpers.relay.emplace(std::move(*relay));
+  return helpers;
 }
 
 }  // namespace sbpf::agent
