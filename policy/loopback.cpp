@@ -127,7 +127,9 @@ void check_loopback(const Draft& draft, std::vector<Diagnostic>& diagnostics) {
     add_relayed(network, entry, all);
     if (all.size() > kMaxRelayed)
       return unreachable(entry.where, entry_text(entry),
-                         fmt::format("at most {} ports are relayed into its network", kMaxRelayed));
+                         fmt::format("at most {} ports are relayed into its network; tcp and udp count as two, and so "
+                                     "do both families of the addresses of a name",
+                                     kMaxRelayed));
     for (const RelayedEndpoint& one : all)
       if (is_beyond_loopback(one) && !before.contains(one) && is_bound(network, one))
         return unreachable(entry.where, entry_text(entry),

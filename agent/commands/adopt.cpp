@@ -118,7 +118,7 @@ Result<Beside> make_network(const Cgroup& cgroup, const HeldProcess& process, bo
   Result<NetworkSockets> sockets;
   Result<std::uint64_t> cookie = 0;
   if (own) {
-    const bool has_ipv6 = reaches_ipv6();
+    const bool has_ipv6 = reaches_any_ipv6(policy.network);
     cookie = in_network_of(process.pid(), [&]() -> Result<void> {
       sockets = listen_in_its_own(policy.network, has_ipv6);
       return sockets ? Result<void>() : tl::unexpected<Error>(sockets.error());
@@ -135,7 +135,7 @@ Result<Beside> make_network(const Cgroup& cgroup, const HeldProcess& process, bo
   return Beside{std::move(*helpers), *cookie};
 }
 
-// Until nothing runs in the cgroup any more, or a helper has ended.
+// Until nothing runs in the cgroup any more.
 void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const NetworkHelpers& helpers) {
   const Fd events(::openat(cgroup.fd(), "cgroup.events", O_RDONLY | O_CLOEXEC));
   // A read is what the next poll compares with.
@@ -147,10 +147,15 @@ void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const NetworkHelper
   const auto& [resolver, relay] = helpers;
   std::array<pollfd, 4> waiting{{{resolver ? resolver->told.get() : -1, POLLIN, 0},
                                  {resolver ? resolver->process.pidfd.get() : -1, POLLIN, 0},
-                                 {relay ? relay->pidfd.get() : -1, POLLIN, 0},
+                                 {relay ? relay->process.pidfd.get() : -1, POLLIN, 0},
                                  {events.get(), POLLPRI, 0}}};
-  while (populated() && waiting[1].revents == 0 && waiting[2].revents == 0) {
+  while (populated()) {
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
+    if (waiting[1].revents != 0) waiting[0].fd = waiting[1].fd = -1;
+    if (waiting[2].revents != 0) {
+      waiting[2].fd = -1;
+      relay->refuse();
+    }
     if (waiting[0].revents == 0) continue;
     kernel.renew();
     relay_announcements(kernel, resolver->told);

@@ -116,7 +116,7 @@ Result<void> make_network(Running& running, const Prepared& ready, const policy:
                           std::uint64_t cgroup_id) {
   Result<NetworkSockets> sockets;
   if (wants_own_network(policy)) {
-    const bool has_ipv6 = reaches_ipv6();
+    const bool has_ipv6 = reaches_any_ipv6(policy.network);
     auto made = make_network_namespace([&]() -> Result<void> {
       sockets = listen_in_its_own(policy.network, has_ipv6);
       return sockets ? Result<void>() : tl::unexpected<Error>(sockets.error());

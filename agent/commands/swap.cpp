@@ -41,8 +41,8 @@ Result<void> check_begun_with(const sbpf_sandbox& record, const policy::Network&
   if (record.own_netns != 0 && network.loopback == policy::Loopback::private_namespace &&
       policy::relayed_id(network) != record.relayed)
     return fail("relayed_unenforceable",
-                "network.connect: the sandbox began with other endpoints of the host's loopback, and what is relayed "
-                "cannot change under a private loopback",
+                "network.connect: the sandbox began with other ports that are relayed, and these cannot change under a "
+                "private loopback",
                 "start it anew with this policy; one without a private loopback closes what it does not list");
   return {};
 }

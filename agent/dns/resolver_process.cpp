@@ -30,6 +30,7 @@ namespace {
 
 constexpr const char* kLock = "/run/sbpf-resolver.lock";
 constexpr uid_t kNobody = 65534;
+constexpr std::uint64_t kMemoryBytes = std::uint64_t{128} << 20;
 
 tl::unexpected<Error> cannot(const std::string& what) {
   const int error = errno;
@@ -88,8 +89,16 @@ Result<std::uint16_t> listen_anywhere(int family, dns::Listener& listener) {
   return cannot("listen");
 }
 
-// One that is taken is relayed, as the policy lists it.
-Result<void> listen_for_servers(std::vector<dns::Listener>& listeners) {
+bool lists(const policy::Network& network, const dns::Upstream& server) {
+  return std::ranges::any_of(network.connect, [&](const policy::Endpoint& entry) {
+    return entry.address == server.address && std::ranges::any_of(entry.ports, [&](const policy::PortRange& range) {
+             return range.first <= server.port && server.port <= range.last;
+           });
+  });
+}
+
+// One that is taken is relayed, as the policy lists it; or its port is, of all addresses.
+Result<void> listen_for_servers(const policy::Network& network, std::vector<dns::Listener>& listeners) {
   for (const dns::Upstream& server : upstreams_of(read_file("/etc/resolv.conf"))) {
     if (!policy::is_loopback(server.address)) continue;
     sockaddr_storage local{};
@@ -97,6 +106,12 @@ Result<void> listen_for_servers(std::vector<dns::Listener>& listeners) {
     dns::Listener listener;
     const int error = listen_on(local, listener);
     if (error == 0) listeners.push_back(std::move(listener));
+    if (error == EADDRINUSE && !lists(network, server))
+      return fail("resolver",
+                  fmt::format("network.connect: host names are asked of {} port {} here, and this port is relayed for "
+                              "what is listed beyond loopback",
+                              policy::to_string(server.address), server.port),
+                  "list no port 53 beside host names, or a nameserver that is not on loopback in /etc/resolv.conf");
     errno = error;
     if (error != 0 && error != EADDRINUSE && error != EADDRNOTAVAIL && error != EAFNOSUPPORT)
       return cannot(fmt::format("listen on {}", policy::to_string(server.address)));
@@ -242,7 +257,7 @@ int settle(const Served& served, const Fd& lock) {
 
 }  // namespace
 
-Result<ResolverSockets> listen_for_queries(bool in_own_network) {
+Result<ResolverSockets> listen_for_queries(const policy::Network* own) {
   ResolverSockets sockets;
   sockets.listeners.resize(2);
   auto port4 = listen_anywhere(AF_INET, sockets.listeners[0]);
@@ -253,7 +268,7 @@ Result<ResolverSockets> listen_for_queries(bool in_own_network) {
     sockets.port6 = *port6;
   else
     sockets.listeners.pop_back();
-  if (auto listens = in_own_network ? listen_for_servers(sockets.listeners) : Result<void>(); !listens)
+  if (auto listens = own != nullptr ? listen_for_servers(*own, sockets.listeners) : Result<void>(); !listens)
     return tl::unexpected<Error>(listens.error());
   return sockets;
 }
@@ -283,7 +298,7 @@ Result<ResolverProcess> start_resolver(const policy::Policy& policy, const std::
   served.told = Fd(told[1]);
   const Fd lock(::open(kLock, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   if (!lock) return cannot(fmt::format("open {}", kLock));
-  auto process = start_helper(name, "set up the resolver's process", cannot, [&](HelperPipes pipes) {
+  auto process = start_helper({name, kMemoryBytes}, "set up the resolver's process", cannot, [&](HelperPipes pipes) {
     served.pipes = std::move(pipes);
     resolver_main(std::move(served), lock);
   });

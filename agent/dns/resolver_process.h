@@ -27,9 +27,9 @@ struct ResolverSockets {
 };
 
 // In this thread's network namespace. In one of the sandbox's own, of whose loopback it uses every address, they are
-// also in the place of those of /etc/resolv.conf that are on loopback: the hooks lead no query away from there. Errors:
-// "resolver" with errno.
-Result<ResolverSockets> listen_for_queries(bool in_own_network);
+// also in the place of those of /etc/resolv.conf that are on loopback, but for those that the policy lists: the hooks
+// lead no query away from there. `own`: the policy's, in such a network; else null. Errors: "resolver" with errno.
+Result<ResolverSockets> listen_for_queries(const policy::Network* own);
 
 // Starts it for the sandbox, in a limited cgroup of its own (agent/host/resolver_cgroup.h); it asks from this thread's
 // network namespace. When this returns it serves, with nothing but its sockets and the sandbox's own maps. They are to

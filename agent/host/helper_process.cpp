@@ -82,7 +82,7 @@ int keep_only(const std::vector<int>& keep) {
 
 }  // namespace
 
-Result<HelperProcess> start_helper(const std::string& name, const char* set_up,
+Result<HelperProcess> start_helper(const HelperCgroup& limited, const char* set_up,
                                    tl::unexpected<Error> (*cannot)(const std::string& what),
                                    const std::function<void(HelperPipes)>& serve) {
   HelperProcess process;
@@ -93,7 +93,7 @@ Result<HelperProcess> start_helper(const std::string& name, const char* set_up,
   if (::pipe2(ready, O_CLOEXEC) != 0) return cannot("make a pipe");
   const Fd is_ready(ready[0]);
   pipes.ready = Fd(ready[1]);
-  const auto cgroup = make_resolver_cgroup(name);
+  const auto cgroup = make_resolver_cgroup(limited.name, limited.memory_bytes);
   if (!cgroup) return tl::unexpected<Error>(cgroup.error());
   process.cgroup = cgroup->path();
   const auto pid = clone_into(*cgroup, process.pidfd);
@@ -129,7 +129,7 @@ int give_up_rights(const HelperRights& rights) {
   if (::setsid() < 0 || ::chdir("/") != 0) return errno;
   Privileges none;
   none.user = rights.user;
-  none.limits = {{RLIMIT_CORE, 1}, {RLIMIT_NOFILE, 1024}, {RLIMIT_FSIZE, 0}, {RLIMIT_NPROC, 0}};
+  none.limits = {{RLIMIT_CORE, 1}, {RLIMIT_NOFILE, 2048}, {RLIMIT_FSIZE, 0}, {RLIMIT_NPROC, 0}};
   none.no_new_privs = true;
   for (const auto step : {set_limits, drop_bounding, set_user, set_capabilities, set_no_new_privs, verify_privileges})
     if (const int error = step(none); error != 0) return error;

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -37,11 +38,16 @@ struct HelperPipes {
   pid_t owner = -1;
 };
 
-// Starts a helper of a sandbox in a limited cgroup of its own, of this name (agent/host/resolver_cgroup.h), and waits
-// until it serves. `serve` is called in the helper, and does not return. `cannot` makes the error of what could not be
-// done, from errno; `set_up` is what that says of the helper's own part. The caller holds the host lock. Errors: those,
-// and those of make_resolver_cgroup() and clone_into().
-Result<HelperProcess> start_helper(const std::string& name, const char* set_up,
+struct HelperCgroup {
+  std::string name;  // agent/host/resolver_cgroup.h
+  std::uint64_t memory_bytes;
+};
+
+// Starts a helper of a sandbox in a limited cgroup of its own, and waits until it serves. `serve` is called in the
+// helper, and does not return. `cannot` makes the error of what could not be done, from errno; `set_up` is what that
+// says of the helper's own part. The caller holds the host lock. Errors: those, and those of make_resolver_cgroup() and
+// clone_into().
+Result<HelperProcess> start_helper(const HelperCgroup& limited, const char* set_up,
                                    tl::unexpected<Error> (*cannot)(const std::string& what),
                                    const std::function<void(HelperPipes)>& serve);
 

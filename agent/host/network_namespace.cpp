@@ -18,6 +18,8 @@
 #include <thread>
 #include <vector>
 
+#include "agent/host/socket_end.h"
+
 namespace sbpf::agent {
 namespace {
 
@@ -151,18 +153,17 @@ Result<bool> lead_all_to_loopback(bool has_ipv6) {
   // RFC 7600 reserves it for hosts that have no address of IPv4.
   if (errno = add_address<in_addr>(netlink, AF_INET, "192.0.0.8"); errno != 0)
     return no_network("give the sandbox's network an address");
-  if (add_local_route(netlink, AF_INET6) != 0) return false;
-  if (has_ipv6) (void)add_address<in6_addr>(netlink, AF_INET6, "fd00::8");
+  if (!has_ipv6 || add_local_route(netlink, AF_INET6) != 0) return false;
+  (void)add_address<in6_addr>(netlink, AF_INET6, "fd00::8");
   return true;
 }
 
-bool reaches_ipv6() {
+bool reaches_ipv6(const policy::Address& address) {
   const Fd socket(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 somewhere{};
-  somewhere.sin6_family = AF_INET6;
-  somewhere.sin6_port = htons(1);
-  ::inet_pton(AF_INET6, "2001:db8::1", &somewhere.sin6_addr);
-  return socket && ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&somewhere), sizeof somewhere) == 0;
+  sockaddr_storage there{};
+  const socklen_t size = sockaddr_of({address, 1}, there);
+  return socket && there.ss_family == AF_INET6 &&
+         ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&there), size) == 0;
 }
 
 Result<std::uint64_t> network_cookie(const Fd& socket) {

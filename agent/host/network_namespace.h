@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "policy/policy.h"
 
 namespace sbpf::agent {
 
@@ -26,13 +27,13 @@ struct NetworkNamespace {
 Result<NetworkNamespace> make_network_namespace(const std::function<Result<void>()>& inside);
 
 // In a namespace as above, this thread's: has every address lead to its loopback, so that a socket on the wildcard is
-// reached by all of them, and sees by which. Programs see an address of IPv4 there beside loopback, and with `has_ipv6`
-// one of IPv6, and so take it for a network. Returns whether addresses of IPv6 lead there, too: a host may have none.
-// Errors: "network_namespace" with errno.
+// reached by all of them, and sees by which. Programs see an address beside loopback there, and so take it for a
+// network. Without `has_ipv6` no address of IPv6 leads there: who has another one in store must see at once that this
+// one does not answer. Returns whether they do lead there. Errors: "network_namespace" with errno.
 Result<bool> lead_all_to_loopback(bool has_ipv6);
 
-// Does a route of this thread's network namespace lead to addresses of IPv6 beyond it?
-bool reaches_ipv6();
+// Does a route of this thread's network namespace lead to this address of IPv6?
+bool reaches_ipv6(const policy::Address& address);
 
 // Calls `inside` in the network namespace of a process, in a thread of its own, and gives that namespace's cookie. The
 // process is this one's to hold: its number must not come to mean another. Errors: "network_namespace" with errno;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <utility>
 
 #include "agent/host/limits.h"
 
@@ -15,7 +16,9 @@ constexpr const char* kWeight = "10";  // of all resolvers together; all sandbox
 
 }  // namespace
 
-Result<Cgroup> make_resolver_cgroup(const std::string& name) {
+std::string relay_of(const std::string& sandbox) { return sandbox + ".relay"; }
+
+Result<Cgroup> make_resolver_cgroup(const std::string& name, std::uint64_t memory_bytes) {
   auto root = top_cgroup(kResolverRoot);
   if (!root) return root;
   (void)root->write("cpu.weight", kWeight);
@@ -25,10 +28,17 @@ Result<Cgroup> make_resolver_cgroup(const std::string& name) {
   if (!cgroup) return cgroup;
   policy::Limits processes, memory, cpu;
   processes.processes = 1;
-  memory.memory_bytes = std::uint64_t{128} << 20;
+  memory.memory_bytes = memory_bytes;
   cpu.cpu_millis = 250;
   for (const policy::Limits& limit : {processes, memory, cpu}) (void)apply_limits(*cgroup, limit);
   return cgroup;
+}
+
+std::optional<Cgroup> open_resolver_cgroup(const std::string& name) {
+  const auto mount = cgroup2_mount();
+  if (!mount) return std::nullopt;
+  auto cgroup = Cgroup::open(*mount + "/" + kResolverRoot + "/" + name);
+  return cgroup ? std::optional(std::move(*cgroup)) : std::nullopt;
 }
 
 void collect_resolver_cgroups() {

@@ -3,15 +3,23 @@
 // sandbox is denied.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "agent/host/cgroup.h"
 
 namespace sbpf::agent {
 
-// Makes one of this name: the sandbox's for its resolver, and that with ".relay" for its relay. A controller that the hierarchy lacks limits nothing.
+// The name of the cgroup of a sandbox's relay. That of its resolver has the sandbox's.
+std::string relay_of(const std::string& sandbox);
+
+// Makes one of this name, for a process with so much memory. A controller that the hierarchy lacks limits nothing.
 // Errors: "no_cgroup2", "cgroup_create", and the like. The caller holds the host lock until there is a process in it.
-Result<Cgroup> make_resolver_cgroup(const std::string& name);
+Result<Cgroup> make_resolver_cgroup(const std::string& name, std::uint64_t memory_bytes);
+
+// Nothing: there is none of this name.
+std::optional<Cgroup> open_resolver_cgroup(const std::string& name);
 
 // Removes those in which nothing runs, as a killed supervisor leaves them; and what holds them, when it is empty. The
 // caller holds the host lock.

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/network_helpers.h"
 
-#include "agent/launch/relay_process.h"
+#include <algorithm>
+
+#include "agent/host/network_namespace.h"
+#include "policy/image.h"
 #include "policy/loopback.h"
 
 namespace sbpf::agent {
@@ -9,7 +12,7 @@ namespace {
 
 Result<NetworkSockets> with_queries(NetworkSockets sockets, const policy::Network& network, bool own) {
   if (network.hosts.empty()) return sockets;
-  auto queries = listen_for_queries(own);
+  auto queries = listen_for_queries(own ? &network : nullptr);
   if (!queries) return tl::unexpected<Error>(queries.error());
   sockets.queries = std::move(*queries);
   return sockets;
@@ -22,6 +25,13 @@ bool wants_own_network(const policy::Policy& policy) {
 }
 
 Result<NetworkSockets> listen_in_the_hosts(const policy::Network& network) { return with_queries({}, network, false); }
+
+bool reaches_any_ipv6(const policy::Network& network) {
+  constexpr policy::Address kSomewhere = {0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
+  return reaches_ipv6(kSomewhere) || std::ranges::any_of(network.connect, [](const policy::Endpoint& entry) {
+           return !policy::is_loopback(entry.address) && reaches_ipv6(entry.address);
+         });
+}
 
 Result<NetworkSockets> listen_in_its_own(const policy::Network& network, bool has_ipv6) {
   NetworkSockets sockets;

@@ -10,7 +10,7 @@
 
 #include "agent/dns/resolver_process.h"
 #include "agent/host/helper_process.h"
-#include "agent/launch/relay.h"
+#include "agent/launch/relay_process.h"
 #include "policy/policy.h"
 
 namespace sbpf::agent {
@@ -27,13 +27,16 @@ struct NetworkSockets {
 // Makes them in this thread's network namespace. Errors: those of listen_for_queries().
 Result<NetworkSockets> listen_in_the_hosts(const policy::Network& network);
 
-// The same in one that was made for this sandbox, with what listens to relay. `has_ipv6`: reaches_ipv6(), of the
+// Does a route of this thread's network namespace lead to the internet of IPv6, or to an address of it that is listed?
+bool reaches_any_ipv6(const policy::Network& network);
+
+// The same in one that was made for this sandbox, with what listens to relay. `has_ipv6`: reaches_any_ipv6(), of the
 // host's. Errors: those of listen_for_queries() and listen_for().
 Result<NetworkSockets> listen_in_its_own(const policy::Network& network, bool has_ipv6);
 
 struct NetworkHelpers {
   std::optional<ResolverProcess> resolver;
-  std::optional<HelperProcess> relay;
+  std::optional<RelayProcess> relay;
 };
 
 // Of which sandbox they are.

@@ -2,7 +2,10 @@
 #include "agent/launch/relay.h"
 
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
@@ -28,7 +31,12 @@ using asio::ip::tcp;
 using asio::ip::udp;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t kConnections = 400, kClients = 400;  // the process may have 1024 descriptors
+constexpr std::size_t kConnections = 400, kClients = 400;  // the process may have 2048 descriptors
+// What the kernel keeps for a socket, in bytes for each direction; twice that is charged. A far host takes more, of the
+// first few: all together are to stay below the process's memory (agent/launch/relay_process.cpp).
+constexpr int kNearBuffer = 32768, kFarBuffer = 262144;
+constexpr std::size_t kFarBuffers = 64;
+constexpr int kClientSilence = 60;  // seconds, after which it is asked whether it is there
 constexpr std::size_t kPiece = 16384, kLargestDatagram = 65536;
 constexpr auto kPatience = std::chrono::seconds(10);
 constexpr auto kPause = std::chrono::milliseconds(100);  // where there are no descriptors
@@ -90,6 +98,36 @@ bool open_for(Socket& socket, const Endpoint& endpoint) {
 
 // ---- TCP ----
 
+void set_option(int socket, int level, int option, int value) {
+  (void)::setsockopt(socket, level, option, &value, sizeof value);
+}
+
+void limit_buffers(int socket, int bytes) {
+  for (const int direction : {SO_RCVBUF, SO_SNDBUF}) set_option(socket, SOL_SOCKET, direction, bytes);
+}
+
+// What is small goes at once: whoever wants it gathered has gathered it.
+void set_up_side(tcp::socket& side, int buffer) {
+  limit_buffers(side.native_handle(), buffer);
+  set_option(side.native_handle(), IPPROTO_TCP, TCP_NODELAY, 1);
+}
+
+// A client that closed its socket says no more when its kernel forgets it, unless it is asked.
+void ask_when_silent(tcp::socket& client) {
+  const int socket = client.native_handle();
+  set_option(socket, IPPROTO_TCP, TCP_KEEPIDLE, kClientSilence);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPINTVL, 10);
+  set_option(socket, IPPROTO_TCP, TCP_KEEPCNT, 3);
+  set_option(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
+}
+
+// It was reset, or ended by a swap, while it waited to be accepted.
+bool is_over(tcp::socket& client) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  return ::getsockopt(client.native_handle(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_state == TCP_CLOSE;
+}
+
 // Both sides of a connection that is passed on. It ends with the last one who holds it.
 struct Passed {
   Passed(tcp::socket from, std::set<Passed*>& of_all)
@@ -147,7 +185,10 @@ awaitable<void> connect_and_pass_on(std::shared_ptr<Passed> passed, tcp::endpoin
   timer.async_wait([passed](const boost::system::error_code& cancelled) {
     if (!cancelled) passed->reset();
   });
-  if (open_for(passed->host, endpoint)) co_await passed->host.async_connect(endpoint, redirect(error));
+  if (open_for(passed->host, endpoint)) {
+    set_up_side(passed->host, passed->all.size() <= kFarBuffers ? kFarBuffer : kNearBuffer);
+    co_await passed->host.async_connect(endpoint, redirect(error));
+  }
   timer.cancel();
   if (error) {
     passed->reset();
@@ -157,6 +198,15 @@ awaitable<void> connect_and_pass_on(std::shared_ptr<Passed> passed, tcp::endpoin
   asio::co_spawn(passed->client.get_executor(), pass_on(passed, passed->client, passed->host, passed->client_ended),
                  asio::detached);
   co_await pass_on(passed, passed->host, passed->client, passed->host_ended);
+}
+
+// Has a connection whose client has closed it make room for another. False: there is none.
+bool end_closed_one(const std::set<Passed*>& connections) {
+  const auto closed =
+      std::ranges::find_if(connections, [](const Passed* one) { return one->client_ended && one->client.is_open(); });
+  if (closed == connections.end()) return false;
+  (*closed)->reset();
+  return true;
 }
 
 awaitable<void> serve_tcp(tcp::acceptor& acceptor, Destinations destinations, std::set<Passed*>& connections) {
@@ -172,10 +222,13 @@ awaitable<void> serve_tcp(tcp::acceptor& acceptor, Destinations destinations, st
     const auto asked = client.local_endpoint(error);
     const auto to = error ? std::nullopt : destinations.of<tcp::endpoint>(asked.address());
     const auto passed = std::make_shared<Passed>(std::move(client), connections);
-    if (!to || connections.size() > kConnections)
+    if (!to || is_over(passed->client) || (connections.size() > kConnections && !end_closed_one(connections))) {
       passed->reset();
-    else
-      asio::co_spawn(acceptor.get_executor(), connect_and_pass_on(passed, *to), asio::detached);
+      continue;
+    }
+    set_up_side(passed->client, kNearBuffer);
+    ask_when_silent(passed->client);
+    asio::co_spawn(acceptor.get_executor(), connect_and_pass_on(passed, *to), asio::detached);
   }
 }
 
@@ -194,7 +247,7 @@ using ClientKey = std::tuple<udp::socket*, udp::endpoint, asio::ip::address>;
 using Clients = std::map<ClientKey, std::shared_ptr<Client>>;
 
 // What is answered comes from where it was asked.
-awaitable<void> answer(ClientKey key, std::shared_ptr<Client> client) {
+awaitable<void> answer(Clients& clients, ClientKey key, std::shared_ptr<Client> client) {
   const auto& [inside, asker, asked] = key;
   std::vector<char> datagram(kLargestDatagram);
   while (client->host.is_open()) {
@@ -202,6 +255,11 @@ awaitable<void> answer(ClientKey key, std::shared_ptr<Client> client) {
     udp::endpoint from;
     const std::size_t size = co_await client->host.async_receive_from(asio::buffer(datagram), from, redirect(error));
     if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor) co_return;
+    if (error == asio::error::connection_aborted) {  // by a swap
+      client->host.close(error);
+      clients.erase(key);
+      co_return;
+    }
     if (error || from != client->to) continue;  // nobody listens there now; or it came before the socket was connected
     client->heard = Clock::now();
     send_datagram(inside->native_handle(), {datagram.data(), size}, asker, asked);
@@ -226,8 +284,9 @@ std::shared_ptr<Client> client_of(Clients& clients, const ClientKey& key, const 
   auto client = std::make_shared<Client>(inside.get_executor(), to);
   boost::system::error_code error;
   if (!open_for(client->host, to) || client->host.connect(to, error)) return nullptr;
+  limit_buffers(client->host.native_handle(), kNearBuffer);
   clients.emplace(key, client);
-  asio::co_spawn(inside.get_executor(), answer(key, client), asio::detached);
+  asio::co_spawn(inside.get_executor(), answer(clients, key, client), asio::detached);
   return client;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/launch/relay_process.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "agent/host/asio_address.h"
 #include "agent/host/helper_process.h"
 #include "agent/host/network_namespace.h"
+#include "agent/host/resolver_cgroup.h"
 #include "agent/host/socket_end.h"
 #include "agent/launch/relay_datagram.h"
 
@@ -19,6 +21,8 @@ namespace sbpf::agent {
 namespace {
 
 constexpr std::chrono::seconds kPatienceAtEnd(10);
+// More than all buffers of its sockets together (agent/launch/relay.cpp).
+constexpr std::uint64_t kMemoryBytes = std::uint64_t{384} << 20;
 
 tl::unexpected<Error> cannot_relay(const std::string& what) {
   const int error = errno;
@@ -82,11 +86,21 @@ Result<std::vector<RelaySocket>> listen_for(const std::vector<policy::RelayedEnd
   return all;
 }
 
-Result<HelperProcess> start_relay(const std::string& name, const policy::User& user, std::vector<RelaySocket> all) {
-  auto process = start_helper(name + ".relay", "set up the relay's process", cannot_relay,
+void RelayProcess::refuse() const {
+  for (const Fd& socket : held) (void)::shutdown(socket.get(), SHUT_RDWR);
+}
+
+Result<RelayProcess> start_relay(const std::string& name, const policy::User& user, std::vector<RelaySocket> all) {
+  std::vector<Fd> held;
+  for (const RelaySocket& relayed : all) {
+    held.emplace_back(::fcntl(relayed.socket.get(), F_DUPFD_CLOEXEC, 3));
+    if (!held.back()) return cannot_relay("hold a socket");
+  }
+  auto process = start_helper({relay_of(name), kMemoryBytes}, "set up the relay's process", cannot_relay,
                               [&](const HelperPipes& pipes) { relay_main(user, std::move(all), pipes); });
-  if (process) process->patience = kPatienceAtEnd + std::chrono::seconds(1);
-  return process;
+  if (!process) return tl::unexpected<Error>(process.error());
+  process->patience = kPatienceAtEnd + std::chrono::seconds(1);
+  return RelayProcess{std::move(*process), std::move(held)};
 }
 
 }  // namespace sbpf::agent

@@ -276,7 +276,7 @@ RunResult Supervisor::wait(const Spawned& program) {
                                   {resolver_ ? resolver_->process.pidfd.get() : -1, POLLIN, 0},
                                   {log_.ring(), POLLIN, 0},
                                   {program.report.get(), POLLIN, 0},
-                                  {relay_ ? relay_->pidfd.get() : -1, POLLIN, 0}}};
+                                  {relay_ ? relay_->process.pidfd.get() : -1, POLLIN, 0}}};
   while (true) {
     if (poll_all(waiting.data(), waiting.size()) < 0 && errno != EINTR) break;
     if (waiting[3].revents != 0) {
@@ -297,7 +297,8 @@ RunResult Supervisor::wait(const Spawned& program) {
     }
     if (waiting[9].revents != 0) {
       waiting[9].fd = -1;
-      end_of_helper("the relay ended: nothing of the host's loopback is reached any more");
+      relay_->refuse();
+      end_of_helper("the relay ended: nothing is reached beyond the sandbox's own loopback any more");
     }
     const bool pass = waiting[2].revents != 0;
     // Who is at it may be stopped: not waited for, but asked again at the next pass.

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "agent/dns/resolver_process.h"
-#include "agent/host/helper_process.h"
+#include "agent/launch/relay_process.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/spawn.h"
 #include "agent/sandbox/event_advice.h"
@@ -65,7 +65,7 @@ class Supervisor {
   void serve_resolver(const ResolverProcess& resolver) { resolver_ = &resolver; }
 
   // Reports the relay's end once. The relay outlives wait().
-  void watch_relay(const HelperProcess& relay) { relay_ = &relay; }
+  void watch_relay(const RelayProcess& relay) { relay_ = &relay; }
 
   // Waits for the program; on its end or on a timeout the whole cgroup is killed.
   RunResult wait(const Spawned& program);
@@ -113,7 +113,7 @@ class Supervisor {
   std::optional<KeptPolicy> began_with_;
   bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;
-  const HelperProcess* relay_ = nullptr;
+  const RelayProcess* relay_ = nullptr;
   LaterSeen later_;
   Sound sound_;
   std::vector<Lost> lost_;  // that was answered

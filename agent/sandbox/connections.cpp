@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include <fmt/core.h>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -20,8 +21,10 @@
 #include <functional>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "agent/host/network_namespace.h"
+#include "agent/host/resolver_cgroup.h"
 #include "agent/sandbox/sandbox.h"
 
 namespace sbpf::agent {
@@ -146,7 +149,7 @@ class Diag {
 // `own_netns`: sbpf_sandbox.own_netns.
 using Found = std::function<Result<void>(Diag&, const Listed&, const std::string&)>;
 Result<void> look_here(const Kernel& kernel, const policy::Image& image, std::uint64_t own_netns,
-                       const std::function<bool(const Listed&)>& concerns, const Found& found) {
+                       const std::function<bool(Listed&)>& concerns, const Found& found) {
   Diag diag;
   const auto netns = network_cookie(diag.socket());
   const bool in_own_netns = own_netns != 0 && netns && *netns == own_netns;
@@ -161,8 +164,8 @@ Result<void> look_here(const Kernel& kernel, const policy::Image& image, std::ui
   for (const ProxiedConnection& one : *proxied) by_cookie.emplace(one.cookie, one);
   for (Listed& listed : all) {
     if (const auto at = by_cookie.find(listed.cookie()); at != by_cookie.end()) listed.flow.proxied = at->second;
-    if (!concerns(listed)) continue;
     listed.flow.in_own_netns = in_own_netns;
+    if (!concerns(listed)) continue;
     const std::string part = forbidden_part(listed.flow, image);
     if (part.empty()) continue;
     if (auto told = found(diag, listed, part); !told) return told;
@@ -195,29 +198,33 @@ std::set<std::uint64_t> cgroups_of(const Cgroup& cgroup) {
 
 std::string forbidden_part(const Connection& flow, const policy::Image& image) {
   if ((image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0) return "";
-  const auto allowed = [&](sbpf_rule_kind kind, const policy::Address& address, std::uint16_t port,
+  const auto allowed = [&](sbpf_rule_kind kind, const policy::Address& address, std::uint16_t port, bool in_own_netns,
                            std::uint32_t* rule = nullptr) {
     policy::NetQuery query;
     query.kind = kind;
     query.proto = flow.tcp ? SBPF_PROTO_TCP : SBPF_PROTO_UDP;
     query.address = address;
     query.port = port;
-    query.in_own_netns = flow.in_own_netns;
+    query.in_own_netns = in_own_netns;
     return policy::allows(image, query, rule);
   };
   const auto text = [](const policy::Address& address, std::uint16_t port) {
     return policy::to_string(address) + ":" + std::to_string(port);
   };
-  const bool local_allowed = allowed(SBPF_RULE_BIND, flow.local, flow.local_port);
-  if (flow.listens) return local_allowed ? "" : "listens on tcp " + text(flow.local, flow.local_port);
-  // The reply of a server: its listener's address is the one that a rule must allow.
-  if (flow.remote_port == 0 || local_allowed) return "";
+  const auto local_allowed = [&](bool in_own_netns) {
+    return allowed(SBPF_RULE_BIND, flow.local, flow.local_port, in_own_netns);
+  };
+  if (flow.listens)
+    return local_allowed(flow.in_own_netns) ? "" : "listens on tcp " + text(flow.local, flow.local_port);
+  // The reply of a server: its listener's address is the one that a rule must allow. That all of its own loopback is
+  // open to it is no such rule, or a client bound there would be taken for a server.
+  if (flow.remote_port == 0 || (!flow.by_relay && local_allowed(false))) return "";
   const policy::Address& to = flow.proxied ? flow.proxied->address : flow.remote;
   const std::uint16_t port = flow.proxied ? flow.proxied->port : flow.remote_port;
   std::uint32_t rule = policy::kNoRule;
   const std::optional<policy::Via> via = flow.proxied ? std::optional(flow.proxied->proxy) : std::nullopt;
   // It must go where the policy leads it, too.
-  if (allowed(SBPF_RULE_CONNECT, to, port, &rule) && policy::via_of(image, rule) == via) return "";
+  if (allowed(SBPF_RULE_CONNECT, to, port, flow.in_own_netns, &rule) && policy::via_of(image, rule) == via) return "";
   return fmt::format("{} connection to {}", flow.tcp ? "tcp" : "udp", text(to, port));
 }
 
@@ -246,18 +253,32 @@ Result<std::vector<std::string>> cut_connections(const Kernel& kernel, const Cgr
   std::vector<std::string> cut;
   if ((image.header().flags & SBPF_POLICY_AUDIT) != 0) return cut;  // it only tells
   const std::set<std::uint64_t> cgroups = cgroups_of(cgroup);
-  const auto concerns = [&](const auto& one) { return cgroups.contains(one.cgroup_id) || inodes.contains(one.inode); };
-  const Found end = [&](Diag& diag, const auto& one, const std::string& part) -> Result<void> {
-    if (auto destroyed = diag.destroy(one); !destroyed) return destroyed;
-    cut.push_back(part);
-    return {};
-  };
   const auto record = find_record(kernel, cgroup.id());
   const std::uint64_t own_netns = record ? record->own_netns : 0;
+  const auto relay = own_netns != 0 ? open_resolver_cgroup(relay_of(record->name)) : std::nullopt;
+  const auto concerns = [&](Listed& one) {
+    if (cgroups.contains(one.cgroup_id) || inodes.contains(one.inode)) return true;
+    one.flow.by_relay = one.flow.in_own_netns || (relay && one.cgroup_id == relay->id());
+    // In the sandbox's own network they are the other ends of its connections, which may be closed by now.
+    if (one.flow.in_own_netns) std::swap(one.flow.local, one.flow.remote);
+    if (one.flow.in_own_netns) std::swap(one.flow.local_port, one.flow.remote_port);
+    return one.flow.by_relay && !one.flow.listens && one.flow.local_port != 0;
+  };
+  std::set<std::string> cut_of_relay;
+  const Found end = [&](Diag& diag, const Listed& one, const std::string& part) -> Result<void> {
+    if (auto destroyed = diag.destroy(one); !destroyed) return destroyed;
+    if (one.flow.by_relay)
+      cut_of_relay.insert(part);
+    else
+      cut.push_back(part);
+    return {};
+  };
   // Twice: a connect that the old policy let through may become a socket that is listed only then.
   for (int pass = 0; pass < 2; pass++)
     if (auto done = look_in_networks(cgroup, [&] { return look_here(kernel, image, own_netns, concerns, end); }); !done)
       return tl::unexpected<Error>(done.error());
+  std::erase_if(cut_of_relay, [&](const std::string& part) { return std::ranges::find(cut, part) != cut.end(); });
+  cut.insert(cut.end(), cut_of_relay.begin(), cut_of_relay.end());
   return cut;
 }
 
@@ -268,10 +289,10 @@ Result<std::vector<std::string>> connections_held_outside(const Kernel& kernel, 
   if ((image.header().flags & SBPF_POLICY_NET_ALLOW_ALL) != 0) return found;
   const std::set<std::uint64_t> cgroups = cgroups_of(cgroup);
   // One without an inode is being closed, or waits to be accepted: nobody holds it.
-  const auto concerns = [&](const auto& one) {
+  const auto concerns = [&](const Listed& one) {
     return one.inode != 0 && cgroups.contains(one.cgroup_id) && !held_inside.contains(one.inode);
   };
-  const Found note = [&](Diag&, const auto&, const std::string& part) -> Result<void> {
+  const Found note = [&](Diag&, const Listed&, const std::string& part) -> Result<void> {
     found.push_back(fmt::format("{}, held by a process outside", part));
     return {};
   };

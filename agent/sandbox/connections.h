@@ -20,6 +20,7 @@ struct Connection {
   policy::Address local{}, remote{};
   std::uint16_t local_port = 0, remote_port = 0;  // remote 0: not connected
   bool in_own_netns = false;                      // as policy::NetQuery's
+  bool by_relay = false;                          // a relay made it, for what the sandbox connected to the remote
   std::optional<ProxiedConnection> proxied =
       std::nullopt;  // set if a rule sent it to a proxy, which is then the remote
 };
@@ -30,7 +31,7 @@ std::string forbidden_part(const Connection& flow, const policy::Image& image);
 
 // Ends every TCP socket and every connected UDP socket that the policy forbids: of the cgroup and those below it, and
 // of `inodes` (sockfs) whoever made them, in each network namespace that a process of the cgroup is in, and in the
-// host's. A process that has one of them open gets ECONNABORTED. Returns the ended sockets, as forbidden_part()
+// host's; and of its relay, what that still passes on, or has not accepted yet. A process that has one of them open gets ECONNABORTED. Returns the ended sockets, as forbidden_part()
 // describes them; nothing under a policy that only audits. Errors: "flows" with errno; EOPNOTSUPP: the kernel was built
 // without CONFIG_INET_DIAG_DESTROY.
 Result<std::vector<std::string>> cut_connections(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
