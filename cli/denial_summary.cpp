@@ -6,6 +6,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "policy/advice.h"
 #include "policy/image.h"
@@ -37,6 +38,23 @@ bool may_be_proposed(const std::string& directory, bool writes) {
   return std::ranges::none_of(kSecret, lies_in) && !(writes && std::ranges::any_of(kSystem, lies_in));
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return '0' <= c && c <= '9'; });
+}
+
+// What runtimes set of a process in /proc and do as well without: Java its core dumps, Chromium who is killed first.
+// No program is started again for it, so it is counted, and in the events, but told to nobody.
+bool is_noise(const std::string& path) {
+  constexpr std::string_view kProc = "/proc/";
+  constexpr std::array kSettings = {"coredump_filter", "oom_score_adj", "clear_refs", "comm", "timerslack_ns"};
+  if (!path.starts_with(kProc)) return false;
+  const std::size_t pid_end = path.find('/', kProc.size()), name = path.rfind('/') + 1;
+  if (pid_end == std::string::npos || !is_number(path.substr(kProc.size(), pid_end - kProc.size()))) return false;
+  const std::string between = path.substr(pid_end, name - pid_end);
+  return (between == "/" || between.starts_with("/task/")) &&
+         std::ranges::find(kSettings, path.substr(name)) != kSettings.end();
+}
+
 }  // namespace
 
 void DenialSummary::add(const agent::Event& event) { add(event_json(event, 0)); }
@@ -47,6 +65,8 @@ void DenialSummary::add(const Json& event) {
   if (verdict == SBPF_ALLOW || reason == to_string(SBPF_REASON_CANARY)) return;
   const std::uint64_t times = std::max<std::uint64_t>(number_in(event, "times"), 1);
   (verdict == SBPF_AUDIT ? would_deny_ : denied_) += times;
+  std::string path = text_in(event, "path");
+  if (is_noise(path)) return;
   const std::string text = text_in(event, "text");
   const std::string key = (verdict == SBPF_AUDIT ? "a" : "d") + std::string(without_task(text));
   if (const auto known = index_.find(key); known != index_.end()) {
@@ -62,7 +82,7 @@ void DenialSummary::add(const Json& event) {
   kind.allow = text_in(event, "allow");
   kind.relaxation = text_in(event, "relaxation");
   kind.times = times;
-  kind.path = text_in(event, "path");
+  kind.path = std::move(path);
   const std::string wanted = text_in(event, "wanted");
   if (!kind.path.empty()) kind.operation = wanted.find("write") != std::string::npos ? "write" : wanted;
   kind.uncovered = reason == to_string(SBPF_REASON_FS_DEFAULT) && !kind.path.empty() && !kind.allow.empty() &&

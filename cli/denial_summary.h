@@ -21,6 +21,7 @@ class DenialSummary {
   // `policy`: the one that denied. It outlives this; without one each file stands for itself.
   explicit DenialSummary(const policy::Policy* policy = nullptr) : policy_(policy) {}
 
+  // One of what runtimes set of their own process in /proc, and do without, is counted only.
   void add(const agent::Event& event);
   void add(const Json& event);  // as event_json() has it; what is none is passed over
   std::uint64_t denied() const { return denied_; }

@@ -31,9 +31,9 @@ std::string forbidden_part(const Connection& flow, const policy::Image& image);
 
 // Ends every TCP socket and every connected UDP socket that the policy forbids: of the cgroup and those below it, and
 // of `inodes` (sockfs) whoever made them, in each network namespace that a process of the cgroup is in, and in the
-// host's; and of its relay, what that still passes on, or has not accepted yet. A process that has one of them open gets ECONNABORTED. Returns the ended sockets, as forbidden_part()
-// describes them; nothing under a policy that only audits. Errors: "flows" with errno; EOPNOTSUPP: the kernel was built
-// without CONFIG_INET_DIAG_DESTROY.
+// host's; and of its relay, what that still passes on, or has not accepted yet. A process that has one of them open
+// gets ECONNABORTED. Returns the ended sockets, as forbidden_part() describes them; nothing under a policy that only
+// audits. Errors: "flows" with errno; EOPNOTSUPP: the kernel was built without CONFIG_INET_DIAG_DESTROY.
 Result<std::vector<std::string>> cut_connections(const Kernel& kernel, const Cgroup& cgroup, const policy::Image& image,
                                                  const std::set<std::uint64_t>& inodes = {});
 

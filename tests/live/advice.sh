@@ -124,4 +124,13 @@ has relaxation/said "  only a relaxation allows it: network: {dangerously_allow_
 hasnt relaxation/no-advice "allow with" "$out"
 is relaxation/json '["","network: {dangerously_allow_sockets: [raw]}"]' \
   "$(jq -c 'select(.event.reason == "socket_class").event | [.allow, .relaxation]' <"$tmp/status" | head -1)"
+
+# ---- what stops nothing is told to nobody ----
+for where in /dev/stderr /proc/self/fd/2; do
+  out=$(sbpf run -q -p "$roomy" -- sh -c "echo marker >$where" 2>&1 </dev/null); is "nothing$where" 0 $?
+  is "nothing$where/said" $'sbpf: isolation active\nmarker' "$(sed 's/active .*/active/' <<<"$out")"
+done
+out=$(sbpf run -q -p "$roomy" -- sh -c 'echo 0x33 >/proc/self/coredump_filter || echo refused; echo x >/proc/self/attr/current || echo refused' 2>&1 </dev/null)
+is nothing/settings 2 "$(grep -c ^refused <<<"$out")"
+hasnt nothing/settings-said coredump_filter "$(grep ^sbpf: <<<"$out")"
 finish

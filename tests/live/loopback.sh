@@ -184,7 +184,7 @@ quiet relay/descriptors find "/proc/$relay/fd" -lname '/*' ! -lname /dev/null -p
 is relay/network "$(readlink /proc/self/ns/net)" "$(readlink "/proc/$relay/ns/net")"
 kill -9 "$relay"
 is relay/lost "tcp,127.0.0.1,7001 ECONNREFUSED" "$(nsenter -t "$pid" -n sh -c 'echo $$ >"$0"/cgroup.procs && exec python3 -IS "$@"' "$cgroots/sbpf/led" "$tmp/loopback.py" tcp,127.0.0.1,7001 2>&1)"
-is relay/lost-is-told 1 "$(within 10 grep -q 'the relay ended' "$tmp/led.err"; grep -c 'the relay ended: nothing of the host.s loopback is reached any more in led' "$tmp/led.err")"
+is relay/lost-is-told 1 "$(within 10 grep -q 'the relay ended' "$tmp/led.err"; grep -c 'the relay ended: nothing is reached beyond the sandbox.s own loopback any more in led' "$tmp/led.err")"
 is relay/lost-is-no-loss active "$(sbpf status led --json | json 'd["isolation"]')"
 started of-user -q -p "$private" -u 65534 -- sleep infinity </dev/null >/dev/null 2>&1
 relay=$(pgrep -n -x sbpf-relay)
@@ -196,7 +196,7 @@ is relay/ends-with-its-supervisor 0 "$(within 10 sh -c "! kill -0 $relay 2>/dev/
 started swapped -q -p "$alone" -- python3 -IS "$tmp/loopback.py" hold,127.0.0.1,0 own,127.0.0.1,0 </dev/null >"$tmp/swapped" 2>&1
 # What is relayed does not become the sandbox's own.
 out=$(sbpf swap led -p "$alone" 2>&1); is swap/relayed-is-not-its-own 2 $?
-has swap/relayed-is-named "what is relayed cannot change under a private loopback" "$out"
+has swap/relayed-is-named "the sandbox began with other ports that are relayed, and these cannot change under a private loopback" "$out"
 is swap/relayed-stays private "$(sbpf status led --json | json 'd["policy"]["name"]')"
 is swap/holds 0 "$(within 30 grep -q holds "$tmp/swapped"; echo $?)"
 other=$(network other "  loopback: private"$'\n'"  bind: [{address: 127.0.0.1, ports: [1]}]")
@@ -229,7 +229,7 @@ kill "$sleeper"
 # ---- profiles, as they are and over the host's loopback ----
 mkdir -p /workspace
 cp "$tmp/loopback.py" /workspace/
-for profile in code-interpreter benchmark-task untrusted python-dev node-dev; do
+for profile in code-interpreter benchmark-task untrusted python-dev node-dev java-dev go-dev rust-dev jupyter browser; do
   slow=$(policy "slow-$profile" <<<"{version: 1, name: slow, extends: [$profile], process: {limits: {timeout: 5m, cpu: 2}}}")
   is "profiles/$profile" $'own,127.0.0.1,0 own\nown,::1,0 own\ntcp,127.0.0.1,7002 ECONNREFUSED\ntcp,192.0.2.1,80 EPERM' \
     "$(sbpf run -q -p "$slow" -- python3 -IS /workspace/loopback.py own,127.0.0.1,0 own,::1,0 tcp,127.0.0.1,7002 tcp,192.0.2.1,80 </dev/null 2>/dev/null)"

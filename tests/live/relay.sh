@@ -112,6 +112,16 @@ is udp/denied 1 "$(asks_again)"
 sbpf swap udp -p "$datagrams" >/dev/null 2>&1; is udp/back 0 $?
 is udp/answered-again host "$(asks_again)"
 sbpf kill udp >/dev/null
+# A connected one sends unasked. That it is bound to its own loopback makes it no server.
+started bound-udp -q -p "$datagrams" -- python3 -ISc 'import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.settimeout(5); s.bind(("127.0.0.1", 0)); s.connect(("'$to'", 443))
+for _ in sys.stdin:
+    try: s.send(b"hi"); print(s.recv(10).decode(), flush=True)
+    except OSError as e: print(e.errno, flush=True)' <"$tmp/ask" >"$tmp/answer" 2>/dev/null
+is udp/bound host "$(asks_again)"
+sbpf swap bound-udp -p "$fewer_datagrams" >/dev/null 2>&1
+is udp/bound-is-ended 0 "$([[ $(asks_again) =~ ^(89|103)$ ]]; echo $?)" # EDESTADDRREQ, ECONNABORTED
+sbpf kill bound-udp >/dev/null
 
 # ---- and what waits to be accepted, with nobody inside who has it ----
 waiting='import socket
@@ -160,6 +170,23 @@ is full/was-not-killed "oom_kill 0" "$(grep -w oom_kill "$cgroots/sbpf-resolver/
 is full/serves hi "$(sbpf exec -q full -- python3 -ISc "import socket
 c = socket.create_connection((\"$other\", 443), 20); c.sendall(b'hi'); print(c.recv(10).decode())" 2>/dev/null </dev/null)"
 sbpf kill full >/dev/null
+
+# ---- where nobody listens it does not connect to itself ----
+range=$(cat /proc/sys/net/ipv4/ip_local_port_range)
+echo "40000 40007" >/proc/sys/net/ipv4/ip_local_port_range
+itself='import socket
+told = set()
+for _ in range(10):
+    for port in range(40000, 40008):
+        s = socket.socket(); s.settimeout(5)
+        try: s.connect(("127.0.0.1", port)); s.recv(10); told.add("reached")
+        except ConnectionError: told.add("reset")
+        except OSError: told.add("reached")
+print(*told)'
+is itself/control connected "$(python3 -ISc 'import socket
+s = socket.socket(); s.bind(("127.0.0.1", 40001)); s.connect(("127.0.0.1", 40001)); print("connected")')"
+is itself/private reset "$(sbpf run -q -p "$(network itself private '{address: 127.0.0.1, ports: [40000-40007], protocol: tcp}')" -- python3 -ISc "$itself" </dev/null 2>/dev/null)"
+echo "$range" >/proc/sys/net/ipv4/ip_local_port_range
 
 # ---- its end: nobody takes its place ----
 takes='import socket, sys

@@ -39,6 +39,25 @@ TEST(Denials, one_event_stands_for_its_equals) {
   EXPECT_NE(event_text(event, 0).find("192.0.2.1:443 (7 times)\n"), std::string::npos);
 }
 
+TEST(Denials, settings_of_a_process_that_runtimes_do_without_are_counted_only) {
+  for (const char* path : {"/proc/12/coredump_filter", "/proc/12/oom_score_adj", "/proc/12/task/13/comm"}) {
+    DenialSummary summary;
+    agent::Event event = denial("write " + std::string(path) + " (java, pid 12)");
+    event.path = path;
+    summary.add(event);
+    EXPECT_EQ(summary.denied(), 1u) << path;
+    EXPECT_EQ(summary.text(10), "") << path;
+    EXPECT_TRUE(summary.remedies().empty()) << path;
+  }
+  for (const char* path : {"/proc/12/mem", "/proc/12/fd/oom_score_adj", "/proc/sys/comm", "/srv/12/comm"}) {
+    DenialSummary summary;
+    agent::Event event = denial("write " + std::string(path));
+    event.path = path;
+    summary.add(event);
+    EXPECT_NE(summary.text(10), "") << path;
+  }
+}
+
 TEST(Denials, past_the_limit_they_are_counted) {
   DenialSummary summary;
   for (int i = 0; i < 13; i++) summary.add(denial("connect tcp 192.0.2." + std::to_string(i) + ":443"));

@@ -237,8 +237,9 @@ TEST(Address, prints_and_reads_both_families) {
 
 TEST(Profiles, are_all_valid_and_named_after_their_file) {
   const auto names = built_in_profile_names();
-  EXPECT_EQ(names, (std::vector<std::string>{"benchmark-task", "code-interpreter", "git-safe", "no-network", "node-dev",
-                                             "python-dev", "runtime-base", "runtime-files", "untrusted"}));
+  EXPECT_EQ(names, (std::vector<std::string>{"benchmark-task", "browser", "code-interpreter", "git-safe", "go-dev",
+                                             "java-dev", "jupyter", "no-network", "node-dev", "python-dev",
+                                             "runtime-base", "runtime-files", "rust-dev", "untrusted"}));
   for (const std::string& name : names) {
     const auto policy = parse(built_in_profile(name).value(), name, built_in_profile);
     ASSERT_TRUE(policy) << format(policy.error());
