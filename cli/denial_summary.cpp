@@ -55,6 +55,28 @@ bool is_noise(const std::string& path) {
          std::ranges::find(kSettings, path.substr(name)) != kSettings.end();
 }
 
+// What an event of a denied connect was about.
+std::optional<policy::NetQuery> connect_in(const Json& event) {
+  const auto address = policy::parse_address(text_in(event, "address"));
+  const std::string protocol = text_in(event, "protocol");
+  if (!address || !text_in(event, "hook").starts_with("connect") || (protocol != "tcp" && protocol != "udp"))
+    return std::nullopt;
+  return policy::NetQuery{SBPF_RULE_CONNECT, protocol == "tcp" ? SBPF_PROTO_TCP : SBPF_PROTO_UDP, *address,
+                          static_cast<std::uint16_t>(number_in(event, "port"))};
+}
+
+// Of a host's name any address may be one.
+bool lists_tcp(const policy::Policy& policy, policy::NetQuery query) {
+  query.proto = SBPF_PROTO_TCP;
+  return std::ranges::any_of(policy.network.connect, [&](const auto& entry) { return covers(entry, query); }) ||
+         std::ranges::any_of(policy.network.hosts, [&](const policy::HostRule& rule) {
+           return rule.protocol != policy::Protocol::udp &&
+                  std::ranges::any_of(rule.ports, [&](const policy::PortRange& range) {
+                    return range.first <= query.port && query.port <= range.last;
+                  });
+         });
+}
+
 }  // namespace
 
 void DenialSummary::add(const agent::Event& event) { add(event_json(event, 0)); }
@@ -87,11 +109,22 @@ void DenialSummary::add(const Json& event) {
   if (!kind.path.empty()) kind.operation = wanted.find("write") != std::string::npos ? "write" : wanted;
   kind.uncovered = reason == to_string(SBPF_REASON_FS_DEFAULT) && !kind.path.empty() && !kind.allow.empty() &&
                    kind.allow == policy::suggestion(use_of(kind.writes()), kind.path);
+  kind.connect = connect_in(event);
+  if (kind.connect && kind.connect->proto == SBPF_PROTO_TCP) tcp_.emplace(kind.connect->address, kind.connect->port);
   index_[key] = kinds_.size();
   kinds_.push_back(std::move(kind));
 }
 
 std::string DenialSummary::key_of(const Kind& kind) { return (kind.writes() ? "w" : "r") + directory_of(kind.path); }
+
+// getaddrinfo(3) connects a UDP socket to each address of a name, at the port that it was given, and sends nothing: the
+// kernel says from which address it would. Queries of DNS are sent, by UDP first.
+bool DenialSummary::is_look_up(const Kind& kind) const {
+  constexpr std::uint16_t kDnsPort = 53;
+  if (!kind.connect || kind.connect->proto != SBPF_PROTO_UDP || kind.connect->port == kDnsPort) return false;
+  return tcp_.contains({kind.connect->address, kind.connect->port}) ||
+         (policy_ != nullptr && lists_tcp(*policy_, *kind.connect));
+}
 
 DenialSummary::Directories DenialSummary::directories() const {
   Directories all;
@@ -119,7 +152,7 @@ std::vector<DenialSummary::Group> DenialSummary::groups(std::size_t limit) const
   std::vector<Group> groups;
   std::set<std::size_t> taken;
   for (std::size_t i = 0; i < kinds_.size() && groups.size() < limit; i++) {
-    if (taken.contains(i)) continue;
+    if (taken.contains(i) || is_look_up(kinds_[i])) continue;
     Group group{{i}, kinds_[i].allow};
     if (kinds_[i].uncovered) {
       const auto& [key, beside] = *all.find(key_of(kinds_[i]));
@@ -150,7 +183,7 @@ std::vector<DenialSummary::Remedy> DenialSummary::remedies() const {
 
 std::string DenialSummary::text(std::size_t limit) const {
   std::string text;
-  std::size_t told = 0;
+  auto told = static_cast<std::size_t>(std::ranges::count_if(kinds_, [&](const Kind& one) { return is_look_up(one); }));
   std::vector<std::string> changes;
   for (const Group& group : groups(limit)) {
     const Kind& first = kinds_[group.kinds.front()];

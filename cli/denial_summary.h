@@ -5,11 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "cli/format.h"
+#include "policy/image.h"
 #include "policy/policy.h"
 
 namespace sbpf::cli {
@@ -21,7 +25,8 @@ class DenialSummary {
   // `policy`: the one that denied. It outlives this; without one each file stands for itself.
   explicit DenialSummary(const policy::Policy* policy = nullptr) : policy_(policy) {}
 
-  // One of what runtimes set of their own process in /proc, and do without, is counted only.
+  // One of what programs try and do without is counted only: what runtimes set of a process in /proc, and a UDP socket
+  // that is connected where the policy lists TCP alone, or was asked for TCP, as getaddrinfo(3) does.
   void add(const agent::Event& event);
   void add(const Json& event);  // as event_json() has it; what is none is passed over
   std::uint64_t denied() const { return denied_; }
@@ -46,13 +51,15 @@ class DenialSummary {
     std::string line;
     std::string allow, relaxation;  // as the event's
     std::uint64_t times = 0;
-    std::string path, operation;  // as Remedy has them; "" of what is no file
-    bool uncovered = false;       // a file that no rule covers, and a rule for it is all that is missing
+    std::string path, operation;              // as Remedy has them; "" of what is no file
+    bool uncovered = false;                   // a file that no rule covers, and a rule for it is all that is missing
+    std::optional<policy::NetQuery> connect;  // it is one
     bool writes() const { return operation == "write"; }
   };
   // By the right that is missing and the directory, which key_of() has: the kinds.
   using Directories = std::map<std::string, std::vector<std::size_t>>;
   static std::string key_of(const Kind& kind);
+  bool is_look_up(const Kind& kind) const;
   Directories directories() const;
   // The change that opens the directory of these kinds, and allows each of them, as the policy says when it has that
   // rule; "": it does not, or the directory is one that may hold more than what was asked for.
@@ -70,6 +77,7 @@ class DenialSummary {
   const policy::Policy* policy_;
   std::vector<Kind> kinds_;
   std::map<std::string, std::size_t> index_;
+  std::set<std::pair<policy::Address, std::uint16_t>> tcp_;  // what was asked for by TCP
   std::uint64_t denied_ = 0, would_deny_ = 0, beyond_ = 0;
 };
 

@@ -24,8 +24,7 @@ struct RelaySocket {
 // that is reset. What it connects by is of this thread's network namespace. A connection to an endpoint on which
 // nothing listens is reset. At most 400 connections and 400 clients of UDP are served at a time: a further connection
 // takes the place of one that its client has closed, or is reset, and a further client that of the one that has been
-// quiet longest. Throws what Boost.Asio throws
-// where it has no memory or descriptors.
+// quiet longest. Throws what Boost.Asio throws where it has no memory or descriptors.
 void serve_relay(std::vector<RelaySocket> all, const Fd& stop, std::chrono::seconds patience);
 
 }  // namespace sbpf::agent

@@ -127,10 +127,18 @@ is relaxation/json '["","network: {dangerously_allow_sockets: [raw]}"]' \
 
 # ---- what stops nothing is told to nobody ----
 for where in /dev/stderr /proc/self/fd/2; do
-  out=$(sbpf run -q -p "$roomy" -- sh -c "echo marker >$where" 2>&1 </dev/null); is "nothing$where" 0 $?
+  out=$(sbpf run -p "$roomy" -- sh -c "echo marker >$where" 2>&1 </dev/null); is "nothing$where" 0 $?
   is "nothing$where/said" $'sbpf: isolation active\nmarker' "$(sed 's/active .*/active/' <<<"$out")"
 done
-out=$(sbpf run -q -p "$roomy" -- sh -c 'echo 0x33 >/proc/self/coredump_filter || echo refused; echo x >/proc/self/attr/current || echo refused' 2>&1 </dev/null)
+out=$(sbpf run -p "$roomy" -- sh -c 'echo 0x33 >/proc/self/coredump_filter || echo refused; echo x >/proc/self/attr/current || echo refused' 2>&1 </dev/null)
 is nothing/settings 2 "$(grep -c ^refused <<<"$out")"
 hasnt nothing/settings-said coredump_filter "$(grep ^sbpf: <<<"$out")"
+# A name's look-up is no wish for UDP, where TCP is what the policy lists or was asked for.
+printf '192.0.2.7 two.example\n2001:db8::5 two.example\n' >>/etc/hosts
+both=$(policy both <<<$'version: 1\nname: both\nnetwork: {connect: [{cidr: 192.0.2.0/24, ports: [7002], protocol: tcp}, {cidr: "2001:db8::/32", ports: [7002], protocol: tcp}]}')
+looked='import socket; print(len(socket.getaddrinfo("two.example", 7002, 0, socket.SOCK_STREAM)))'
+out=$(sbpf run -p "$both" --events -- python3 -ISc "$looked" 2>&1 </dev/null)
+is nothing/look-up 2 "$(grep -x 2 <<<"$out")"
+has nothing/look-up-was-denied "denied connect udp 192.0.2.7:7002" "$out" # as it happened
+is nothing/look-up-said 0 "$(sbpf run -p "$both" -- python3 -ISc "$looked" 2>&1 </dev/null | grep -c 'denied connect udp')"
 finish

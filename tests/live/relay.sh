@@ -11,7 +11,7 @@ import os, resource, select, socket, sys
 resource.setrlimit(resource.RLIMIT_NOFILE, (4096, 4096))
 server = socket.socket()
 server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+if len(sys.argv) > 4: server.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, int(sys.argv[4]))
 server.bind((sys.argv[1], int(sys.argv[2])))
 server.listen(1000)
 print("ready", flush=True)
@@ -32,22 +32,23 @@ while True:
             print("cut", flush=True)
         del held[ready]
 P
-# late NAME ADDRESS PORT: its output in $tmp/NAME, and it reads once there is $tmp/NAME.reads
+# late NAME ADDRESS PORT [BUFFER]: its output in $tmp/NAME, and it reads once there is $tmp/NAME.reads
 late() {
-  python3 -IS "$tmp/late.py" "$2" "$3" "$tmp/$1.reads" >"$tmp/$1" 2>&1 & servers+=($!)
+  python3 -IS "$tmp/late.py" "$2" "$3" "$tmp/$1.reads" "${@:4}" >"$tmp/$1" 2>&1 & servers+=($!)
   within 30 grep -q ready "$tmp/$1"
 }
 echoes() { # echoes ADDRESS PORT
   socat "TCP-LISTEN:$2,bind=$1,fork,reuseaddr,backlog=200" EXEC:cat & servers+=($!)
   within 30 eval "ss -tln | grep -q '$1:$2 '"
 }
-late slow $to 443
+late slow $to 443 4096
+late wide $to 444
 echoes $other 443
 keep_loaded
 network() { # network NAME LOOPBACK ENTRY…
   { printf 'version: 1\nname: %s\nnetwork:\n  loopback: %s\n  connect:\n' "$1" "$2"; printf '    - %s\n' "${@:3}"; } | policy "$1"
 }
-both="{cidr: 93.184.216.0/24, ports: [443], protocol: tcp}" one="{address: $other, ports: [443], protocol: tcp}"
+both="{cidr: 93.184.216.0/24, ports: [443, 444], protocol: tcp}" one="{address: $other, ports: [443, 444], protocol: tcp}"
 private=$(network private private "$both") host=$(network host host "$both") fewer=$(network fewer private "$one")
 none=$(policy none <<<$'version: 1\nname: none')
 relay_of() { cat "$cgroots/sbpf-resolver/$1.relay/cgroup.procs"; }
@@ -147,6 +148,7 @@ is queued/nobody-visits "$before" "$(visitors)"
 sbpf kill shut >/dev/null
 
 # ---- connections that a program has closed, and a host that does not close ----
+rm -f "$tmp/slow.reads"
 many='import socket
 for _ in range(450):
     c = socket.create_connection(("'$to'", 443), 20); c.sendall(b"x"); c.close()
@@ -154,15 +156,16 @@ c = socket.create_connection(("'$other'", 443), 20); c.settimeout(20); c.sendall
 for name in host private; do is "many/$name" hi "$(sbpf run -q -p "${!name}" -- python3 -ISc "$many" 2>&1 </dev/null | tail -1)"; done
 
 # ---- connections that nobody reads, until the relay has no more room ----
-: >"$tmp/slow.reads"; rm "$tmp/slow.reads"
 full='import resource, socket, time
 resource.setrlimit(resource.RLIMIT_NOFILE, (1024, 1024))
 held = []
 for _ in range(380):
-    c = socket.create_connection(("'$to'", 443), 20); c.setblocking(False); held.append(c)
-    try:
-        while True: c.send(b"x" * 65536)
-    except OSError: pass
+    c = socket.create_connection(("'$to'", 444), 20); c.setblocking(False); held.append(c)
+for _ in range(20):
+    for c in held:
+        try:
+            while True: c.send(b"x" * 65536)
+        except OSError: pass
 print("full", flush=True); time.sleep(1000)'
 started full -q -p "$private" -- python3 -ISc "$full" </dev/null >"$tmp/full.out" 2>&1
 within 120 grep -q full "$tmp/full.out"; is full/control 0 $?

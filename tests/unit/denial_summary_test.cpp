@@ -3,7 +3,11 @@
 #include "cli/denial_summary.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
+#include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -56,6 +60,50 @@ TEST(Denials, settings_of_a_process_that_runtimes_do_without_are_counted_only) {
     summary.add(event);
     EXPECT_NE(summary.text(10), "") << path;
   }
+}
+
+agent::Event connect_denied(const std::string& address, std::uint16_t port, bool tcp) {
+  agent::Event event = denial((tcp ? "connect tcp " : "connect udp ") + address + ":" + std::to_string(port));
+  const policy::Address bytes = policy::parse_address(address).value();
+  std::copy(bytes.begin(), bytes.end(), std::begin(event.raw.net.addr));
+  event.raw.net.port = port;
+  event.raw.net.family = AF_INET;
+  event.raw.net.type = tcp ? SOCK_STREAM : SOCK_DGRAM;
+  event.raw.net.protocol = tcp ? IPPROTO_TCP : IPPROTO_UDP;
+  return event;
+}
+
+// getaddrinfo(3) asks so by which of its own addresses the host would reach those of a name.
+TEST(Denials, a_udp_socket_beside_tcp_is_a_look_up_and_counted_only) {
+  DenialSummary summary;
+  summary.add(connect_denied("192.0.2.1", 80, false));
+  EXPECT_NE(summary.text(10), "");
+  summary.add(connect_denied("192.0.2.1", 80, true));
+  summary.add(connect_denied("192.0.2.2", 80, false));
+  EXPECT_EQ(summary.denied(), 3u);
+  EXPECT_EQ(summary.remedies().size(), 2u);
+  EXPECT_EQ(summary.text(10).find("udp 192.0.2.1"), std::string::npos);
+  EXPECT_NE(summary.text(10).find("udp 192.0.2.2"), std::string::npos);
+  EXPECT_EQ(summary.text(10).find("more"), std::string::npos);
+}
+
+TEST(Denials, so_is_one_where_the_policy_lists_tcp_alone) {
+  const policy::Policy policy =
+      policy::parse(
+          "{version: 1, name: p, network: {connect: [{cidr: 192.0.2.0/24, ports: [80], protocol: tcp}, "
+          "{host: a.example, ports: [443], protocol: tcp}, {host: b.example, ports: [99], protocol: udp}]}}",
+          "p", policy::built_in_profile)
+          .value();
+  const auto told = [&](const std::string& address, std::uint16_t port) {
+    DenialSummary summary(&policy);
+    summary.add(connect_denied(address, port, false));
+    return !summary.text(10).empty();
+  };
+  EXPECT_FALSE(told("192.0.2.1", 80));
+  EXPECT_FALSE(told("198.51.100.1", 443));
+  EXPECT_TRUE(told("198.51.100.1", 80));
+  EXPECT_TRUE(told("198.51.100.1", 99));
+  EXPECT_TRUE(told("192.0.2.1", 53));
 }
 
 TEST(Denials, past_the_limit_they_are_counted) {

@@ -125,6 +125,10 @@ TEST_P(RelayTcp, tells_one_side_that_the_other_was_reset) {
   const Fd client = socket_of(true);
   ASSERT_TRUE(is_connected(client, inside_at_));
   Fd server(::accept(host_.get(), nullptr, nullptr));
+  // Not while the relay still connects: that would be another reset.
+  char byte = 'x';
+  ASSERT_EQ(::send(server.get(), &byte, 1, 0), 1);
+  ASSERT_EQ(::recv(client.get(), &byte, 1, 0), 1);
   const linger now{1, 0};
   ASSERT_EQ(::setsockopt(server.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now), 0);
   server.reset();
