@@ -58,8 +58,8 @@ int BPF_PROG(hook_path_mknod, struct path *dir, struct dentry *dentry, unsigned 
 	KEEP_OFF(inside, is_own_pin(dir->dentry));
 	if (type == S_IFBLK || type == S_IFCHR)
 		LSM_JUDGE(sandboxes, judge_device);
-	/* Nothing can be made there. Who opens a file with O_CREAT is asked before the kernel knows that it is there,
-	 * and a denial would be told that stopped nothing: of /dev/stderr, a link to /proc/self/fd/2. */
+	/* In /proc nothing can be made. An open with O_CREAT comes by here before the kernel knows that the file is
+	 * there, and a denial would be told that stopped nothing: of /dev/stderr, a link to /proc/self/fd/2. */
 	if (dentry->d_sb->s_magic == PROC_MAGIC)
 		return 0;
 	FS_JUDGE(sandboxes, path_mknod, SBPF_FS_WRITE, dentry, dir->mnt);

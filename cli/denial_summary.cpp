@@ -70,10 +70,7 @@ bool lists_tcp(const policy::Policy& policy, policy::NetQuery query) {
   query.proto = SBPF_PROTO_TCP;
   return std::ranges::any_of(policy.network.connect, [&](const auto& entry) { return covers(entry, query); }) ||
          std::ranges::any_of(policy.network.hosts, [&](const policy::HostRule& rule) {
-           return rule.protocol != policy::Protocol::udp &&
-                  std::ranges::any_of(rule.ports, [&](const policy::PortRange& range) {
-                    return range.first <= query.port && query.port <= range.last;
-                  });
+           return rule.protocol != policy::Protocol::udp && policy::has_port(rule.ports, query.port);
          });
 }
 

@@ -30,12 +30,15 @@ const Endpoint* deciding(const Policy& policy, const NetQuery& query, std::uint3
 bool covers(const HostRule& rule, const std::string& name, sbpf_proto proto, std::uint16_t port) {
   if (rule.protocol == Protocol::tcp && proto != SBPF_PROTO_TCP) return false;
   if (rule.protocol == Protocol::udp && proto != SBPF_PROTO_UDP) return false;
-  return host_matches(rule.pattern, name) &&
-         std::any_of(rule.ports.begin(), rule.ports.end(),
-                     [port](const PortRange& range) { return port >= range.first && port <= range.last; });
+  return host_matches(rule.pattern, name) && has_port(rule.ports, port);
 }
 
 }  // namespace
+
+bool has_port(const std::vector<PortRange>& ports, std::uint16_t port) {
+  return std::ranges::any_of(ports,
+                             [port](const PortRange& range) { return range.first <= port && port <= range.last; });
+}
 
 bool covers(const Endpoint& entry, const NetQuery& query) {
   if (entry.protocol == Protocol::tcp && query.proto != SBPF_PROTO_TCP) return false;
@@ -44,9 +47,7 @@ bool covers(const Endpoint& entry, const NetQuery& query) {
     const unsigned mask = 0x80u >> (bit % 8);
     if ((entry.address[bit / 8] & mask) != (query.address[bit / 8] & mask)) return false;
   }
-  return std::any_of(entry.ports.begin(), entry.ports.end(), [&query](const PortRange& range) {
-    return query.port >= range.first && query.port <= range.last;
-  });
+  return has_port(entry.ports, query.port);
 }
 
 std::string rule_text(const Policy& policy, std::uint32_t rule) {

@@ -100,9 +100,7 @@ constexpr const char* kOtherwise =
 // May the sandbox's own servers use this port, whichever address they are bound to?
 bool is_bound(const Network& network, const RelayedEndpoint& relayed) {
   return std::ranges::any_of(network.bind, [&](const Endpoint& own) {
-    return is_of(own.protocol, relayed.tcp) && std::ranges::any_of(own.ports, [&](const PortRange& range) {
-             return range.first <= relayed.port && relayed.port <= range.last;
-           });
+    return is_of(own.protocol, relayed.tcp) && has_port(own.ports, relayed.port);
   });
 }
 

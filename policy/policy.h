@@ -44,6 +44,9 @@ struct PortRange {  // both ends included; host byte order; first <= last
   auto operator<=>(const PortRange&) const = default;
 };
 
+// Is the port in one of the ranges?
+bool has_port(const std::vector<PortRange>& ports, std::uint16_t port);
+
 // A 16-byte address, network byte order; v4 as ::ffff:a.b.c.d.
 using Address = std::array<std::uint8_t, 16>;
 

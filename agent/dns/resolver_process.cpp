@@ -91,9 +91,7 @@ Result<std::uint16_t> listen_anywhere(int family, dns::Listener& listener) {
 
 bool lists(const policy::Network& network, const dns::Upstream& server) {
   return std::ranges::any_of(network.connect, [&](const policy::Endpoint& entry) {
-    return entry.address == server.address && std::ranges::any_of(entry.ports, [&](const policy::PortRange& range) {
-             return range.first <= server.port && server.port <= range.last;
-           });
+    return entry.address == server.address && policy::has_port(entry.ports, server.port);
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -34,11 +35,13 @@ Result<Cgroup> make_resolver_cgroup(const std::string& name, std::uint64_t memor
   return cgroup;
 }
 
-std::optional<Cgroup> open_resolver_cgroup(const std::string& name) {
+Result<std::optional<Cgroup>> open_resolver_cgroup(const std::string& name) {
   const auto mount = cgroup2_mount();
-  if (!mount) return std::nullopt;
+  if (!mount) return tl::unexpected<Error>(mount.error());
   auto cgroup = Cgroup::open(*mount + "/" + kResolverRoot + "/" + name);
-  return cgroup ? std::optional(std::move(*cgroup)) : std::nullopt;
+  if (cgroup) return std::optional(std::move(*cgroup));
+  if (cgroup.error().sys_errno == ENOENT) return std::nullopt;
+  return tl::unexpected<Error>(cgroup.error());
 }
 
 void collect_resolver_cgroups() {

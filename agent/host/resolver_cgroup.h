@@ -18,8 +18,8 @@ std::string relay_of(const std::string& sandbox);
 // Errors: "no_cgroup2", "cgroup_create", and the like. The caller holds the host lock until there is a process in it.
 Result<Cgroup> make_resolver_cgroup(const std::string& name, std::uint64_t memory_bytes);
 
-// Nothing: there is none of this name.
-std::optional<Cgroup> open_resolver_cgroup(const std::string& name);
+// Nothing: there is none of this name. Errors: it cannot be told.
+Result<std::optional<Cgroup>> open_resolver_cgroup(const std::string& name);
 
 // Removes those in which nothing runs, as a killed supervisor leaves them; and what holds them, when it is empty. The
 // caller holds the host lock.

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "agent/dns/resolver_process.h"
-#include "agent/host/helper_process.h"
 #include "agent/launch/relay_process.h"
 #include "policy/policy.h"
 

@@ -145,7 +145,13 @@ class Diag {
   Fd socket_;
 };
 
-// What the policy forbids of the sockets in this thread's network namespace that `concerns` picks goes to `found`.
+void turn_round(Connection& flow) {
+  std::swap(flow.local, flow.remote);
+  std::swap(flow.local_port, flow.remote_port);
+}
+
+// What the policy forbids of the sockets in this thread's network namespace that `concerns` picks, as it leaves them,
+// goes to `found`.
 // `own_netns`: sbpf_sandbox.own_netns.
 using Found = std::function<Result<void>(Diag&, const Listed&, const std::string&)>;
 Result<void> look_here(const Kernel& kernel, const policy::Image& image, std::uint64_t own_netns,
@@ -255,13 +261,14 @@ Result<std::vector<std::string>> cut_connections(const Kernel& kernel, const Cgr
   const std::set<std::uint64_t> cgroups = cgroups_of(cgroup);
   const auto record = find_record(kernel, cgroup.id());
   const std::uint64_t own_netns = record ? record->own_netns : 0;
-  const auto relay = own_netns != 0 ? open_resolver_cgroup(relay_of(record->name)) : std::nullopt;
+  Result<std::optional<Cgroup>> relay;
+  if (own_netns != 0) relay = open_resolver_cgroup(relay_of(record->name));
+  if (!relay) return tl::unexpected<Error>(relay.error());
   const auto concerns = [&](Listed& one) {
     if (cgroups.contains(one.cgroup_id) || inodes.contains(one.inode)) return true;
-    one.flow.by_relay = one.flow.in_own_netns || (relay && one.cgroup_id == relay->id());
+    one.flow.by_relay = one.flow.in_own_netns || (*relay && one.cgroup_id == (*relay)->id());
     // In the sandbox's own network they are the other ends of its connections, which may be closed by now.
-    if (one.flow.in_own_netns) std::swap(one.flow.local, one.flow.remote);
-    if (one.flow.in_own_netns) std::swap(one.flow.local_port, one.flow.remote_port);
+    if (one.flow.in_own_netns) turn_round(one.flow);
     return one.flow.by_relay && !one.flow.listens && one.flow.local_port != 0;
   };
   std::set<std::string> cut_of_relay;

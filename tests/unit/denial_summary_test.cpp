@@ -90,7 +90,7 @@ TEST(Denials, a_udp_socket_beside_tcp_is_a_look_up_and_counted_only) {
 TEST(Denials, so_is_one_where_the_policy_lists_tcp_alone) {
   const policy::Policy policy =
       policy::parse(
-          "{version: 1, name: p, network: {connect: [{cidr: 192.0.2.0/24, ports: [80], protocol: tcp}, "
+          "{version: 1, name: p, network: {connect: [{cidr: 192.0.2.0/24, ports: [53, 80], protocol: tcp}, "
           "{host: a.example, ports: [443], protocol: tcp}, {host: b.example, ports: [99], protocol: udp}]}}",
           "p", policy::built_in_profile)
           .value();
