@@ -43,6 +43,10 @@ static __noinline int fs_is_internal(struct dentry *dentry, struct vfsmount *mnt
 {
 	if (dentry->d_sb->s_magic == MQUEUE_MAGIC)
 		return 0;
+	/* Huge pages (MAP_HUGETLB, MFD_HUGETLB), whose mount is in no namespace at all. What users mount of hugetlbfs
+	 * has superblocks of its own. */
+	if (dentry->d_sb->s_magic == HUGETLBFS_MAGIC && dentry->d_sb->s_flags & SB_KERNMOUNT)
+		return 1;
 	if (mnt)
 		return is_internal_mount(mnt);
 	if (dentry->d_sb->s_flags & (SB_KERNMOUNT | SB_NOUSER))

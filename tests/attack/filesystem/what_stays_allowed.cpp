@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 
 #include "tests/attack/lib/files.h"
@@ -66,6 +67,13 @@ FILE_ATTACK(reading_stays_allowed, {.harmless = true}) { look_around(ctx); }
 
 FILE_ATTACK(reading_on_overlay_stays_allowed, {.form = Form::carved, .ground = Ground::overlay, .harmless = true}) {
   look_around(ctx);
+}
+
+// Memory, which the kernel keeps as a file of its own. There may be no huge pages to be had.
+FILE_ATTACK(huge_pages_stay_allowed, {.harmless = true}) {
+  constexpr std::size_t kSize = 2u << 20;
+  void* memory = mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
+  must(memory == MAP_FAILED && errno != ENOMEM ? -1 : 0, "mmap");
 }
 
 // Only what is in a file is secret, not that it is there.
