@@ -76,10 +76,12 @@ struct sbpf_sandbox {
 	__u32 level; /* of the cgroup */
 	__u32 flags; /* enum sbpf_sandbox_flags */
 	char name[SBPF_NAME_LEN];
-	__u64 stdio_inode[3]; /* sockfs inodes of AF_UNIX stdio that the operator handed over; 0 if none */
-	__u64 created_ns;     /* CLOCK_BOOTTIME */
-	__u64 own_netns;      /* cookie of the network namespace that was made for it; 0: it shares that of others */
-	__u64 relayed;	      /* relayed_id() of what is relayed into it (policy/loopback.h) */
+	/* sockfs inodes of AF_UNIX stdio that the operator handed over; 0 if none. In one of those that are free: of
+	 * the socket by which the program's process hands out the listener of its seccomp filter, before exec. */
+	__u64 stdio_inode[3];
+	__u64 created_ns; /* CLOCK_BOOTTIME */
+	__u64 own_netns;  /* cookie of the network namespace that was made for it; 0: it shares that of others */
+	__u64 relayed;	  /* relayed_id() of what is relayed into it (policy/loopback.h) */
 	/* Events: a window of one second and what was lost. */
 	__u64 window_start_ns;
 	__u64 window_events;
@@ -239,10 +241,12 @@ struct sbpf_journal {
 struct sbpf_announcement {
 	__u64 cgroup_id;
 	__u32 reason;	   /* enum sbpf_reason */
-	__u32 detail;	   /* of a name: the type of DNS; A is 1, AAAA 28 */
+	__u32 detail;	   /* of a name: the type of DNS; A is 1, AAAA 28. Of a system call: its number */
 	__u32 verdict;	   /* enum sbpf_verdict */
 	__u32 lost;	   /* announcements that did not get here before this one */
 	__u32 n_addresses; /* answered or withheld */
+	__u32 pid;	   /* of a system call: whose it is; `name` is what that task is called */
+	__u32 uid;	   /* likewise */
 	__u32 pad;
 	__u8 addr[16]; /* the first of them */
 	/* Of a name that was not answered: equal names have the same, which the sandbox does not know. */

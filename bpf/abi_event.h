@@ -74,7 +74,7 @@ struct sbpf_flow_event {
 };
 SBPF_ASSERT(sizeof(struct sbpf_flow_event) == 104 + 32 + SBPF_FLOW_NAME);
 
-#define SBPF_NO_HOOK 255 /* of an event: no hook tells it, but the resolver */
+#define SBPF_NO_HOOK 255 /* of an event: no hook tells it, but the resolver, or the listener of a seccomp filter */
 
 /* The end of a path, of a filesystem event: entry names from the file upwards. */
 #define SBPF_PATH_NAMES	   10
@@ -146,6 +146,7 @@ enum sbpf_reason {
 	SBPF_REASON_SEVERAL_MESSAGES = 39,
 	/* A pseudo-terminal of a session outside; detail: its number, as the kernel has it. */
 	SBPF_REASON_TERMINAL = 40,
+	SBPF_REASON_SYSTEM_CALL = 41, /* a seccomp filter refuses it; detail: its number */
 	SBPF_REASON_MAX
 };
 SBPF_ASSERT(SBPF_REASON_MAX <= 64);

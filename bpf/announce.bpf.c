@@ -23,6 +23,25 @@ static __noinline int announce_name(struct sbpf_sandbox *sandbox, const struct d
 	return 0;
 }
 
+/* Refused by a filter of the program's own tasks, of which the filter's listener tells. */
+static __noinline int announce_call(struct sbpf_sandbox *sandbox, const struct denial *d,
+				    const struct sbpf_announcement *input)
+{
+	struct telling telling = {.times = 1};
+	struct sbpf_event *told;
+
+	told = may_tell(sandbox, d, SBPF_DENY, &telling) ? reserve_event(sandbox, sizeof(*told)) : NULL;
+	if (!told)
+		return 1;
+	fill_event(told, sandbox, d, &telling, SBPF_DENY, EPERM);
+	told->tgid = input->pid;
+	told->tid = input->pid;
+	told->uid = input->uid;
+	__builtin_memcpy(told->comm, input->name, sizeof(told->comm));
+	bpf_ringbuf_submit(told, 0);
+	return 0;
+}
+
 SEC("syscall")
 int sbpf_announce(struct sbpf_announcement *input)
 {
@@ -33,6 +52,12 @@ int sbpf_announce(struct sbpf_announcement *input)
 	if (!sandbox)
 		return 1;
 	d.reason = input->reason;
+	if (input->reason == SBPF_REASON_SYSTEM_CALL) {
+		d.hook = SBPF_NO_HOOK;
+		d.domain = SBPF_DOMAIN_PROCESS;
+		d.task.detail = input->detail;
+		return announce_call(sandbox, &d, input);
+	}
 	if (input->name[0] || input->reason == SBPF_REASON_NAME_RATE) { /* too fast: no name was read */
 		d.hook = SBPF_NO_HOOK;
 		d.domain = SBPF_DOMAIN_NETWORK;

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "agent/host/told_error.h"
+#include "agent/launch/refused_calls.h"
 #include "agent/launch/waiting_child.h"
 #include "base/file.h"
 #include "cli/commands.h"
@@ -23,6 +24,7 @@ Result<int> begin() {
   policy->launch.seccomp.text = begin->seccomp;
   auto launch = launch_as_user(*policy);
   if (!launch) return tl::unexpected<Error>(launch.error());
+  if (::fcntl(agent::kBeginListenerTo, F_GETFD) >= 0) agent::ask(*launch, agent::kBeginListenerTo);
   agent::RunOptions options;
   options.argv = begin->argv;
   options.env = begin->env;

@@ -42,9 +42,8 @@ bool is_number(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return '0' <= c && c <= '9'; });
 }
 
-// What runtimes set of a process in /proc and do as well without: Java its core dumps, Chromium who is killed first.
-// No program is started again for it, so it is counted, and in the events, but told to nobody.
-bool is_noise(const std::string& path) {
+// What runtimes set of a process in /proc: Java its core dumps, Chromium who is killed first.
+bool is_setting_of_process(const std::string& path) {
   constexpr std::string_view kProc = "/proc/";
   constexpr std::array kSettings = {"coredump_filter", "oom_score_adj", "clear_refs", "comm", "timerslack_ns"};
   if (!path.starts_with(kProc)) return false;
@@ -53,6 +52,30 @@ bool is_noise(const std::string& path) {
   const std::string between = path.substr(pid_end, name - pid_end);
   return (between == "/" || between.starts_with("/task/")) &&
          std::ranges::find(kSettings, path.substr(name)) != kSettings.end();
+}
+
+struct Tried {
+  std::string_view wanted, path;
+};
+constexpr std::array kTried = {
+    Tried{"read", "/etc"},                           // Python's pip looks for the release of the system
+    Tried{"write", "/var/cache/fontconfig"},         // a cache that root's packages have filled
+    Tried{"write", "/usr/lib/chromium/extensions"},  // Chromium makes the directory, where it may
+    Tried{"read", "/sys/devices/virtual/dmi/id/sys_vendor"}, Tried{"read", "/sys/devices/virtual/dmi/id/product_name"}};
+
+// Whether a device was plugged in, as libudev listens for it.
+bool is_of_udev(const Json& event) {
+  constexpr std::uint64_t kNetlink = 16;
+  return text_in(event, "reason") == to_string(SBPF_REASON_SOCKET_CLASS) && number_in(event, "family") == kNetlink &&
+         text_in(event, "protocol") == "15";  // NETLINK_KOBJECT_UEVENT
+}
+
+// What programs try and do as well without. No program is started again for it, so it is counted, and in the events,
+// but told to nobody.
+bool is_noise(const Json& event) {
+  const std::string path = text_in(event, "path"), wanted = text_in(event, "wanted");
+  return is_setting_of_process(path) || is_of_udev(event) ||
+         std::ranges::any_of(kTried, [&](const Tried& one) { return one.wanted == wanted && one.path == path; });
 }
 
 // What an event of a denied connect was about.
@@ -85,11 +108,14 @@ void DenialSummary::add(const Json& event) {
   const std::uint64_t times = std::max<std::uint64_t>(number_in(event, "times"), 1);
   (verdict == SBPF_AUDIT ? would_deny_ : denied_) += times;
   std::string path = text_in(event, "path");
-  if (is_noise(path)) return;
+  if (is_noise(event)) return;
   const std::string text = text_in(event, "text");
   const std::string key = (verdict == SBPF_AUDIT ? "a" : "d") + std::string(without_task(text));
   if (const auto known = index_.find(key); known != index_.end()) {
-    kinds_[known->second].times += times;
+    Kind& kind = kinds_[known->second];
+    kind.times += times;
+    // A name may be asked for by a type that no policy opens, and then by its addresses.
+    if (kind.allow.empty()) kind.allow = text_in(event, "allow");
     return;
   }
   if (kinds_.size() >= kMaxKinds) {
@@ -118,8 +144,11 @@ std::string DenialSummary::key_of(const Kind& kind) { return (kind.writes() ? "w
 // kernel says from which address it would. Queries of DNS are sent, by UDP first.
 bool DenialSummary::is_look_up(const Kind& kind) const {
   constexpr std::uint16_t kDnsPort = 53;
+  // By this address Chromium asks whether there is a route of IPv6.
+  constexpr std::string_view kAnywhere = "2001:4860:4860::8888";
   if (!kind.connect || kind.connect->proto != SBPF_PROTO_UDP || kind.connect->port == kDnsPort) return false;
-  return tcp_.contains({kind.connect->address, kind.connect->port}) ||
+  return kind.connect->address == policy::parse_address(kAnywhere) ||
+         tcp_.contains({kind.connect->address, kind.connect->port}) ||
          (policy_ != nullptr && lists_tcp(*policy_, *kind.connect));
 }
 

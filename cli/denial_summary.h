@@ -25,8 +25,9 @@ class DenialSummary {
   // `policy`: the one that denied. It outlives this; without one each file stands for itself.
   explicit DenialSummary(const policy::Policy* policy = nullptr) : policy_(policy) {}
 
-  // One of what programs try and do without is counted only: what runtimes set of a process in /proc, and a UDP socket
-  // that is connected where the policy lists TCP alone, or was asked for TCP, as getaddrinfo(3) does.
+  // One of what programs try and do without is counted only: what runtimes set of a process in /proc, a few files and
+  // directories that they look for, whether a device was plugged in, and a UDP socket that is connected where the
+  // policy lists TCP alone, or was asked for TCP, as getaddrinfo(3) does.
   void add(const agent::Event& event);
   void add(const Json& event);  // as event_json() has it; what is none is passed over
   std::uint64_t denied() const { return denied_; }

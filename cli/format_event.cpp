@@ -103,9 +103,10 @@ void add_task(Json& json, const sbpf_event& event) {
   }
 }
 
-std::string hook_name(std::uint8_t id) {
-  if (id == SBPF_NO_HOOK) return "resolver";
-  return id < agent::all_hooks().size() ? agent::all_hooks()[id].name : "hook " + std::to_string(id);
+std::string hook_name(const sbpf_event& event) {
+  if (event.hook == SBPF_NO_HOOK) return agent::is_of_name(event) ? "resolver" : "seccomp";
+  return event.hook < agent::all_hooks().size() ? agent::all_hooks()[event.hook].name
+                                                : "hook " + std::to_string(event.hook);
 }
 
 }  // namespace
@@ -228,6 +229,8 @@ const char* to_string(sbpf_reason reason) {
       return "name_rate";
     case SBPF_REASON_NAME_FAILED:
       return "name_failed";
+    case SBPF_REASON_SYSTEM_CALL:
+      return "system_call";
     case SBPF_REASON_MAX:
       break;
   }
@@ -251,7 +254,7 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
                {"sandbox", event.sandbox},
                {"cgroup_id", raw.cgroup_id},
                {"generation", raw.generation},
-               {"hook", hook_name(raw.hook)},
+               {"hook", hook_name(raw)},
                {"domain", agent::domain_name(static_cast<sbpf_domain>(raw.domain))},
                {"verdict", to_string(static_cast<sbpf_verdict>(raw.verdict))},
                {"reason", to_string(static_cast<sbpf_reason>(raw.reason))},
@@ -262,7 +265,7 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
                {"comm", comm_of(raw)}};
   if (event.flow != 0)
     add_flow(json, event);
-  else if (raw.hook == SBPF_NO_HOOK)
+  else if (agent::is_of_name(raw))
     add_name(json, event);
   else if (raw.domain == SBPF_DOMAIN_NETWORK)
     add_network(json, raw);

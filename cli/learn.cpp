@@ -20,12 +20,14 @@
 #include <optional>
 #include <set>
 
+#include "agent/dns/resolver_rules.h"
 #include "agent/launch/supervisor.h"
 #include "agent/launch/waiting_child.h"
 #include "base/fd.h"
 #include "base/file.h"
 #include "base/memory_file.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/lesson.h"
 #include "policy/advice.h"
 #include "policy/filesystem.h"
@@ -155,7 +157,28 @@ struct Learnt {
   std::string change;
   std::vector<std::string> opened;
   std::vector<Withheld> withheld;  // of the last run
+  bool hears_names = true;         // false: a resolver cannot be had
 };
+
+// Without names in a policy a query is denied like any datagram, and nobody hears which name it was for. With one that
+// leads nowhere (RFC 2606) a run has a resolver, which refuses all others by their names.
+policy::Policy heard(const Learnt& learnt) {
+  const auto& network = learnt.policy.network;
+  if (!learnt.hears_names || !network.hosts.empty() || network.dangerously_allow_all) return learnt.policy;
+  return policy::with_change(learnt.policy, "network: {connect: [{host: nothing.invalid, ports: [443]}]}")
+      .value_or(learnt.policy);
+}
+
+// A program that may not be executed is one more denial.
+bool was_run(const Run& run) { return !run.error || run.exit_code == 126 || run.exit_code == 127; }
+
+// Where no resolver can be had, as with a name server of loopback that the policy lists, it is run without.
+Result<Run> run_learnt(Learnt& learnt, const LearnArgs& args, const Session& session) {
+  auto run = run_under(heard(learnt), args, session);
+  if (!run || was_run(*run) || !learnt.hears_names) return run;
+  learnt.hears_names = false;
+  return run_under(learnt.policy, args, session);
+}
 
 // Under an audit every run is green, and nothing is withheld from the command.
 Result<Learnt> check_enforced(Learnt learnt) {
@@ -185,6 +208,7 @@ Result<Learnt> begin(const LearnArgs& args) {
   auto base = load_policy(learnt.reference);
   if (!base) return tl::unexpected<Error>(base.error());
   learnt.policy = learnt.base = std::move(base->policy);
+  learnt.hears_names = learnt.base.network.resolver || !agent::upstreams_of(read_file("/etc/resolv.conf")).empty();
   if (learnt.change.empty()) return check_enforced(std::move(learnt));
   auto changed = policy::with_change(learnt.base, learnt.change);
   if (!changed) return fail("usage", fmt::format("{} is no valid policy", args.output), "`sbpf policy check` says why");
@@ -281,6 +305,8 @@ void tell_result(const Learnt& learnt, const Run& last, unsigned runs, bool gree
            ? fmt::format("green: of {} runs the last ended with 0 and was denied nothing that it may be allowed", runs)
            : fmt::format("NOT green: the last of {} runs ended with {}", runs, last.exit_code));
   for (const std::string& reason : last.reasons) tell(printable(reason));
+  if (!green && learnt.policy.network.loopback == policy::Loopback::private_namespace)
+    tell("on a loopback of its own it finds no service of the host's but those that network.connect lists");
   if (last.lost) tell("there were more denials than are told here: some were lost, or are too many to be looked at");
   for (const std::string& one : learnt.opened) tell(printable("opened: " + one));
   for (const Withheld& one : learnt.withheld) {
@@ -311,11 +337,9 @@ Result<int> learn(const LearnArgs& args, const Session& session) {
   while (more && runs < args.most_runs) {
     runs++;
     tell(fmt::format("run {}{}", runs, runs == 1 ? "" : ", under what was learnt"));
-    run = run_under(learnt->policy, args, session);
+    run = run_learnt(*learnt, args, session);
     if (!run) return tl::unexpected<Error>(run.error());
-    // A program that may not be executed is one more denial.
-    const bool not_executed = run->exit_code == 126 || run->exit_code == 127;
-    if (run->error && !not_executed) return tl::unexpected<Error>(*run->error);
+    if (!was_run(*run)) return tl::unexpected<Error>(*run->error);
     if (run->exit_code == 128 + SIGINT) return fail("interrupted", "interrupted: nothing was written");
     more = take_lesson(*learnt, *run);
     if (more) continue;

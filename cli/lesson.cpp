@@ -25,22 +25,56 @@ std::string temporary_place_of(const std::string& path) {
   return "";
 }
 
+bool is_bind(const std::string& hook) {
+  return hook.starts_with("bind") || hook == "socket_bind" || hook == "socket_listen";
+}
+
 // From here on a port is one that the kernel chose: net.ipv4.ip_local_port_range as it is everywhere.
 constexpr std::uint64_t kFirstChosenPort = 32768;
 
-// A port of the sandbox's own loopback, which is another one each time.
-bool is_own_port(const Json& event) {
+std::optional<policy::Address> address_in(const Json& event) {
+  return policy::parse_address(text_in(event, "address"));
+}
+
+bool is_any(const policy::Address& address) {
+  return address == policy::Address{} || address == policy::parse_address("0.0.0.0");
+}
+
+// The ports of loopback at which the command would have a server.
+std::set<std::uint64_t> ports_of_servers(const std::vector<Json>& events) {
+  std::set<std::uint64_t> ports;
+  for (const Json& event : events)
+    if (const auto address = address_in(event);
+        address && policy::is_loopback(*address) && is_bind(text_in(event, "hook")))
+      ports.insert(number_in(event, "port"));
+  return ports;
+}
+
+// A server of the command's own, or a port of one, which is another each time: on loopback; or at a port that the
+// kernel is to choose, which nobody outside could know; or a client's by UDP, which chose its port by chance.
+bool is_own_port(const Json& event, const std::set<std::uint64_t>& servers) {
   const std::uint64_t port = number_in(event, "port");
-  const auto endpoint = parse_address_port("[" + text_in(event, "address") + "]:1");
-  const auto plain = parse_address_port(text_in(event, "address") + ":1");
-  const auto& address = endpoint ? endpoint : plain;
-  return text_in(event, "reason") == to_string(SBPF_REASON_NO_RULE) && address &&
-         policy::is_loopback(address->address) && (port == 0 || port >= kFirstChosenPort);
+  const auto address = address_in(event);
+  if (text_in(event, "reason") != to_string(SBPF_REASON_NO_RULE) || !address) return false;
+  if (is_any(*address)) return is_bind(text_in(event, "hook")) && (port == 0 || text_in(event, "protocol") == "udp");
+  return policy::is_loopback(*address) && (servers.contains(port) || port == 0 || port >= kFirstChosenPort);
 }
 
 bool can_have_own_loopback(const policy::Policy& policy) {
   return policy.network.loopback != policy::Loopback::private_namespace &&
          policy::with_change(policy, "network: {loopback: private}").has_value();
+}
+
+// The name that the sandbox's resolver refused; "": it is another denial.
+std::string refused_name_of(const Json& event) {
+  return text_in(event, "reason") == to_string(SBPF_REASON_NAME) ? text_in(event, "name") : "";
+}
+
+// C libraries ask for a name that nobody has below the domains of resolv.conf's `search`, too.
+bool is_searched_for(const std::string& name, const std::set<std::string>& names) {
+  for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+    if (names.contains(name.substr(0, dot))) return true;
+  return false;
 }
 
 // What else is in a directory that is opened.
@@ -126,20 +160,27 @@ Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events,
   Lesson lesson;
   DenialSummary denials(&policy);
   std::set<std::string> places;
+  std::set<std::string> names;
+  for (const Json& event : events) names.insert(refused_name_of(event));
+  names.erase("");
+  const std::set<std::uint64_t> servers = ports_of_servers(events);
   bool own_ports = false;
   const bool own_loopback = own_places && can_have_own_loopback(policy);
   for (const Json& event : events) {
     const std::string place = temporary_place_of(text_in(event, "path"));
     if (own_places && !place.empty() && text_in(event, "reason") == to_string(SBPF_REASON_FS_DEFAULT))
       places.insert(place);
-    else if (own_loopback && is_own_port(event))
+    else if (own_loopback && is_own_port(event, servers))
       own_ports = true;
-    else
+    else if (!is_searched_for(refused_name_of(event), names))
       denials.add(event);
   }
   lesson.whole = denials.whole();
   for (const std::string& place : places) lesson.changes.push_back(fmt::format("filesystem: {{private: [{}]}}", place));
   if (own_ports) lesson.changes.emplace_back("network: {loopback: private}");
+  for (const std::string& name : names)
+    if (!is_searched_for(name, names) && !policy::host_suggestion(name).empty())
+      lesson.opened.push_back(name + ": port 443, as nobody tells a resolver which one a name is asked for");
   for (const DenialSummary::Remedy& remedy : denials.remedies()) {
     if (std::string why = why_withheld(policy, remedy); !why.empty()) {
       lesson.withheld.push_back({remedy.line, std::move(why), remedy.change});

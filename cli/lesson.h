@@ -28,7 +28,8 @@ struct Lesson {
 
 // By the events of a run under `policy`, as event_json() has them. Of several files in a directory the directory is
 // opened; temporary files become places of the sandbox's own, and ports that the kernel chose a loopback of its own, as
-// their names and numbers are others each time. `own_places`: the sandbox may have such places: root runs it, or
+// their names and numbers are others each time; so is the port of a server of the sandbox's own. Of a name the port is
+// not known before it is asked for: 443 is taken. `own_places`: the sandbox may have such places: root runs it, or
 // sbpf-enter is there. Withheld is what may hold secrets, what the host may run, a directory below which one of these
 // is, or that is too large to be looked through, or close to the root; devices and the kernel's own files; what a rule
 // of the policy denies or protects; services of the host behind a socket file; interfaces of the kernel, and what the

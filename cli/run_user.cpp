@@ -12,18 +12,23 @@
 #include <chrono>
 #include <csignal>
 #include <optional>
+#include <set>
 
 #include "agent/commands/exec_parts.h"
 #include "agent/files/namespaces.h"
 #include "agent/host/cgroup.h"
+#include "agent/host/system_calls.h"
 #include "agent/host/usage.h"
+#include "agent/launch/refused_calls.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/seccomp_ready.h"
 #include "agent/launch/supervisor.h"
 #include "agent/launch/waiting_child.h"
 #include "base/file.h"
+#include "cli/common.h"
 #include "cli/format.h"
 #include "cli/service_client.h"
+#include "policy/advice.h"
 #include "policy/filesystem.h"
 
 namespace sbpf::cli {
@@ -73,27 +78,31 @@ Result<agent::WaitingChild> start_child(const policy::Policy& policy, const agen
     return agent::WaitingChild::start(launch, options);
   }
   return agent::WaitingChild::start_in(
-      *own, {policy::canonical(policy), policy.launch.seccomp.text, options.argv, options.env, -1});
+      *own, {policy::canonical(policy), policy.launch.seccomp.text, options.argv, options.env, -1}, launch.listener_to);
 }
 
 // A child that waits, in a sandbox of which sbpfd says that it is verified.
 struct Confined {
   ServiceClient service;
   agent::WaitingChild child;
+  agent::RefusedCalls calls;
   Json status;
 };
 
 // Asks sbpfd at `target` to confine a child of ours, by its number beside what `request` has. Errors: those of
 // ServiceClient and of WaitingChild; "isolation_not_active": it is not what was asked for. `own`: where it begins;
-// nothing: where the caller is.
+// nothing: where the caller is. `tells_calls`: whoever waits for the child serves Confined::calls.
 Result<Confined> confine_child(const policy::Policy& policy, const agent::RunOptions& options,
                                const std::optional<agent::OwnPlaces>& own, const std::string& socket,
-                               const std::string& target, Json request) {
+                               const std::string& target, Json request, bool tells_calls) {
   auto launch = launch_as_user(policy);
   if (!launch) return tl::unexpected<Error>(launch.error());
+  auto calls = tells_calls ? agent::RefusedCalls::make(*launch, policy.launch.seccomp) : agent::RefusedCalls();
+  if (!calls) return tl::unexpected<Error>(calls.error());
   auto service = ServiceClient::connect(socket);
   if (!service) return tl::unexpected<Error>(service.error());
   auto child = start_child(policy, *launch, options, own);
+  calls->child_started();
   if (!child) return tl::unexpected<Error>(child.error());
   const pid_t pid = child->child().pid;
   request["pid"] = pid;
@@ -101,7 +110,7 @@ Result<Confined> confine_child(const policy::Policy& policy, const agent::RunOpt
   if (!status) return tl::unexpected<Error>(status.error());
   if (auto right = check_status(*status, policy); !right) return tl::unexpected<Error>(right.error());
   if (auto placed = check_place(*status, pid); !placed) return tl::unexpected<Error>(placed.error());
-  return Confined{std::move(*service), std::move(*child), std::move(*status)};
+  return Confined{std::move(*service), std::move(*child), std::move(*calls), std::move(*status)};
 }
 
 constexpr auto kNever = Clock::time_point::max();
@@ -149,19 +158,47 @@ class EventFeed {
   std::optional<ServiceClient> service_;
 };
 
+// What its seccomp filter refuses, by which sbpfd is not asked. Each call is told once.
+class CallFeed {
+ public:
+  CallFeed(agent::RefusedCalls& calls, const policy::Policy& policy, const std::string& sandbox,
+           std::function<void(const Json&)> told)
+      : calls_(calls), policy_(policy), sandbox_(sandbox), told_(std::move(told)) {}
+  int fd() const { return calls_.fd(); }
+  void take() {
+    calls_.pass();
+    calls_.take([this](const agent::RefusedCall& call) {
+      if (!known_.insert(call.number).second) return;
+      agent::Event event = agent::event_of(call, sandbox_);
+      event.allow = policy::advice_for_call(policy_, agent::system_call_name(call.number));
+      if (!event.allow.empty()) event.relaxation.clear();
+      told_(event_json(event, boot_epoch_ns()));
+    });
+  }
+
+ private:
+  agent::RefusedCalls& calls_;
+  const policy::Policy& policy_;
+  const std::string& sandbox_;
+  std::function<void(const Json&)> told_;
+  std::set<int> known_;
+};
+
 // Until the program has ended, or what should have become it: result.not_started says why it did not. True: sbpfd went
 // away meanwhile, and so it was killed.
 bool wait_for_end(const agent::Spawned& child, const agent::RunOptions& options, const ServiceClient& service,
-                  const agent::ForwardedSignals& signals, EventFeed& events, Clock::time_point deadline,
-                  agent::RunResult& result) {
+                  const agent::ForwardedSignals& signals, EventFeed& events, CallFeed& calls,
+                  Clock::time_point deadline, agent::RunResult& result) {
   const auto end = [&child] { (void)::syscall(SYS_pidfd_send_signal, child.pidfd.get(), SIGKILL, nullptr, 0); };
   bool lost = false;
-  std::array<pollfd, 5> waiting{{{child.pidfd.get(), POLLIN, 0},
+  std::array<pollfd, 6> waiting{{{child.pidfd.get(), POLLIN, 0},
                                  {signals.fd(), POLLIN, 0},
                                  {service.fd(), POLLIN, 0},
                                  {child.report.get(), POLLIN, 0},
-                                 {events.fd(), POLLIN, 0}}};
+                                 {events.fd(), POLLIN, 0},
+                                 {-1, POLLIN, 0}}};
   for (;;) {
+    waiting[5].fd = calls.fd();
     const int ready = ::poll(waiting.data(), waiting.size(), until(deadline));
     if (ready < 0 && errno != EINTR) return true;
     if (ready > 0 && waiting[3].revents != 0) {
@@ -183,6 +220,7 @@ bool wait_for_end(const agent::Spawned& child, const agent::RunOptions& options,
       events.take();
       waiting[4].fd = events.fd();
     }
+    if (ready > 0 && waiting[5].revents != 0) calls.take();
     if (Clock::now() >= deadline) {
       deadline = kNever;
       result.timed_out = true;
@@ -255,9 +293,10 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   if (auto usable = agent::check_workspace(policy, options); !usable) return tl::unexpected<Error>(usable.error());
   Json request = {{"policy_text", policy::canonical(policy)}};
   if (!options.name.empty()) request["name"] = options.name;
-  auto confined = confine_child(policy, options, places_for(policy, options), socket, "/v1/runs", std::move(request));
+  auto confined =
+      confine_child(policy, options, places_for(policy, options), socket, "/v1/runs", std::move(request), true);
   if (!confined) return tl::unexpected<Error>(confined.error());
-  auto& [service, child, status] = *confined;
+  auto& [service, child, calls, status] = *confined;
   const agent::ForwardedSignals signals;
   on_active(status);
   const std::string sandbox = status.value("sandbox", "");
@@ -265,7 +304,11 @@ Result<agent::RunResult> run_as_user(const policy::Policy& policy, const agent::
   if (auto started = child.go_on(); !started) return tl::unexpected<Error>(started.error());
   const auto deadline = options.timeout ? Clock::now() + *options.timeout : kNever;
   agent::RunResult result;
-  const bool lost = wait_for_end(child.child(), options, service, signals, events, deadline, result);
+  CallFeed refused(calls, policy, sandbox, [&](const Json& event) {
+    if (on_event) on_event(event);
+    if (on_denial) on_denial(event);
+  });
+  const bool lost = wait_for_end(child.child(), options, service, signals, events, refused, deadline, result);
   if (const auto cgroup = agent::Cgroup::open(status.value("cgroup", ""))) result.usage = agent::read_usage(*cgroup);
   events.end();  // its connection is one of those that the service gives this user
   if (!lost && on_denial) read_denials(socket, sandbox, options, on_denial, result);
@@ -307,9 +350,9 @@ Result<agent::ExecResult> exec_as_user(const std::string& name, const UsersPolic
   if (!path) return tl::unexpected<Error>(path.error());
   const auto own = places_in(*path, in_force.mounts, socket);
   if (!own) return tl::unexpected<Error>(own.error());
-  auto confined = confine_child(policy, start, *own, socket, *path + "/processes", Json::object());
+  auto confined = confine_child(policy, start, *own, socket, *path + "/processes", Json::object(), false);
   if (!confined) return tl::unexpected<Error>(confined.error());
-  auto& [service, child, status] = *confined;
+  auto& [service, child, calls, status] = *confined;
   const agent::ForwardedSignals signals;
   on_active(status);
   if (auto started = child.go_on(); !started) return tl::unexpected<Error>(started.error());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "policy/advice.h"
 
+#include "policy/seccomp.h"
+
 namespace sbpf::policy {
 namespace {
 
@@ -27,6 +29,17 @@ std::string advice(const Policy& policy, const NetQuery& query) {
     const auto image = compile_rules(asked, 1, empty_view(asked));
     return image ? explain(asked, *image, query) : Explanation{};
   });
+}
+
+std::string advice(const Policy& policy, const std::string& host, sbpf_proto proto, std::uint16_t port) {
+  return advised(policy, [&](const Policy& asked) { return explain_host(asked, host, proto, port); });
+}
+
+std::string advice_for_call(const Policy& policy, std::string_view call) {
+  if (policy.launch.seccomp.kind != SeccompKind::builtin_strict) return "";
+  const std::string name{to_string(SeccompKind::builtin_default)};
+  const auto wider = parse_seccomp(built_in_seccomp(name).value_or(""), name);
+  return wider && always_allows(*wider, call) ? "process: {seccomp: " + name + "}" : "";
 }
 
 std::string advice(const Policy& policy, FsOperation operation, std::string_view path) {

@@ -18,9 +18,14 @@ namespace sbpf::policy {
 // policy.
 std::optional<Policy> with_change(const Policy& policy, const std::string& change);
 
-// The smallest known change that allows the endpoint, the operation; "" if none does, or if it is allowed as it is.
+// The smallest known change that allows the endpoint, the host's name, the operation; "" if none does, or if it is allowed as it is.
 std::string advice(const Policy& policy, const NetQuery& query);
+std::string advice(const Policy& policy, const std::string& host, sbpf_proto proto, std::uint16_t port);
 std::string advice(const Policy& policy, FsOperation operation, std::string_view path);
+
+// The same of a system call that process.seccomp refuses. A profile of the operator's own may allow what the built-in
+// ones do not, and is no change that could be told.
+std::string advice_for_call(const Policy& policy, std::string_view call);
 
 // One change that does what all of these do, one after the other.
 struct Combined {

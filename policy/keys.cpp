@@ -233,7 +233,8 @@ constexpr Key kKeys[] = {
         "process.seccomp", R"("$ref": "#/$defs/seccomp")",
         "System calls that are let through: `default` (as container engines have it, without what sandboxed code never "
         "needs), `strict` (what shells, compilers, Python and Node.js need), `dangerously_unconfined`, or an OCI "
-        "profile by its whole path, with or without its SHA-256. Left out: `default`."),
+        "profile by its whole path, with or without its SHA-256. Left out: `default`. What `default` and `strict` refuse "
+        "with EPERM is told as a denial, in runs."),
     own<read_capabilities, replace<kLaunch, &Launch::capabilities>, capabilities_text>(
         "process.capabilities",
         R"("oneOf": [{"const": "dangerously_all"},

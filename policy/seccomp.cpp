@@ -263,4 +263,12 @@ tl::expected<SeccompProfile, std::vector<Diagnostic>> parse_seccomp(std::string_
   return profile;
 }
 
+bool always_allows(const SeccompProfile& profile, std::string_view call) {
+  const SeccompCondition none;
+  return std::ranges::any_of(profile.rules, [&](const SeccompRule& rule) {
+    return rule.action == SeccompAction::allow && rule.args.empty() && rule.includes == none && rule.excludes == none &&
+           std::ranges::find(rule.names, call) != rule.names.end();
+  });
+}
+
 }  // namespace sbpf::policy

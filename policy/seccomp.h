@@ -61,6 +61,9 @@ inline constexpr unsigned kSeccompErrno = 1;  // EPERM: of a denial that names n
 // Unknown keys and values, and actions that need a tracer or a listener, are errors; all are found in one pass.
 tl::expected<SeccompProfile, std::vector<Diagnostic>> parse_seccomp(std::string_view text, std::string_view file);
 
+// Does the profile allow the call whatever its arguments, the host and the capabilities that are kept?
+bool always_allows(const SeccompProfile& profile, std::string_view call);
+
 // The profile as OCI JSON; parse_seccomp() of it gives the same profile.
 std::string oci_json(const SeccompProfile& profile);
 

@@ -19,6 +19,7 @@
 #include "agent/kernel/guard.h"
 #include "agent/launch/bring_up.h"
 #include "agent/launch/network_helpers.h"
+#include "agent/launch/refused_calls.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/seccomp_ready.h"
 #include "agent/launch/secrets.h"
@@ -53,11 +54,24 @@ struct Prepared {
   std::string name;
   policy::Image rules;  // without the paths, which only the sandbox's own mounts tell
   Launch launch;
+  RefusedCalls calls;
   std::unique_ptr<NotDumpable> not_dumpable;  // while secrets are in this process
   std::vector<LoadedSecret> secrets;
   std::array<std::uint64_t, 3> stdio_inode{};
   Fd workspace;  // open if there is one of its own
 };
+
+// The sandbox's hooks let pass the socket by which the filter's listener comes, as one of stdio. Where all of stdio are
+// sockets nobody is told.
+Result<void> tell_refused_calls(Prepared& ready, const policy::Policy& policy) {
+  const auto free = std::ranges::find(ready.stdio_inode, std::uint64_t{0});
+  if (free == ready.stdio_inode.end()) return {};
+  auto calls = RefusedCalls::make(ready.launch, policy.launch.seccomp);
+  if (!calls) return tl::unexpected<Error>(calls.error());
+  ready.calls = std::move(*calls);
+  *free = ready.calls.child_inode();
+  return {};
+}
 
 Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) {
   Prepared ready;
@@ -79,6 +93,7 @@ Result<Prepared> prepare(const policy::Policy& policy, const RunOptions& asked) 
   auto stdio = inspect_stdio(ready.rules, {0, 1, 2});
   if (!stdio) return tl::unexpected<Error>(stdio.error());
   ready.stdio_inode = *stdio;
+  if (auto told = tell_refused_calls(ready, policy); !told) return tl::unexpected<Error>(told.error());
   if (auto returns = NamespaceStay::check_way_back(); !returns)
     return tl::unexpected<Error>(explain_failure(returns.error()));
   if (!asked.workspace) return ready;
@@ -172,9 +187,11 @@ Result<Running> start(BringUp& up, Prepared& ready, const policy::Policy& policy
   running.supervisor = std::make_unique<Supervisor>(kernel, cgroup, *record, *status, ready.options);
   if (ready.options.on_active) ready.options.on_active(*status);
   auto program = spawn(cgroup, ready.launch, ready.options);
+  ready.calls.child_started();
   handed->fds.clear();  // what the program did not read of them goes with it
   if (!program) return tl::unexpected<Error>(program.error());
   running.program = std::move(*program);
+  running.supervisor->tell_calls(ready.calls);
   if (auto labelled = find_escaped_tasks(kernel, cgroup.id()); !labelled)
     return tl::unexpected<Error>(labelled.error());
   return running;

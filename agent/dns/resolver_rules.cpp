@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "agent/host/bpf_info.h"
+#include "agent/kernel/map_entries.h"
 #include "base/clock.h"
 #include "base/file.h"
 
@@ -79,22 +80,10 @@ std::string text_of_network(const policy::Policy& policy) {
   return policy::canonical(part);
 }
 
-template <typename Value>
-std::vector<std::pair<sbpf_rule_key, Value>> entries_of(int map) {
-  std::vector<std::pair<sbpf_rule_key, Value>> all;
-  sbpf_rule_key key{}, next{};
-  for (void* previous = nullptr; bpf_map_get_next_key(map, previous, &next) == 0; previous = &key) {
-    Value value{};
-    if (bpf_map_lookup_elem(map, &next, &value) == 0) all.emplace_back(next, value);
-    key = next;
-  }
-  return all;
-}
-
 // Whether there was any.
 bool forget_past(int opened, std::uint64_t now) {
   bool any = false;
-  for (const auto& [key, entry] : entries_of<sbpf_opened>(opened))
+  for (const auto& [key, entry] : entries_of<sbpf_rule_key, sbpf_opened>(opened))
     if (entry.until_ns < now) any = bpf_map_delete_elem(opened, &key) == 0 || any;
   return any;
 }
@@ -220,7 +209,7 @@ CarriedHostNames::CarriedHostNames(int opened, const policy::Policy& policy, std
     : opened_(opened), from_(from), to_(to) {
   const std::uint64_t now = boottime_ns();
   const std::uint32_t first = policy::first_of_hosts(policy);
-  for (const auto& [old_key, entry] : entries_of<sbpf_opened>(opened)) {
+  for (const auto& [old_key, entry] : entries_of<sbpf_rule_key, sbpf_opened>(opened)) {
     const std::string name(entry.name, ::strnlen(entry.name, sizeof entry.name));
     if ((entry.host_names_id != from && entry.also != from) || name.size() + 1 >= sizeof entry.name) continue;
     policy::Address address{};

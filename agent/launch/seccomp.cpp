@@ -17,6 +17,7 @@
 #include <map>
 #include <memory>
 
+#include "agent/host/system_calls.h"
 #include "base/fd.h"
 #include "base/kernel_version.h"
 #include "policy/seccomp.h"
@@ -37,17 +38,6 @@ struct Release {
 };
 using Context = std::unique_ptr<void, Release>;
 
-// Calls that are newer than Debian 12's libseccomp. Since 424 the numbers are the same on every architecture.
-struct NewCall {
-  std::string_view name;
-  int number;
-};
-constexpr NewCall kNewCalls[] = {
-    {"cachestat", 451},         {"fchmodat2", 452},         {"map_shadow_stack", 453}, {"futex_wake", 454},
-    {"futex_wait", 455},        {"futex_requeue", 456},     {"statmount", 457},        {"listmount", 458},
-    {"lsm_get_self_attr", 459}, {"lsm_set_self_attr", 460}, {"lsm_list_modules", 461}, {"mseal", 462},
-    {"setxattrat", 463},        {"getxattrat", 464},        {"listxattrat", 465},      {"removexattrat", 466},
-    {"open_tree_attr", 467},    {"file_getattr", 468},      {"file_setattr", 469}};
 // In profiles of container engines, and on no architecture that this libseccomp knows.
 constexpr std::string_view kForeignCalls[] = {"uretprobe", "riscv_flush_icache", "riscv_hwprobe"};
 
@@ -160,13 +150,11 @@ class Builder {
   // A rule for what a name means; libseccomp leaves out architectures that do not have the call. 0, or -errno.
   int add(const std::string& name, std::uint32_t action, const std::vector<scmp_arg_cmp>& args) {
     if (action == default_) return 0;
-    int number = ::seccomp_syscall_resolve_name(name.c_str());
-    for (const NewCall& call : kNewCalls)
-      if (number == __NR_SCMP_ERROR && call.name == name) number = call.number;
-    if (number == __NR_SCMP_ERROR)
+    const auto number = system_call_number(name);
+    if (!number)
       return std::find(std::begin(kForeignCalls), std::end(kForeignCalls), name) == std::end(kForeignCalls) ? -ESRCH
                                                                                                             : 0;
-    return ::seccomp_rule_add_array(context_.get(), action, number, static_cast<unsigned>(args.size()), args.data());
+    return ::seccomp_rule_add_array(context_.get(), action, *number, static_cast<unsigned>(args.size()), args.data());
   }
 
   Result<std::vector<sock_filter>> finish() {
@@ -283,14 +271,6 @@ Result<SeccompFilters> compile_seccomp(const policy::Seccomp& seccomp, const pol
   auto guard = compile_terminal_guard(*others);
   if (!guard) return tl::unexpected<Error>(guard.error());
   return SeccompFilters{std::move(*guard), std::move(*filter)};
-}
-
-int install_seccomp(const SeccompFilters& filters) {
-  for (const std::vector<sock_filter>& filter : filters) {
-    const sock_fprog program{static_cast<unsigned short>(filter.size()), const_cast<sock_filter*>(filter.data())};
-    if (::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) return errno;
-  }
-  return 0;
 }
 
 }  // namespace sbpf::agent

@@ -23,7 +23,8 @@ using SeccompFilters = std::vector<std::vector<sock_filter>>;
 // (libseccomp).
 Result<SeccompFilters> compile_seccomp(const policy::Seccomp& seccomp, const policy::Capabilities& keep);
 
-// Installs them in the calling process, for good; needs no_new_privs. 0, or the errno.
-int install_seccomp(const SeccompFilters& filters);
+// Installs them in the calling process, for good; needs no_new_privs. `listener_to`: a socket, and the last filter asks
+// (agent/launch/refused_calls.h); -1: it does not. 0, or the errno.
+int install_seccomp(const SeccompFilters& filters, int listener_to);
 
 }  // namespace sbpf::agent

@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "agent/host/descriptors.h"
+#include "agent/host/told_error.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/supervisor.h"
 #include "base/child.h"
@@ -44,7 +45,7 @@ constexpr Step kSteps[] = {
     {"that only root looks into it", [](const Launch&) { return ::prctl(PR_SET_DUMPABLE, 0) == 0 ? 0 : errno; }, ""},
     {"no_new_privs", [](const Launch& l) { return set_no_new_privs(l.privileges); }, ""},
     {"what was set, read back", [](const Launch& l) { return verify_privileges(l.privileges); }, ""},
-    {"process.seccomp", [](const Launch& l) { return install_seccomp(l.filters); },
+    {"process.seccomp", [](const Launch& l) { return install_seccomp(l.filters, l.listener_to); },
      "the kernel needs CONFIG_SECCOMP_FILTER, and takes 32768 instructions of filters in all"},
 };
 constexpr std::size_t kExec = std::size(kSteps);
@@ -110,6 +111,18 @@ Error exec_failure(const std::string& name, int error) {
       .value();
 }
 
+Error launch_failure(const Failure& failure) {
+  return fail("launch_failed", SystemError{failure.error, kSteps[failure.step].hint}, "cannot set {}",
+              kSteps[failure.step].what)
+      .value();
+}
+
+std::optional<Failure> take_steps(const Launch& launch) {
+  for (std::size_t i = 0; i < kExec; i++)
+    if (const int error = kSteps[i].take(launch); error != 0) return Failure{i, error};
+  return std::nullopt;
+}
+
 // `kept`: the report, and what the program inherits.
 [[noreturn]] void child_main(const Launch& launch, const Program& program, std::vector<int>&& kept, int report) {
   restore_signals();
@@ -117,10 +130,9 @@ Error exec_failure(const std::string& name, int error) {
   // rest goes now: exec may wait for long, and holds no lock of ours meanwhile.
   ::syscall(SYS_close_range, 3u, ~0u, 4u /* CLOSE_RANGE_CLOEXEC */);
   for (const int fd : kept)
-    if (fd != report) ::fcntl(fd, F_SETFD, 0);
+    if (fd != report && fd != launch.listener_to) ::fcntl(fd, F_SETFD, 0);
   (void)close_all_but(std::move(kept));
-  for (std::size_t i = 0; i < kExec; i++)
-    if (const int error = kSteps[i].take(launch); error != 0) give_up(report, {i, error});
+  if (const auto failure = take_steps(launch)) give_up(report, *failure);
   give_up(report, {kExec, program.exec()});
 }
 
@@ -133,9 +145,7 @@ std::optional<Error> Spawned::why_not_started(const std::string& name) const {
   while (n < 0 && errno == EINTR);
   if (n != sizeof failure) return std::nullopt;
   if (failure.step == kExec) return exec_failure(name, failure.error);
-  return fail("launch_failed", SystemError{failure.error, kSteps[failure.step].hint}, "cannot set {}",
-              kSteps[failure.step].what)
-      .value();
+  return launch_failure(failure);
 }
 
 Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options) {
@@ -147,6 +157,7 @@ Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptio
   const Program program(options.argv, options.env);
   std::vector<int> kept = options.inherited;
   kept.push_back(report.get());
+  if (launch.listener_to >= 0) kept.push_back(launch.listener_to);
   auto pid = clone_into(cgroup, child.pidfd);
   if (!pid) return tl::unexpected<Error>(pid.error());
   if (*pid == 0) child_main(launch, program, std::move(kept), report.get());
@@ -163,9 +174,19 @@ void become_when_told(const Launch& launch, const RunOptions& options, pid_t par
   // exec nobody but root looks into it.
   if (::prctl(PR_SET_DUMPABLE, 0) != 0) ::_exit(127);
   (void)::syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, nullptr);  // a kernel without keyrings has none to share
+  restore_signals();
+  (void)close_all_but({go, report, launch.listener_to});
+  // Before it is in the sandbox, whose hooks would not let it send the filter's listener; and where it is held for that
+  // it has no sockets.
+  if (const auto failure = take_steps(launch)) {
+    tell_error(report, launch_failure(*failure));
+    ::_exit(127);
+  }
   (void)close_all_but({go, report});
   if (::write(report, &word, 1) != 1 || ::read(go, &word, 1) != 1) ::_exit(127);
-  child_main(launch, program, {report}, report);
+  ::fcntl(go, F_SETFD, FD_CLOEXEC);
+  ::fcntl(report, F_SETFD, FD_CLOEXEC);
+  give_up(report, {kExec, program.exec()});
 }
 
 Error exec_program(const std::vector<std::string>& argv, const std::vector<std::string>& env) {

@@ -21,6 +21,8 @@ namespace sbpf::agent {
 struct Launch {
   Privileges privileges;
   SeccompFilters filters;
+  int listener_to =
+      -1;  // where the last filter's listener is sent, which then asks; -1: nobody is told what it refuses
 };
 
 // The program's process, which goes through a flat list of steps, the last of which is exec.
@@ -38,9 +40,9 @@ struct Spawned {
 // Clones a child straight into the cgroup, and does not wait for its exec. Errors: "spawn".
 Result<Spawned> spawn(const Cgroup& cgroup, const Launch& launch, const RunOptions& options);
 
-// In a child of the process `parent`: says through `report` that it is there (agent/host/told_error.h), waits for a
-// byte from `go`, and becomes the program. It cannot gain privileges, is shown to nobody but root, has a session
-// keyring of its own, no descriptors but stdio and pipes, and ends with its parent.
+// In a child of the process `parent`: makes the settings, says through `report` that it is there, or why not
+// (agent/host/told_error.h), waits for a byte from `go`, and becomes the program. It cannot gain privileges, is shown
+// to nobody but root, has a session keyring of its own, no descriptors but stdio and pipes, and ends with its parent.
 [[noreturn]] void become_when_told(const Launch& launch, const RunOptions& options, pid_t parent, int go, int report);
 
 // Becomes the program: argv[0] is looked up in the PATH of `env`, as above. Returns why that failed:

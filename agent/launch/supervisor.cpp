@@ -91,7 +91,7 @@ Supervisor::Supervisor(Kernel& kernel, const Cgroup& cgroup, const sbpf_sandbox&
       record_(record),
       options_(options),
       log_(kernel, record.cgroup_id),
-      advice_(record.cgroup_id) {
+      advice_(kernel, record.cgroup_id) {
   watch_timer_ = make_timer(kWatchPeriod, kWatchPeriod);
   // It was read whole a moment ago.
   sound_.policy_id = policy_map_id(kernel, cgroup.id());
@@ -267,7 +267,7 @@ RunResult Supervisor::wait(const Spawned& program) {
         !started && options_.on_warning)
       options_.on_warning(fmt::format("the timeout hangs on this process alone: {}", started.error().message));
   }
-  std::array<pollfd, 10> waiting{{{program.pidfd.get(), POLLIN, 0},
+  std::array<pollfd, 11> waiting{{{program.pidfd.get(), POLLIN, 0},
                                   {signals_.fd(), POLLIN, 0},
                                   {watch_timer_.get(), POLLIN, 0},
                                   {deadline_.get(), POLLIN, 0},
@@ -276,8 +276,10 @@ RunResult Supervisor::wait(const Spawned& program) {
                                   {resolver_ ? resolver_->process.pidfd.get() : -1, POLLIN, 0},
                                   {log_.ring(), POLLIN, 0},
                                   {program.report.get(), POLLIN, 0},
-                                  {relay_ ? relay_->process.pidfd.get() : -1, POLLIN, 0}}};
+                                  {relay_ ? relay_->process.pidfd.get() : -1, POLLIN, 0},
+                                  {-1, POLLIN, 0}}};
   while (true) {
+    waiting[10].fd = calls_ && !calls_->is_over_rate() ? calls_->fd() : -1;
     if (poll_all(waiting.data(), waiting.size()) < 0 && errno != EINTR) break;
     if (waiting[3].revents != 0) {
       result.timed_out = true;
@@ -300,7 +302,10 @@ RunResult Supervisor::wait(const Spawned& program) {
       relay_->refuse();
       end_of_helper("the relay ended: nothing is reached beyond the sandbox's own loopback any more");
     }
+    if (waiting[10].revents != 0)
+      calls_->take([&](const RefusedCall& call) { announce_call(kernel_, record_.cgroup_id, call); });
     const bool pass = waiting[2].revents != 0;
+    if (pass && calls_) calls_->pass();
     // Who is at it may be stopped: not waited for, but asked again at the next pass.
     if (pass || waiting[7].revents != 0) waiting[7].fd = take_events() ? log_.ring() : -1;
     serve(program, waiting[1].revents != 0, pass);

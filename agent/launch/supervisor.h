@@ -10,6 +10,7 @@
 #include <string>
 
 #include "agent/dns/resolver_process.h"
+#include "agent/launch/refused_calls.h"
 #include "agent/launch/relay_process.h"
 #include "agent/launch/run_options.h"
 #include "agent/launch/spawn.h"
@@ -67,6 +68,9 @@ class Supervisor {
   // Reports the relay's end once. The relay outlives wait().
   void watch_relay(const RelayProcess& relay) { relay_ = &relay; }
 
+  // Answers what a seccomp filter of the program's asks, and puts it into the ring. They outlive wait().
+  void tell_calls(RefusedCalls& calls) { calls_ = &calls; }
+
   // Waits for the program; on its end or on a timeout the whole cgroup is killed.
   RunResult wait(const Spawned& program);
 
@@ -114,6 +118,7 @@ class Supervisor {
   bool mounts_due_ = false;
   const ResolverProcess* resolver_ = nullptr;
   const RelayProcess* relay_ = nullptr;
+  RefusedCalls* calls_ = nullptr;
   LaterSeen later_;
   Sound sound_;
   std::vector<Lost> lost_;  // that was answered

@@ -43,7 +43,7 @@ std::vector<std::string> words_for(const std::string& enter, const OwnPlaces& pl
 
 // The descriptors get these numbers, and stay open over an exec; all others above 2 are closed by it. 0 or an errno.
 int hand_over_descriptors(const std::vector<std::pair<int, int>>& numbers) {
-  constexpr int kOutOfTheWay = 7;
+  constexpr int kOutOfTheWay = 8;
   std::vector<int> moved;
   for (const auto& number : numbers) {
     moved.push_back(::fcntl(number.first, F_DUPFD_CLOEXEC, kOutOfTheWay));
@@ -119,7 +119,7 @@ Result<WaitingChild> WaitingChild::start(const Launch& launch, const RunOptions&
   return fork_to([&](int go, int report) { become_when_told(launch, options, self, go, report); });
 }
 
-Result<WaitingChild> WaitingChild::start_in(const OwnPlaces& places, BeginText begin) {
+Result<WaitingChild> WaitingChild::start_in(const OwnPlaces& places, BeginText begin, int listener_to) {
   begin.parent = ::getpid();
   const std::string enter = find_sbpf_enter();
   if (enter.empty())
@@ -134,9 +134,10 @@ Result<WaitingChild> WaitingChild::start_in(const OwnPlaces& places, BeginText b
   return fork_to([&](int go, int report) {
     char* const nothing[] = {nullptr};
     int error = restore_limits();  // `sbpf begin` raises them itself, and must find the caller's
-    if (error == 0)
-      error = hand_over_descriptors(
-          {{go, kBeginGo}, {report, kBeginReport}, {text.get(), kBeginText}, {own.get(), kOwnNumber}});
+    std::vector<std::pair<int, int>> numbers = {
+        {go, kBeginGo}, {report, kBeginReport}, {text.get(), kBeginText}, {own.get(), kOwnNumber}};
+    if (listener_to >= 0) numbers.emplace_back(listener_to, kBeginListenerTo);
+    if (error == 0) error = hand_over_descriptors(numbers);
     if (error == 0) {
       ::execve(enter.c_str(), arguments.data(), nothing);
       error = errno;

@@ -41,7 +41,7 @@ struct BeginText {
 };
 
 // The descriptors that `sbpf begin` gets.
-inline constexpr int kBeginGo = 3, kBeginReport = 4, kBeginText = 5;
+inline constexpr int kBeginGo = 3, kBeginReport = 4, kBeginText = 5, kBeginListenerTo = 7;
 
 std::string to_text(const BeginText& begin);
 // Nothing: it is not such a text.
@@ -55,9 +55,9 @@ class WaitingChild {
  public:
   // In this process's places. Errors: "spawn".
   static Result<WaitingChild> start(const Launch& launch, const RunOptions& options);
-  // In `places`: by sbpf-enter, and there by `sbpf begin`, which reads `begin`. Errors: "spawn", "private_places",
-  // "network_namespace", "no_namespace", "namespace", and those of `sbpf begin`.
-  static Result<WaitingChild> start_in(const OwnPlaces& places, BeginText begin);
+  // In `places`: by sbpf-enter, and there by `sbpf begin`, which reads `begin`. `listener_to`: as of Launch. Errors:
+  // "spawn", "private_places", "network_namespace", "no_namespace", "namespace", and those of `sbpf begin`.
+  static Result<WaitingChild> start_in(const OwnPlaces& places, BeginText begin, int listener_to);
   WaitingChild(WaitingChild&& other) noexcept;
   WaitingChild& operator=(WaitingChild&&) = delete;
   ~WaitingChild();

@@ -1,8 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "agent/sandbox/event_advice.h"
 
+#include <algorithm>
+#include <cstring>
+
+#include "agent/host/system_calls.h"
+#include "agent/kernel/map_entries.h"
 #include "agent/sandbox/event_parts.h"
 #include "agent/sandbox/policy_text.h"
+#include "agent/sandbox/sandbox.h"
 #include "policy/advice.h"
 
 namespace sbpf::agent {
@@ -24,7 +30,28 @@ std::optional<policy::FsOperation> operation_of(const Event& event) {
   }
 }
 
+// The name that led there last, by whatever port and protocol; "": none did, or it is too long to be kept whole.
+std::string name_of(const Kernel& kernel, std::uint64_t cgroup_id, const policy::Address& address) {
+  const Fd map = open_host_names(kernel, cgroup_id);
+  if (!map) return "";
+  for (const auto& [key, opened] : entries_of<sbpf_rule_key, sbpf_opened>(map.get())) {
+    const std::size_t length = ::strnlen(opened.name, sizeof opened.name);
+    if (length < sizeof opened.name - 1 && std::equal(address.begin(), address.end(), std::begin(key.addr)))
+      return {opened.name, length};
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string EventAdvice::network_advice(const policy::Policy& policy, Event& event) const {
+  const policy::NetQuery query = query_of(event);
+  const std::string name = query.kind == SBPF_RULE_CONNECT ? name_of(kernel_, cgroup_id_, query.address) : "";
+  std::string change = name.empty() ? "" : policy::advice(policy, name, query.proto, query.port);
+  if (change.empty()) return policy::advice(policy, query);
+  event.name = name;
+  return change;
+}
 
 const policy::Policy* EventAdvice::policy_at(std::uint32_t generation) {
   if (generation > generation_) {  // that of an older one is gone
@@ -35,14 +62,22 @@ const policy::Policy* EventAdvice::policy_at(std::uint32_t generation) {
   return generation == generation_ && policy_ ? &*policy_ : nullptr;
 }
 
+void EventAdvice::complete_call(Event& event) {
+  const policy::Policy* policy = policy_at(event.raw.generation);
+  if (policy == nullptr) return;
+  event.allow = policy::advice_for_call(*policy, system_call_name(static_cast<int>(event.raw.task.detail)));
+  if (!event.allow.empty()) event.relaxation.clear();
+}
+
 void EventAdvice::complete(Event& event) {
   const auto operation = operation_of(event);
-  const auto query = event.raw.reason == SBPF_REASON_NO_RULE ? std::optional(query_of(event)) : std::nullopt;
-  if (event.allow.empty() || (!(operation && event.path_is_whole) && !query)) return;
+  if (event.raw.reason == SBPF_REASON_SYSTEM_CALL) return complete_call(event);
+  const bool network = event.raw.reason == SBPF_REASON_NO_RULE;
+  if (event.allow.empty() || (!(operation && event.path_is_whole) && !network)) return;
   const policy::Policy* policy = policy_at(event.raw.generation);
   if (policy == nullptr || asked_ >= kMostAsked) return;
   ++asked_;
-  std::string change = query ? policy::advice(*policy, *query) : policy::advice(*policy, *operation, event.path);
+  std::string change = network ? network_advice(*policy, event) : policy::advice(*policy, *operation, event.path);
   // A rule may lead elsewhere on this host than its path says, and then this knows less than the event.
   if (!change.empty()) event.allow = std::move(change);
 }

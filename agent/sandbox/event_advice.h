@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
+#include "agent/kernel/kernel.h"
 #include "agent/sandbox/events.h"
 #include "policy/policy.h"
 
@@ -14,15 +16,21 @@ namespace sbpf::agent {
 // knows no policy.
 class EventAdvice {
  public:
-  explicit EventAdvice(std::uint64_t cgroup_id) : cgroup_id_(cgroup_id) {}
+  // `kernel` outlives this.
+  EventAdvice(const Kernel& kernel, std::uint64_t cgroup_id) : kernel_(kernel), cgroup_id_(cgroup_id) {}
 
   // Puts what policy::advice() says in the place of event.allow, as far as the policy in force is kept
-  // (read_policy_text()) and denies the operation by its rules.
+  // (read_policy_text()) and denies the operation by its rules. Where a host's name led to the address of a connect,
+  // that is a rule for the name, and event.name has it: tomorrow the name leads elsewhere.
   void complete(Event& event);
 
  private:
   const policy::Policy* policy_at(std::uint32_t generation);
 
+  void complete_call(Event& event);
+  std::string network_advice(const policy::Policy& policy, Event& event) const;
+
+  const Kernel& kernel_;
   std::uint64_t cgroup_id_;
   std::uint32_t generation_ = 0;  // which policy_ is of; 0: none was read
   std::optional<policy::Policy> policy_;

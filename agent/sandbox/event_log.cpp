@@ -111,7 +111,7 @@ Result<bool> EventLog::collect() {
   collecting_ = [&](const sbpf_fs_event& event) {
     // Most events are no longer than what they begin with; a file's path, a host's name and a flow are.
     const bool whole = event.event.domain == SBPF_DOMAIN_FILESYSTEM || event.n_names + event.at_root > 0 ||
-                       event.event.hook == SBPF_NO_HOOK || event.event.verdict == SBPF_ALLOW;
+                       is_of_name(event.event) || event.event.verdict == SBPF_ALLOW;
     const Length length = whole ? sizeof event : sizeof event.event;
     std::string& to = event.event.first != 0 ? first : others;
     to.append(reinterpret_cast<const char*>(&length), sizeof length)

@@ -62,8 +62,12 @@ std::string interface_of(const sbpf_event& event) {
   return text.empty() ? "number " + std::to_string(static_cast<std::int32_t>(event.net.option)) : text;
 }
 
+constexpr std::uint32_t kA = 1, kAaaa = 28;
+
+// A policy opens a name's addresses; for other types the answer is empty whatever it says.
+bool is_of_addresses(const Event& event) { return event.raw.net.level == kA || event.raw.net.level == kAaaa; }
+
 std::string name_text(const Event& event) {
-  constexpr std::uint32_t kA = 1, kAaaa = 28;
   const std::uint32_t type = event.raw.net.level;
   const std::string kind = type == kA ? "A" : type == kAaaa ? "AAAA" : "type " + std::to_string(type);
   return fmt::format("{} ({})", event.name, kind);
@@ -163,7 +167,7 @@ bool explain_flow(Event& event) {
       return true;
     case SBPF_REASON_NAME:
       event.text = fmt::format("resolve {}", name_text(event));
-      event.allow = policy::host_suggestion(event.name);
+      if (is_of_addresses(event)) event.allow = policy::host_suggestion(event.name);
       return true;
     case SBPF_REASON_NAME_WITHHELD:
       event.text = fmt::format("resolve {}, which leads to {}: not public", name_text(event), addresses_text(e.net));

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "agent/host/fdinfo.h"
+#include "agent/host/system_calls.h"
 #include "agent/kernel/hooks.h"
 #include "agent/sandbox/event_parts.h"
 #include "bpf/capabilities.h"
@@ -113,6 +114,10 @@ bool explain_process(Event& event) {
         event.allow = fmt::format("process: {{kernel: {{allow: [{}]}}}}", policy::to_string(interface));
       return true;
     }
+    case SBPF_REASON_SYSTEM_CALL:
+      event.text = fmt::format("system call {}", system_call_name(static_cast<int>(e.task.detail)));
+      event.relaxation = "process: {seccomp: dangerously_unconfined}";
+      return true;
     case SBPF_REASON_NO_POLICY:
       event.text = "any operation: the sandbox has no policy";
       return true;
@@ -150,7 +155,7 @@ Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox, const 
   Event event;
   event.raw = raw.event;
   event.sandbox = sandbox;
-  if (raw.event.hook == SBPF_NO_HOOK) {
+  if (is_of_name(raw.event)) {
     sbpf_name_event named{};
     static_assert(sizeof named <= sizeof raw);
     std::memcpy(&named, &raw, sizeof named);

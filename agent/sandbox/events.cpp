@@ -35,7 +35,7 @@ Result<void> events(const std::string& name, bool follow, const std::function<bo
   auto record = find_record(*kernel, name);
   if (!record) return tl::unexpected<Error>(record.error());
   EventLog log(*kernel, record->cgroup_id);
-  EventAdvice advice(record->cgroup_id);
+  EventAdvice advice(*kernel, record->cgroup_id);
   if (log.ring() < 0) return fail("no_such_sandbox", "the sandbox has no ring of events", "", errno);
   const std::vector<Mount> its_own = its_own_mounts(*record);
   bool wanted = true;

@@ -30,6 +30,11 @@ struct Event {
   std::string relaxation;
 };
 
+// Does the resolver tell of a name? Then what the kernel keeps is a struct sbpf_name_event.
+inline bool is_of_name(const sbpf_event& event) {
+  return event.hook == SBPF_NO_HOOK && event.reason != SBPF_REASON_SYSTEM_CALL;
+}
+
 // The event in words, with what would allow it. `its_own`: mounts_of_its_own() of the sandbox, whose files have the
 // names that they have there.
 Event explain_event(const sbpf_fs_event& raw, const std::string& sandbox, const std::vector<Mount>& its_own = {});

@@ -10,6 +10,7 @@
 
 #include "agent/host/bpf_info.h"
 #include "agent/kernel/inner_maps.h"
+#include "agent/kernel/map_entries.h"
 #include "agent/sandbox/sandbox.h"
 
 namespace sbpf::agent {
@@ -172,13 +173,9 @@ Result<policy::Image> read_policy_map(int map) { return read_entries(map); }
 policy::Image with_opened(const Kernel& kernel, std::uint64_t cgroup_id, policy::Image image) {
   const std::uint32_t names = image.header().host_names_id;
   const Fd map = names == 0 ? Fd() : open_host_names(kernel, cgroup_id);
-  sbpf_rule_key key{}, next{};
-  for (void* previous = nullptr; map && bpf_map_get_next_key(map.get(), previous, &next) == 0; previous = &key) {
-    sbpf_opened opened{};
-    if (bpf_map_lookup_elem(map.get(), &next, &opened) == 0 && (opened.host_names_id == names || opened.also == names))
-      policy::add_rule(image, next, opened.rule);
-    key = next;
-  }
+  if (!map) return image;
+  for (const auto& [key, opened] : entries_of<sbpf_rule_key, sbpf_opened>(map.get()))
+    if (opened.host_names_id == names || opened.also == names) policy::add_rule(image, key, opened.rule);
   return image;
 }
 

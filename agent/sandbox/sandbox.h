@@ -20,7 +20,7 @@ namespace sbpf::agent {
 struct SandboxSpec {
   std::string name;
   std::uint32_t flags = 0;                     // enum sbpf_sandbox_flags
-  std::array<std::uint64_t, 3> stdio_inode{};  // AF_UNIX stdio handed over; 0 if none
+  std::array<std::uint64_t, 3> stdio_inode{};  // as struct sbpf_sandbox's
   const SandboxResolver* resolver = nullptr;   // null: without
   std::uint64_t own_netns = 0, relayed = 0;    // as struct sbpf_sandbox's
 };

@@ -10,6 +10,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 
 #include "policy/image.h"
 #include "tests/unit/denial.h"
@@ -41,6 +42,38 @@ TEST(Denials, one_event_stands_for_its_equals) {
   EXPECT_TRUE(summary.text(10).starts_with("sbpf: denied connect tcp 192.0.2.1:443, 8 times\n"));
   EXPECT_EQ(event_json(event, 0).at("times"), 7);
   EXPECT_NE(event_text(event, 0).find("192.0.2.1:443 (7 times)\n"), std::string::npos);
+}
+
+TEST(Denials, what_programs_look_for_and_do_without_is_counted_only) {
+  for (const auto& [path, wanted, told] : {std::tuple{"/etc", "read", false},
+                                           {"/etc", "write", true},
+                                           {"/etc/x", "read", true},
+                                           {"/srv", "read", true},
+                                           {"/var/cache/fontconfig", "write", false},
+                                           {"/var/cache/fontconfig", "read", true}}) {
+    DenialSummary summary;
+    agent::Event event = denial(std::string(wanted) + " " + path);
+    event.path = path;
+    event.wanted = wanted;
+    summary.add(event);
+    EXPECT_EQ(summary.denied(), 1u) << path;
+    EXPECT_EQ(!summary.text(10).empty(), told) << path << wanted;
+  }
+}
+
+TEST(Denials, that_nobody_hears_of_devices_is_counted_only) {
+  for (const std::uint32_t protocol : {15u, 0u}) {
+    DenialSummary summary;
+    agent::Event event = denial("socket(family 16, type 3, protocol 15)");
+    event.raw.domain = SBPF_DOMAIN_NETWORK;
+    event.raw.reason = SBPF_REASON_SOCKET_CLASS;
+    event.raw.net.family = AF_NETLINK;
+    event.raw.net.type = SOCK_RAW;
+    event.raw.net.protocol = static_cast<decltype(event.raw.net.protocol)>(protocol);
+    summary.add(event);
+    EXPECT_EQ(summary.denied(), 1u);
+    EXPECT_EQ(summary.text(10).empty(), protocol == 15);
+  }
 }
 
 TEST(Denials, settings_of_a_process_that_runtimes_do_without_are_counted_only) {

@@ -142,7 +142,7 @@ TEST_F(Below, what_the_host_runs_below_withholds_writes) {
 
 TEST(Lesson, what_is_close_to_the_root_or_the_kernel_s_is_withheld) {
   for (const char* path :
-       {"/", "/etc", "/usr", "/home", "/dev/null", "/dev/nothing", "/proc/kcore", "/proc/7/mounts", "/sys/x"})
+       {"/", "/boot", "/usr", "/home", "/dev/null", "/dev/nothing", "/proc/kcore", "/proc/7/mounts", "/sys/x"})
     for (const bool writes : {false, true}) {
       const Lesson lesson = learn_from(policy::policy_of("filesystem: {read: [/lib]}\n"), {file(path, writes)}, true);
       EXPECT_TRUE(lesson.changes.empty()) << path << writes;
@@ -204,6 +204,62 @@ TEST(Lesson, ports_that_the_kernel_chose_are_on_a_loopback_of_its_own) {
   const policy::Policy beyond = policy::policy_of("network: {connect: [{address: 192.0.2.1, ports: [1-65]}]}\n");
   EXPECT_EQ(learn_from(beyond, {endpoint("connect", "127.0.0.1", 40123)}, true).changes.at(0).find("private"),
             std::string::npos);
+}
+
+TEST(Lesson, a_server_on_loopback_has_a_loopback_of_its_own) {
+  const Words own = {"network: {loopback: private}"};
+  for (const char* hook : {"bind4", "bind6", "socket_bind", "socket_listen"}) {
+    Json event = endpoint("bind", "127.0.0.1", 5432);
+    event["hook"] = hook;
+    EXPECT_EQ(changes({event}), own) << hook;
+  }
+  Json elsewhere = endpoint("bind", "0.0.0.0", 5432);
+  elsewhere["hook"] = "bind4";
+  EXPECT_EQ(changes({elsewhere}).at(0).find("private"), std::string::npos);
+  Json client = endpoint("connect", "127.0.0.1", 5432);
+  client["hook"] = "connect4";
+  EXPECT_EQ(changes({client}).at(0).find("private"), std::string::npos);
+  Json server = endpoint("bind", "127.0.0.1", 5432);
+  server["hook"] = "bind4";
+  EXPECT_EQ(changes({client, server}), own);
+  Json other = endpoint("connect", "127.0.0.1", 5433);
+  other["hook"] = "connect4";
+  EXPECT_EQ(changes({other, server}).size(), 2u);
+  // A client of DNS chooses its port.
+  Json by_chance = endpoint("bind", "0.0.0.0", 41392);
+  by_chance["hook"] = "bind4";
+  by_chance["protocol"] = "udp";
+  EXPECT_EQ(changes({by_chance}), own);
+  for (const char* any : {"0.0.0.0", "::"}) {
+    Json chosen = endpoint("bind", any, 0);
+    chosen["hook"] = "bind4";
+    EXPECT_EQ(changes({chosen}), own) << any;
+  }
+}
+
+Json asked_name(const std::string& name, bool of_addresses = true) {
+  return {{"verdict", "denied"},
+          {"reason", "name"},
+          {"name", name},
+          {"times", 1},
+          {"text", "resolve " + name + (of_addresses ? " (A)" : " (type 65)")},
+          {"allow", of_addresses ? policy::host_suggestion(name) : ""}};
+}
+
+TEST(Lesson, a_name_is_learnt_with_the_port_that_is_most_likely) {
+  for (const std::vector<Json>& events :
+       {std::vector<Json>{asked_name("a.example")},
+        {asked_name("a.example", false), asked_name("a.example")},
+        {asked_name("a.example"), asked_name("a.example.lan"), asked_name("a.example.lan.example.org")}}) {
+    const Lesson lesson = learn_from(kBase, events, true);
+    EXPECT_EQ(lesson.changes, Words{policy::host_suggestion("a.example")});
+    EXPECT_EQ(lesson.opened, Words{"a.example: port 443, as nobody tells a resolver which one a name is asked for"});
+    EXPECT_TRUE(lesson.withheld.empty());
+  }
+  EXPECT_EQ(changes({asked_name("a.example"), asked_name("b.a.example")}).size(), 2u);
+  const Lesson service = learn_from(kBase, {asked_name("_http._tcp.a.example", false)}, true);
+  EXPECT_TRUE(service.changes.empty());
+  EXPECT_EQ(service.withheld.size(), 1u);
 }
 
 TEST(Lesson, of_nothing_is_none) {

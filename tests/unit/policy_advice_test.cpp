@@ -65,6 +65,14 @@ TEST(Advice, is_the_whole_change) {
             "network: {connect: [{address: 192.0.2.1, ports: [443], protocol: tcp}]}");
 }
 
+TEST(Advice, for_a_system_call_is_the_profile_that_allows_it) {
+  const Policy strict = policy_of("process: {seccomp: strict}\n");
+  EXPECT_EQ(advice_for_call(strict, "io_setup"), "process: {seccomp: default}");
+  for (const char* call : {"keyctl", "clone", "personality", "nothing"}) EXPECT_EQ(advice_for_call(strict, call), "");
+  EXPECT_EQ(advice_for_call(policy_of(""), "io_setup"), "");
+  EXPECT_EQ(advice_for_call(policy_of("process: {seccomp: dangerously_unconfined}\n"), "io_setup"), "");
+}
+
 TEST(Advice, is_none_of_what_is_allowed_and_of_what_nothing_allows) {
   const Policy untrusted = profile("untrusted");
   EXPECT_EQ(advice(untrusted, FsOperation::read, "/usr/bin/env"), "");

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -18,6 +19,8 @@
 #include <functional>
 #include <set>
 
+#include "agent/host/system_calls.h"
+#include "agent/launch/refused_calls.h"
 #include "agent/launch/seccomp_ready.h"
 #include "policy/seccomp.h"
 
@@ -48,13 +51,44 @@ constexpr int kKilled = 1000;  // and the signal
 int under(const SeccompFilters& filters, const std::function<long()>& call) {
   const pid_t child = ::fork();
   if (child == 0) {
-    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || install_seccomp(filters) != 0) ::_exit(255);
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || install_seccomp(filters, -1) != 0) ::_exit(255);
     const long result = call();
     ::_exit(result == -1 ? errno : 0);
   }
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFSIGNALED(status) ? kKilled + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+// As under(), while this process answers what the filter asks: the calls that were told.
+std::vector<int> told_under(SeccompKind kind, const std::function<void()>& calls) {
+  Launch launch{{}, compiled(built_in(kind)), -1};
+  auto refused = RefusedCalls::make(launch, built_in(kind));
+  EXPECT_TRUE(refused);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || install_seccomp(launch.filters, launch.listener_to) != 0)
+      ::_exit(255);
+    ::close(launch.listener_to);
+    calls();
+    ::_exit(0);
+  }
+  refused->child_started();
+  std::vector<int> told;
+  while (refused->fd() >= 0) {
+    pollfd waiting{refused->fd(), POLLIN, 0};
+    EXPECT_GE(::poll(&waiting, 1, 60000), 1);
+    refused->take([&](const RefusedCall& call) {
+      EXPECT_EQ(call.pid, child);
+      told.push_back(call.number);
+    });
+    refused->pass();
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFEXITED(status)) << status;
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  return told;
 }
 
 bool same(const SeccompFilters& a, const SeccompFilters& b) {
@@ -284,6 +318,30 @@ TEST(Seccomp, the_built_in_profiles_name_every_call) {
       std::free(call_name);
     }
   }
+}
+
+TEST(Seccomp, what_a_filter_refuses_is_told_and_refused) {
+  const auto refuse = [](int number) {
+    if (::syscall(number, 0, 0, 0, 0, 0) != -1 || errno != EPERM) ::_exit(1);
+  };
+  EXPECT_EQ(told_under(SeccompKind::builtin_default,
+                       [&] {
+                         refuse(SYS_keyctl);
+                         refuse(SYS_reboot);
+                         (void)::syscall(SYS_getppid);
+                         if (::syscall(SYS_clone3, 0, 0) != -1 || errno != ENOSYS) ::_exit(2);
+                         refuse(SYS_keyctl);
+                       }),
+            (std::vector<int>{SYS_keyctl, SYS_reboot, SYS_keyctl}));
+  EXPECT_TRUE(told_under(SeccompKind::builtin_strict, [] {}).empty());
+}
+
+TEST(Seccomp, calls_have_their_names) {
+  EXPECT_EQ(system_call_name(SYS_keyctl), "keyctl");
+  EXPECT_EQ(system_call_name(469), "file_setattr");
+  EXPECT_EQ(system_call_name(9999), "number 9999");
+  EXPECT_EQ(system_call_number("file_setattr"), 469);
+  EXPECT_EQ(system_call_number("nothing"), std::nullopt);
 }
 
 }  // namespace
