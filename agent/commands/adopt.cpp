@@ -135,7 +135,7 @@ Result<Beside> make_network(const Cgroup& cgroup, const HeldProcess& process, bo
   return Beside{std::move(*helpers), *cookie};
 }
 
-// Until nothing runs in the cgroup any more.
+// Until nothing runs in the cgroup any more, or nobody is left to be served.
 void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const NetworkHelpers& helpers) {
   const Fd events(::openat(cgroup.fd(), "cgroup.events", O_RDONLY | O_CLOEXEC));
   // A read is what the next poll compares with.
@@ -149,7 +149,8 @@ void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const NetworkHelper
                                  {resolver ? resolver->process.pidfd.get() : -1, POLLIN, 0},
                                  {relay ? relay->process.pidfd.get() : -1, POLLIN, 0},
                                  {events.get(), POLLPRI, 0}}};
-  while (populated()) {
+  // The sockets of a relay that ended are held as long as somebody could bind in their place.
+  while (populated() && (waiting[1].fd >= 0 || relay)) {
     if (::poll(waiting.data(), waiting.size(), -1) < 0 && errno != EINTR) return;
     if (waiting[1].revents != 0) waiting[0].fd = waiting[1].fd = -1;
     if (waiting[2].revents != 0) {
