@@ -121,6 +121,10 @@ bool needs_helpers(const policy::Policy& policy);
 // which must be the run of that user. Errors: those of adopt() and of exec(); "not_permitted".
 Result<void> adopt_into_live(const AdoptOptions& options);
 
+// The same under a policy of the process's own beside that of the run, which `outer` names, as exec_under(): in a
+// sandbox within it, called options.name, which stays when nothing runs in it any more. Errors: those of both.
+Result<void> adopt_under(const std::string& outer, policy::Policy policy, const AdoptOptions& options);
+
 // May a user with this uid run under this policy, without root's help in the program's own process? Errors:
 // "needs_root".
 Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid);

@@ -19,14 +19,15 @@
 
 /* Limits. */
 #define SBPF_MAX_SANDBOXES     4096
-#define SBPF_MAX_RULES	       262144 /* keys of one policy */
-#define SBPF_MAX_PREFIXES      48     /* distinct prefix lengths of one policy and operation */
-#define SBPF_MAX_RANGES	       8      /* port ranges of one destination prefix and protocol */
-#define SBPF_EXPAND_PORTS      16     /* a range of at most this many ports becomes single-port keys */
-#define SBPF_MAX_HOOKS	       96     /* room for what comes */
-#define SBPF_MAX_LEVELS	       32     /* deepest cgroup level that can carry a sandbox */
-#define SBPF_NAME_LEN	       64     /* sandbox and policy names, NUL included */
-#define SBPF_RING_BYTES	       16384  /* events of one sandbox; docs/DESIGN.md says why no more */
+#define SBPF_MAX_RULES	       262144		    /* keys of one policy */
+#define SBPF_MAX_PREFIXES      48		    /* distinct prefix lengths of one policy and operation */
+#define SBPF_MAX_RANGES	       8		    /* port ranges of one destination prefix and protocol */
+#define SBPF_EXPAND_PORTS      16		    /* a range of at most this many ports becomes single-port keys */
+#define SBPF_MAX_HOOKS	       96		    /* room for what comes */
+#define SBPF_DENIED_BY_SECCOMP (SBPF_MAX_HOOKS - 1) /* in sbpf_sandbox.denied: what no hook denies */
+#define SBPF_MAX_LEVELS	       32		    /* deepest cgroup level that can carry a sandbox */
+#define SBPF_NAME_LEN	       64		    /* sandbox and policy names, NUL included */
+#define SBPF_RING_BYTES	       16384		    /* events of one sandbox; docs/DESIGN.md says why no more */
 #define SBPF_EVENTS_PER_SECOND 500
 #define SBPF_MAX_OPENED	       65536 /* endpoints that the names of one sandbox open at a time */
 #define SBPF_DNS_PORT	       53
@@ -247,8 +248,8 @@ struct sbpf_announcement {
 	__u32 n_addresses; /* answered or withheld */
 	__u32 pid;	   /* of a system call: whose it is; `name` is what that task is called */
 	__u32 uid;	   /* likewise */
-	__u32 pad;
-	__u8 addr[16]; /* the first of them */
+	__u32 tid;	   /* likewise */
+	__u8 addr[16];	   /* the first of them */
 	/* Of a name that was not answered: equal names have the same, which the sandbox does not know. */
 	__u64 name_key;
 	char name[SBPF_HOST_NAME_LEN];

@@ -30,12 +30,15 @@ static __noinline int announce_call(struct sbpf_sandbox *sandbox, const struct d
 	struct telling telling = {.times = 1};
 	struct sbpf_event *told;
 
-	told = may_tell(sandbox, d, SBPF_DENY, &telling) ? reserve_event(sandbox, sizeof(*told)) : NULL;
-	if (!told)
+	__sync_fetch_and_add(&sandbox->denied[SBPF_DENIED_BY_SECCOMP], 1);
+	if (!may_tell(sandbox, d, SBPF_DENY, &telling))
 		return 1;
+	told = reserve_event(sandbox, sizeof(*told));
+	if (!told)
+		return untell(sandbox, d, &telling);
 	fill_event(told, sandbox, d, &telling, SBPF_DENY, EPERM);
 	told->tgid = input->pid;
-	told->tid = input->pid;
+	told->tid = input->tid;
 	told->uid = input->uid;
 	__builtin_memcpy(told->comm, input->name, sizeof(told->comm));
 	bpf_ringbuf_submit(told, 0);

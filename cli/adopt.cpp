@@ -20,7 +20,7 @@ namespace {
 
 struct AdoptArgs {
   agent::AdoptOptions options;
-  std::string policy;
+  std::string policy, within;
 };
 
 // A helper is the child of a process that stays for as long as the sandbox: of another one than sbpfd waits for.
@@ -63,12 +63,23 @@ Result<int> adopt_into_live(const AdoptArgs& args, const Session& session) {
   return code;
 }
 
+// The same, with a policy.
+Result<int> adopt_under(const AdoptArgs& args, policy::Policy policy, const Session& session) {
+  Result<int> code = 0;
+  agent::AdoptOptions options = args.options;
+  options.on_adopted = [&](const agent::Status& status) { code = print_change(status, session.json, false); };
+  if (auto adopted = agent::adopt_under(args.within, std::move(policy), options); !adopted)
+    return tl::unexpected<Error>(adopted.error());
+  return code;
+}
+
 Result<int> adopt(const AdoptArgs& args, const Session& session) {
   if (args.policy.empty()) return adopt_into_live(args, session);
   // Its process sets the seccomp filters itself. A path in the policy is a user's word, and is not read with root's
   // rights.
   auto loaded = load_policy(args.policy, false);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
+  if (!args.within.empty()) return adopt_under(args, std::move(loaded->policy), session);
   Fd waiter;
   if (agent::needs_helpers(loaded->policy)) {
     auto behind = stay_behind();
@@ -93,6 +104,7 @@ void add_adopt(CLI::App& app, Session& session) {
   sub->group("");  // hidden
   sub->add_option("--name", args->options.name, "Name of the sandbox")->required();
   sub->add_option("--policy", args->policy, "Policy: a profile's name or a file (default: NAME is live)");
+  sub->add_option("--within", args->within, "The live sandbox in which the new one is to be");
   sub->add_option("--pidfd", args->options.pidfd, "Descriptor of the process")->required();
   sub->add_option("--uid", args->options.uid, "Whose process it must be")->required();
   sub->add_option("--gid", args->options.gid, "Whose process it must be")->required();

@@ -10,19 +10,27 @@
 #include "agent/launch/waiting_child.h"
 #include "base/file.h"
 #include "cli/commands.h"
-#include "cli/run_user.h"
+#include "cli/user_program.h"
 
 namespace sbpf::cli {
 namespace {
+
+Result<policy::Policy> policy_in(const std::string& text, const std::string& seccomp) {
+  auto policy = policy::parse(text, "policy", [](std::string_view) { return std::nullopt; });
+  if (!policy) return fail("invalid_policy", policy::format(policy.error()));
+  policy->launch.seccomp.text = seccomp;
+  return std::move(*policy);
+}
 
 // Returns only errors.
 Result<int> begin() {
   const auto begin = agent::begin_text_of(read_file(fmt::format("/proc/self/fd/{}", agent::kBeginText)));
   if (!begin) return fail("usage", "`sbpf begin` is for `sbpf run`", "sbpf run -- COMMAND [ARG...]");
-  auto policy = policy::parse(begin->policy, "policy", [](std::string_view) { return std::nullopt; });
-  if (!policy) return fail("invalid_policy", policy::format(policy.error()));
-  policy->launch.seccomp.text = begin->seccomp;
-  auto launch = launch_as_user(*policy);
+  const auto policy = policy_in(begin->policy, begin->seccomp);
+  if (!policy) return tl::unexpected<Error>(policy.error());
+  const auto own = begin->own.empty() ? Result<policy::Policy>() : policy_in(begin->own, begin->own_seccomp);
+  if (!own) return tl::unexpected<Error>(own.error());
+  auto launch = launch_as_user(*policy, begin->own.empty() ? nullptr : &*own);
   if (!launch) return tl::unexpected<Error>(launch.error());
   if (::fcntl(agent::kBeginListenerTo, F_GETFD) >= 0) agent::ask(*launch, agent::kBeginListenerTo);
   agent::RunOptions options;

@@ -17,7 +17,9 @@ namespace {
 constexpr std::size_t kSeveral = 3, kAsked = 16, kMostRemedies = 256;
 
 // The agent ends a text with who did it, "(comm, pid 123)"; the same denial by another process is no other kind.
-std::string_view without_task(std::string_view text) {
+std::string_view without_task(std::string_view text, const Json& event) {
+  const std::string task = fmt::format(" ({}, pid {})", text_in(event, "comm"), number_in(event, "pid"));
+  if (text.ends_with(task)) return text.substr(0, text.size() - task.size());
   const std::size_t open = text.rfind(" (");
   return open != std::string_view::npos && text.ends_with(')') ? text.substr(0, open) : text;
 }
@@ -88,12 +90,12 @@ std::optional<policy::NetQuery> connect_in(const Json& event) {
                           static_cast<std::uint16_t>(number_in(event, "port"))};
 }
 
-// Of a host's name any address may be one.
-bool lists_tcp(const policy::Policy& policy, policy::NetQuery query) {
+// `named`: a name of the policy led to the address.
+bool lists_tcp(const policy::Policy& policy, policy::NetQuery query, bool named) {
   query.proto = SBPF_PROTO_TCP;
   return std::ranges::any_of(policy.network.connect, [&](const auto& entry) { return covers(entry, query); }) ||
          std::ranges::any_of(policy.network.hosts, [&](const policy::HostRule& rule) {
-           return rule.protocol != policy::Protocol::udp && policy::has_port(rule.ports, query.port);
+           return named && rule.protocol != policy::Protocol::udp && policy::has_port(rule.ports, query.port);
          });
 }
 
@@ -110,7 +112,7 @@ void DenialSummary::add(const Json& event) {
   std::string path = text_in(event, "path");
   if (is_noise(event)) return;
   const std::string text = text_in(event, "text");
-  const std::string key = (verdict == SBPF_AUDIT ? "a" : "d") + std::string(without_task(text));
+  const std::string key = (verdict == SBPF_AUDIT ? "a" : "d") + std::string(without_task(text, event));
   if (const auto known = index_.find(key); known != index_.end()) {
     Kind& kind = kinds_[known->second];
     kind.times += times;
@@ -133,6 +135,7 @@ void DenialSummary::add(const Json& event) {
   kind.uncovered = reason == to_string(SBPF_REASON_FS_DEFAULT) && !kind.path.empty() && !kind.allow.empty() &&
                    kind.allow == policy::suggestion(use_of(kind.writes()), kind.path);
   kind.connect = connect_in(event);
+  kind.named = !text_in(event, "name").empty();
   if (kind.connect && kind.connect->proto == SBPF_PROTO_TCP) tcp_.emplace(kind.connect->address, kind.connect->port);
   index_[key] = kinds_.size();
   kinds_.push_back(std::move(kind));
@@ -146,10 +149,11 @@ bool DenialSummary::is_look_up(const Kind& kind) const {
   constexpr std::uint16_t kDnsPort = 53;
   // By this address Chromium asks whether there is a route of IPv6.
   constexpr std::string_view kAnywhere = "2001:4860:4860::8888";
+  constexpr std::uint16_t kHttpsPort = 443;
   if (!kind.connect || kind.connect->proto != SBPF_PROTO_UDP || kind.connect->port == kDnsPort) return false;
-  return kind.connect->address == policy::parse_address(kAnywhere) ||
+  return (kind.connect->address == policy::parse_address(kAnywhere) && kind.connect->port == kHttpsPort) ||
          tcp_.contains({kind.connect->address, kind.connect->port}) ||
-         (policy_ != nullptr && lists_tcp(*policy_, *kind.connect));
+         (policy_ != nullptr && lists_tcp(*policy_, *kind.connect, kind.named));
 }
 
 DenialSummary::Directories DenialSummary::directories() const {

@@ -55,6 +55,7 @@ class DenialSummary {
     std::string path, operation;              // as Remedy has them; "" of what is no file
     bool uncovered = false;                   // a file that no rule covers, and a rule for it is all that is missing
     std::optional<policy::NetQuery> connect;  // it is one
+    bool named = false;                       // to where a name of the policy led
     bool writes() const { return operation == "write"; }
   };
   // By the right that is missing and the directory, which key_of() has: the kinds.

@@ -54,46 +54,91 @@ void tell_end(const ExecArgs& args, const agent::ExecResult& result) {
                      printable(args.name)));
 }
 
-// With a policy of the program's own.
-Result<int> exec_under(const ExecArgs& args, const agent::ExecOptions& options) {
-  const auto loaded = load_policy(*args.policy);
-  if (!loaded) return tl::unexpected<Error>(loaded.error());
-  DenialSummary denials(&loaded->policy);
-  agent::RunOptions supervised;
-  supervised.timeout = loaded->policy.limits.timeout;
-  return agent::behind_front(supervised, [&]() -> Result<int> {
-    Voice voice(-1);
-    supervised.on_warning = [&](const std::string& text) { voice.say(fmt::format("warning: {}", printable(text))); };
-    supervised.on_active = [&](const agent::Status& status) {
-      if (!args.quiet) voice.say(headline(status));
-      if (!args.quiet && status_json(status).value("loopback", "") == "closed") voice.say(kLoopbackClosed);
-      voice.settle();
+// The policy of the program's own, and what is told of it.
+class Under {
+ public:
+  Under(const ExecArgs& args, LoadedPolicy loaded) : args_(args), loaded_(std::move(loaded)) {
+    supervised.timeout = policy().limits.timeout;
+    supervised.on_warning = [this](const std::string& text) {
+      voice_.say(fmt::format("warning: {}", printable(text)));
     };
-    supervised.on_loss = [&](const agent::Status& status, const std::vector<std::string>& lost) {
-      tell_loss(status, lost, voice);
+    supervised.on_active = [this](const agent::Status& status) { tell_active(status_json(status)); };
+    supervised.on_loss = [this](const agent::Status& status, const std::vector<std::string>& lost) {
+      tell_loss(status, lost, voice_);
     };
-    supervised.on_pass = [&] { voice.go_on(); };
-    const auto result = agent::exec_under(args.name, loaded->policy, options, supervised);
-    if (!result) return tl::unexpected<Error>(result.error());
-    for (const agent::Event& event : result->program.denials) denials.add(event);
-    auto code = tell_result(result->program, denials, args.quiet, voice);
-    voice.finish();
-    tell_end(args, result->sandbox);
+    supervised.on_pass = [this] { voice_.go_on(); };
+  }
+  const policy::Policy& policy() const { return loaded_.policy; }
+  void tell_active(const Json& status) {
+    if (!args_.quiet) voice_.say(printable(headline(status)));
+    if (!args_.quiet && status.value("loopback", "") == "closed") voice_.say(kLoopbackClosed);
+    voice_.settle();
+  }
+  Result<int> end(const agent::RunResult& result) {
+    auto code = tell_result(result, denials, args_.quiet, voice_);
+    voice_.finish();
     return code;
-  });
+  }
+  agent::RunOptions supervised;
+  DenialSummary denials{&loaded_.policy};
+
+ private:
+  const ExecArgs& args_;
+  LoadedPolicy loaded_;
+  Voice voice_{-1};
+};
+
+Result<int> exec_under(const ExecArgs& args, const agent::ExecOptions& options, Under& under) {
+  const auto result = agent::exec_under(args.name, under.policy(), options, under.supervised);
+  if (!result) return tl::unexpected<Error>(result.error());
+  for (const agent::Event& event : result->program.denials) under.denials.add(event);
+  auto code = under.end(result->program);
+  tell_end(args, result->sandbox);
+  return code;
 }
 
 // sbpfd moves the process into the sandbox, which users other than root may not.
-Result<agent::ExecResult> exec_by_service(const ExecArgs& args, const agent::ExecOptions& options) {
+struct ByService {
+  std::string socket;
+  UsersPolicy in_force;
+};
+
+Result<ByService> ask_service(const ExecArgs& args, const agent::ExecOptions& options) {
   if (!args.user.empty()) return fail("usage", "--user is for root", "leave it out: the program runs as its caller");
-  if (args.policy)
-    return fail("usage", "--policy is for root", "leave it out: the sandbox's own policy is in force for the program");
   const std::string socket = args.socket.empty() ? usual_socket() : args.socket;
   auto in_force = policy_of_user(args.name, socket);
   if (!in_force) return tl::unexpected<Error>(in_force.error());
   if (auto read = options.read_files(in_force->policy); !read) return tl::unexpected<Error>(read.error());
-  return exec_as_user(args.name, *in_force, options, socket, [&args](const Json& status) {
+  return ByService{socket, std::move(*in_force)};
+}
+
+Result<agent::ExecResult> exec_by_service(const ExecArgs& args, const agent::ExecOptions& options) {
+  const auto by = ask_service(args, options);
+  if (!by) return tl::unexpected<Error>(by.error());
+  return exec_as_user(args.name, by->in_force, options, by->socket, [&args](const Json& status) {
     if (!args.quiet) tell(printable(headline(status)));
+  });
+}
+
+Result<int> exec_under_by_service(const ExecArgs& args, const agent::ExecOptions& options, Under& under) {
+  const auto by = ask_service(args, options);
+  if (!by) return tl::unexpected<Error>(by.error());
+  std::function<void(const Json&)> on_denial;  // to read them costs sbpfd a process
+  if (!args.quiet) on_denial = [&](const Json& event) { under.denials.add(event); };
+  const auto result = exec_under_as_user(
+      args.name, by->in_force, under.policy(), options, under.supervised, by->socket,
+      [&](const Json& status) { under.tell_active(status); }, on_denial);
+  if (!result) return tl::unexpected<Error>(result.error());
+  return under.end(*result);
+}
+
+// With a policy of the program's own.
+Result<int> exec_under(const ExecArgs& args, const agent::ExecOptions& options, bool by_service) {
+  auto loaded = load_policy(*args.policy);
+  if (!loaded) return tl::unexpected<Error>(loaded.error());
+  Under under(args, std::move(*loaded));
+  return agent::behind_front(under.supervised, [&] {
+    return by_service ? exec_under_by_service(args, options, under) : exec_under(args, options, under);
   });
 }
 
@@ -104,7 +149,7 @@ Result<int> exec(const ExecArgs& args, const Session& session) {
   if (!options) return tl::unexpected<Error>(options.error());
   ignore_broken_pipes();
   const bool by_service = ::geteuid() != 0 || !args.socket.empty();
-  if (args.policy && !by_service) return exec_under(args, *options);
+  if (args.policy) return exec_under(args, *options, by_service);
   return agent::behind_front(*options, [&]() -> Result<int> {
     auto result = by_service ? exec_by_service(args, *options) : agent::exec(args.name, *options);
     if (!result) return tl::unexpected<Error>(result.error());
@@ -125,7 +170,7 @@ handed over again. Users other than root have their own runs, by way of sbpfd. N
 not active; the exit code is then 125. What the program leaves running goes on until the sandbox ends.
 
 With --policy the program is in a sandbox of its own within the other. Both policies are asked, so it can only do less.
-What it leaves running is killed. For root.)";
+What it leaves running is killed.)";
 
 }  // namespace
 

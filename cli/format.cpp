@@ -69,6 +69,7 @@ Json denied_json(const agent::Status& status) {
   Json denied = Json::object();
   for (const agent::Hook& hook : agent::hooks_of(status.flags))
     if (const std::uint64_t n = status.denied.at(static_cast<std::size_t>(hook.id)); n > 0) denied[hook.name] = n;
+  if (const std::uint64_t n = status.denied.at(SBPF_DENIED_BY_SECCOMP); n > 0) denied["seccomp"] = n;
   return denied;
 }
 

@@ -269,6 +269,7 @@ Json event_json(const agent::Event& event, std::int64_t boot_epoch_ns) {
     add_name(json, event);
   else if (raw.domain == SBPF_DOMAIN_NETWORK)
     add_network(json, raw);
+  if (raw.reason == SBPF_REASON_NO_RULE && !event.name.empty()) json["name"] = event.name;
   if (!event.interface.empty()) json["interface"] = event.interface;
   if (raw.domain == SBPF_DOMAIN_GUARD) add_task(json, raw);
   if (!event.path.empty()) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/lesson.h"
 
+#include <sys/stat.h>
+
 #include <fmt/core.h>
 #include <algorithm>
 #include <array>
@@ -154,6 +156,27 @@ std::string why_withheld(const policy::Policy& policy, const DenialSummary::Reme
   return "";
 }
 
+using Inode = std::pair<dev_t, ino_t>;
+
+// The files that it asked for, as far as they are there.
+std::set<Inode> inodes_of(const DenialSummary::Remedy& remedy) {
+  std::set<Inode> all;
+  struct stat info {};
+  for (const std::string& path : remedy.paths)
+    if (::stat(path.c_str(), &info) == 0) all.insert({info.st_dev, info.st_ino});
+  return all;
+}
+
+// Rules name inodes: a file that is withheld is withheld by its other names, too.
+void withhold_by_other_names(std::vector<std::pair<DenialSummary::Remedy, std::string>>& decided) {
+  std::set<Inode> withheld;
+  for (const auto& [remedy, why] : decided)
+    if (!why.empty()) withheld.merge(inodes_of(remedy));
+  for (auto& [remedy, why] : decided)
+    if (why.empty() && std::ranges::any_of(inodes_of(remedy), [&](const Inode& one) { return withheld.contains(one); }))
+      why = "it is another name of a file that stays denied";
+}
+
 }  // namespace
 
 Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events, bool own_places) {
@@ -181,9 +204,13 @@ Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events,
   for (const std::string& name : names)
     if (!is_searched_for(name, names) && !policy::host_suggestion(name).empty())
       lesson.opened.push_back(name + ": port 443, as nobody tells a resolver which one a name is asked for");
-  for (const DenialSummary::Remedy& remedy : denials.remedies()) {
-    if (std::string why = why_withheld(policy, remedy); !why.empty()) {
-      lesson.withheld.push_back({remedy.line, std::move(why), remedy.change});
+  std::vector<std::pair<DenialSummary::Remedy, std::string>> decided;
+  for (const DenialSummary::Remedy& remedy : denials.remedies())
+    decided.emplace_back(remedy, why_withheld(policy, remedy));
+  withhold_by_other_names(decided);
+  for (const auto& [remedy, why] : decided) {
+    if (!why.empty()) {
+      lesson.withheld.push_back({remedy.line, why, remedy.change});
       continue;
     }
     lesson.changes.push_back(remedy.change);

@@ -14,10 +14,6 @@
 
 namespace sbpf::cli {
 
-// What the program's own process sets in itself for this policy. Errors: "needs_root" (agent::check_for_user()), those
-// of the seccomp profile.
-Result<agent::Launch> launch_as_user(const policy::Policy& policy);
-
 // Runs a program in a sandbox that sbpfd at `socket` makes and verifies, and waits for it; what its process sets in
 // itself is set here. `on_active` gets the service's status before the first instruction runs; `on_denial` each denial,
 // as event_json() has it, once the program has ended; `on_event` each event as it comes. Of those that are empty
@@ -43,5 +39,13 @@ Result<UsersPolicy> policy_of_user(const std::string& name, const std::string& s
 Result<agent::ExecResult> exec_as_user(const std::string& name, const UsersPolicy& in_force,
                                        const agent::ExecOptions& options, const std::string& socket,
                                        const std::function<void(const nlohmann::ordered_json&)>& on_active);
+
+// The same under a policy of the program's own, beside that of the run, as agent::exec_under() does for root; of
+// `supervised` the timeout and the callbacks count. Errors: those of ServiceClient and of agent::adopt_under().
+Result<agent::RunResult> exec_under_as_user(const std::string& name, const UsersPolicy& in_force,
+                                            const policy::Policy& own, const agent::ExecOptions& options,
+                                            agent::RunOptions supervised, const std::string& socket,
+                                            const std::function<void(const nlohmann::ordered_json&)>& on_active,
+                                            const std::function<void(const nlohmann::ordered_json&)>& on_denial);
 
 }  // namespace sbpf::cli

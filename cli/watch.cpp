@@ -25,6 +25,7 @@ Json sandbox_json(const agent::Status& status, std::int64_t canary_at) {
         {{"what", d.what}, {"requested", d.requested}, {"effective", d.effective}, {"reason", d.reason}});
   for (const agent::Hook& hook : agent::hooks_of(status.flags))
     if (const std::uint64_t n = status.denied.at(static_cast<std::size_t>(hook.id)); n > 0) denied[hook.name] = n;
+  if (const std::uint64_t n = status.denied.at(SBPF_DENIED_BY_SECCOMP); n > 0) denied["seccomp"] = n;
   return {{"name", status.sandbox},
           {"cgroup", status.cgroup},
           {"instance", status.instance},

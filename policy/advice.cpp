@@ -38,7 +38,8 @@ std::string advice(const Policy& policy, const std::string& host, sbpf_proto pro
 std::string advice_for_call(const Policy& policy, std::string_view call) {
   if (policy.launch.seccomp.kind != SeccompKind::builtin_strict) return "";
   const std::string name{to_string(SeccompKind::builtin_default)};
-  const auto wider = parse_seccomp(built_in_seccomp(name).value_or(""), name);
+  // Read once: a sandbox decides how often it is asked.
+  static const auto wider = parse_seccomp(built_in_seccomp(name).value_or(""), name);
   return wider && always_allows(*wider, call) ? "process: {seccomp: " + name + "}" : "";
 }
 

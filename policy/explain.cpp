@@ -155,7 +155,7 @@ std::string interface_suggestion(std::string_view name) {
 
 std::string host_suggestion(std::string_view name) {
   const auto pattern = internal::parse_host_pattern(name);
-  if (!pattern || name.find('*') != std::string_view::npos) return "";
+  if (!pattern || name.find('*') != std::string_view::npos || is_nobodys(name)) return "";
   return "network: {connect: [" +
          internal::entry_text(HostRule{*pattern, {PortRange{443, 443}}, Protocol::tcp, {}, {}}) + "]}";
 }

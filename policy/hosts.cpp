@@ -59,6 +59,8 @@ bool is_public(const Address& address) {
          first >> 12 != 0x3fff0000u >> 12;
 }
 
+bool is_nobodys(std::string_view name) { return name == "invalid" || name.ends_with(".invalid"); }
+
 bool may_lead_to(const Network& network, const Address& address) {
   return is_public(address) || std::any_of(network.connect.begin(), network.connect.end(), [&](const Endpoint& entry) {
            for (unsigned bit = 0; bit < entry.prefix; ++bit)

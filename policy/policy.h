@@ -84,6 +84,9 @@ bool host_matches(std::string_view pattern, std::string_view name);
 bool is_host_name(std::string_view text);
 
 struct Network;
+// Is it a name that nobody has (RFC 6761)? No server is asked for it.
+bool is_nobodys(std::string_view name);
+
 // May an answer for one of the policy's names lead there? To public addresses, and to those that network.connect lists.
 bool may_lead_to(const Network& network, const Address& address);
 

@@ -109,7 +109,10 @@ guest_images() {
   local kernel
   while read -r kernel <&3; do quiet "kernel $kernel" scripts/kernels "$kernel" || true; done 3< <(cut -d '|' -f1 "$work/plan" | sort -uV)
   quiet rootfs scripts/rootfs || true
-  if grep -q 'userspace trixie' "$work/plan"; then quiet "rootfs trixie" scripts/rootfs trixie || true; fi
+  local name
+  for name in trixie workloads; do
+    if grep -q "userspace $name" "$work/plan"; then quiet "rootfs $name" scripts/rootfs "$name" || true; fi
+  done
 }
 
 # check_kernels: each that was asked for stands in some line of the plan, or nothing would run and nothing fail.

@@ -65,7 +65,11 @@ Result<void> Assignments::load() {
         !has_number(one, "cgroup_id", kMostNumber))
       return fail("state", fmt::format("{} has a run that is not ours: {}", file_, policy::internal::quoted(name)),
                   "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
-    runs[name] = {one.at("uid").get<std::uint32_t>(), one.at("cgroup_id").get<std::uint64_t>()};
+    const std::string within = text_in(one, "within");
+    if (!within.empty() && !is_name(within))
+      return fail("state", fmt::format("{} has a run that is not ours: {}", file_, policy::internal::quoted(name)),
+                  "remove the file, and end what `sbpf list` shows of users by `sbpf kill`");
+    runs[name] = {one.at("uid").get<std::uint32_t>(), one.at("cgroup_id").get<std::uint64_t>(), within};
   }
   all_ = std::move(all);
   runs_ = std::move(runs);
@@ -73,7 +77,7 @@ Result<void> Assignments::load() {
 }
 
 Result<void> Assignments::set_run(const std::string& sandbox, Run run) {
-  runs_[sandbox] = run;
+  runs_[sandbox] = std::move(run);
   return save();
 }
 
@@ -97,7 +101,10 @@ Result<void> Assignments::save() const {
   for (const auto& [name, one] : all_)
     sandboxes[name] = {{"policy", one.policy}, {"instance", one.instance}, {"sha256", one.sha256}};
   Json runs = Json::object();
-  for (const auto& [name, one] : runs_) runs[name] = {{"uid", one.uid}, {"cgroup_id", one.cgroup_id}};
+  for (const auto& [name, one] : runs_) {
+    runs[name] = {{"uid", one.uid}, {"cgroup_id", one.cgroup_id}};
+    if (!one.within.empty()) runs[name]["within"] = one.within;
+  }
   const Json whole = {{"version", 1}, {"sandboxes", sandboxes}, {"runs", runs}};
   const std::string text = whole.dump(2) + "\n", fresh = file_ + ".new";
   const Fd file = open_regular(fresh, O_WRONLY | O_CREAT | O_TRUNC);

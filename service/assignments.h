@@ -23,6 +23,7 @@ struct Assignment {
 struct Run {
   std::uint32_t uid = 0;
   std::uint64_t cgroup_id = 0;  // 0: it is being made, or that was cut short
+  std::string within = "";      // the run in which it is, for a program with a policy of its own; "": in none
 };
 
 class Assignments {

@@ -96,8 +96,7 @@ Result<void> take(Change& change, const std::string& key, const Json& value, Ask
     change.keep = value.get<bool>();
     return {};
   }
-  if (enters) return tl::unexpected<Error>(bad_body(fmt::format("unknown key \"{}\"", shown(key)), "known here: pid"));
-  if (!runs && key == "already_open") {
+  if (!runs && !enters && key == "already_open") {
     const auto open = parse_open(value);
     if (!open) return tl::unexpected<Error>(open.error());
     change.open = *open;
@@ -110,6 +109,7 @@ Result<void> take(Change& change, const std::string& key, const Json& value, Ask
                                                           : nullptr;
   const char* known = attaches ? "known here: cgroup, name, keep, already_open, policy or policy_text"
                       : runs   ? "known here: pid, name, policy or policy_text"
+                      : enters ? "known here: pid, policy or policy_text"
                                : "known here: already_open, policy or policy_text";
   if (!to) return tl::unexpected<Error>(bad_body(fmt::format("unknown key \"{}\"", shown(key)), known));
   if (!value.is_string() || value.get_ref<const std::string&>().empty())
@@ -194,7 +194,7 @@ Result<Change> parse_change(std::string_view body, Asks asks) {
   const bool runs = asks == Asks::run, enters = asks == Asks::exec;
   if ((runs || enters) && change.pid == 0)
     return tl::unexpected<Error>(bad_body("\"pid\" is missing", "give the process that waits to be confined"));
-  if (enters) return change;
+  if (enters && change.policy.empty() && change.policy_text.empty()) return change;
   if (change.policy.empty() == change.policy_text.empty())
     return tl::unexpected<Error>(
         bad_body("the policy must be given once", "give either policy (a name) or policy_text (YAML)"));

@@ -45,11 +45,11 @@ Wants wants(Asks asks);
 bool is_of_owner(Asks asks);
 
 // The body of POST /v1/sandboxes; without cgroup and name, of PUT …/policy; with pid, and a name or none, of POST
-// /v1/runs; of POST …/processes pid alone.
+// /v1/runs; of POST …/processes with pid, and a policy or none.
 struct Change {
   std::string cgroup, name;
   std::string policy;       // by name…
-  std::string policy_text;  // …or as it is; exactly one of both is given
+  std::string policy_text;  // …or as it is; exactly one of both is given, but of …/processes none need be
   int pid = 0;
   bool keep = true;  // of an attach: the policy is assigned to the path
   // What becomes of sockets (attach) and files (swap) that are open already and that the policy forbids.

@@ -81,7 +81,8 @@ Result<void> Runs::check_limits(const Peer& peer, const std::string& name) const
   return {};
 }
 
-asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change, const std::string& name) {
+asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change, const std::string& name,
+                                          const std::string& within) {
   // From here on the number cannot come to mean another process; whose it is is looked at after this.
   const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, change.pid, 0)));
   if (!process)
@@ -100,6 +101,7 @@ asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change
   } else {
     command.ends_with_us = false;  // the process is in it, or is not: there is nothing to take down
   }
+  if (!within.empty()) command.arguments.push_back("--within=" + within);
   command.arguments.push_back("--uid=" + std::to_string(peer.uid));
   command.arguments.push_back("--gid=" + std::to_string(peer.gid));
   command.arguments.push_back("--parent=" + std::to_string(peer.pid));
@@ -117,39 +119,48 @@ asio::awaitable<Result<Json>> Runs::adopt(const Peer& peer, const Change& change
 asio::awaitable<Reply> Runs::start(Peer peer, std::string body, StartedRun& started) {
   auto change = parse_change(body, Asks::run);
   if (!change) co_return reply_of(change.error());
-  if (core_.directory->being_written().contains(change->policy + ".yaml"))
-    co_return reply_of(Error{"busy", fmt::format("the file of policy {} is being written", change->policy),
-                             "try again when it is", 0, "", true});
   const std::string wanted = run_name(peer.uid, change->name.empty() ? made_up_name() : change->name);
-  if (auto free = check_limits(peer, wanted); !free) co_return reply_of(free.error());
-  if (auto written = core_.assignments.set_run(wanted, {peer.uid, 0}); !written) {
-    (void)core_.assignments.remove_run(wanted);
+  co_return co_await make(peer, std::move(*change), wanted, "", started);
+}
+
+asio::awaitable<Reply> Runs::make(Peer peer, Change change, std::string name, std::string within, StartedRun& started) {
+  if (core_.directory->being_written().contains(change.policy + ".yaml"))
+    co_return reply_of(Error{"busy", fmt::format("the file of policy {} is being written", change.policy),
+                             "try again when it is", 0, "", true});
+  if (auto free = check_limits(peer, name); !free) co_return reply_of(free.error());
+  if (auto written = core_.assignments.set_run(name, {peer.uid, 0, within}); !written) {
+    (void)core_.assignments.remove_run(name);
     co_return reply_of(written.error());
   }
-  Result<Json> status = co_await adopt(peer, *change, wanted);
+  Result<Json> status = co_await adopt(peer, change, name, within);
   const std::uint64_t cgroup_id = status ? status->value("cgroup_id", std::uint64_t{0}) : 0;
   Result<void> kept;
-  if (status) kept = core_.assignments.set_run(wanted, {peer.uid, cgroup_id});
+  if (status) kept = core_.assignments.set_run(name, {peer.uid, cgroup_id, within});
   if (!status || !kept) {
     // `sbpf` has removed what it made, unless it was killed. What was there before is not ours.
     const bool of_another =
         !status && (status.error().code == "sandbox_exists" || status.error().code == "cgroup_exists");
-    if (of_another) (void)core_.assignments.remove_run(wanted);
-    StartedRun left{wanted, cgroup_id};  // a variable: GCC 12 destroys such a temporary of co_await twice
+    if (of_another) (void)core_.assignments.remove_run(name);
+    StartedRun left{name, cgroup_id};  // a variable: GCC 12 destroys such a temporary of co_await twice
     co_await end(std::move(left));
     co_return reply_of(status ? kept.error() : status.error());
   }
-  log::info(fmt::format("run {} of uid {}", wanted, peer.uid),
-            {{"SANDBOX", wanted}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change->pid)}});
-  started = {wanted, cgroup_id};
+  log::info(within.empty() ? fmt::format("run {} of uid {}", name, peer.uid)
+                           : fmt::format("sandbox {} of uid {} in {}", name, peer.uid, within),
+            {{"SANDBOX", name}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change.pid)}});
+  started = {name, cgroup_id};
   (*status)["owner"] = peer.uid;
   co_return Reply{201, "application/json", text(*status)};
 }
 
-asio::awaitable<Reply> Runs::exec(Peer peer, std::string name, std::string body) {
+asio::awaitable<Reply> Runs::exec(Peer peer, std::string name, std::string body, StartedRun& started) {
   auto change = parse_change(body, Asks::exec);
   if (!change) co_return reply_of(change.error());
-  Result<Json> status = co_await adopt(peer, *change, name);
+  if (!change->policy.empty() || !change->policy_text.empty()) {
+    const std::string own = run_name(peer.uid, "exec-" + made_up_name());
+    co_return co_await make(peer, std::move(*change), own, name, started);
+  }
+  Result<Json> status = co_await adopt(peer, *change, name, "");
   if (!status) co_return reply_of(status.error());
   log::info(fmt::format("process {} of uid {} comes into {}", change->pid, peer.uid, name),
             {{"SANDBOX", name}, {"UID", std::to_string(peer.uid)}, {"PID", std::to_string(change->pid)}});
@@ -164,13 +175,17 @@ asio::awaitable<void> Runs::end(StartedRun run) {
     return known != core_.assignments.runs().end() && known->second.cgroup_id == cgroup_id;
   };
   if (!ours()) co_return;
-  const std::string path = core_.cgroup_root + "/sbpf/" + name;
+  const std::string within = core_.assignments.runs().at(name).within;
+  const std::string path = core_.cgroup_root + "/sbpf/" + (within.empty() ? "" : within + "/") + name;
   asio::steady_timer timer(core_.context);
   const auto is_left = [&] {
     const Place place = kill_all(path, cgroup_id);
     return place == Place::ours || place == Place::unknown;
   };
-  for (auto pause = kFirstPause; is_left(); pause = std::min(2 * pause, kLongestPause)) {
+  // Of one whose cgroup went with the run that it was in there may be parts in the kernel.
+  bool is_due = !within.empty();
+  for (auto pause = kFirstPause; is_left() || is_due; pause = std::min(2 * pause, kLongestPause)) {
+    is_due = false;
     Command command;
     command.arguments = {core_.sbpf, "kill", "--json", name};
     command.ends_with_us = false;
@@ -183,6 +198,7 @@ asio::awaitable<void> Runs::end(StartedRun run) {
     timer.expires_after(pause);
     co_await timer.async_wait(asio::use_awaitable);
   }
+  (void)::rmdir(path.c_str());  // one that is in another is left by `sbpf kill`
   // That of its helpers, where `sbpf` was killed before it started one.
   (void)::rmdir((core_.cgroup_root + "/sbpf-resolver/" + name).c_str());
   if (!ours()) co_return;

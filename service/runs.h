@@ -23,8 +23,9 @@ class Runs {
   // called ends it by end(); any other reply: there is none. Whose it is is written down before there is anything.
   asio::awaitable<Reply> start(Peer peer, std::string body, StartedRun& started);
   // Has `sbpf adopt` move the peer's waiting child into a live run of the peer's. It stays there when the connection
-  // ends.
-  asio::awaitable<Reply> exec(Peer peer, std::string name, std::string body);
+  // ends; but where the body has a policy, it is in a sandbox of its own within the run, and `started` is set, as
+  // above.
+  asio::awaitable<Reply> exec(Peer peer, std::string name, std::string body, StartedRun& started);
   // Kills what runs in it and removes it, however long that takes. A run of this name with another cgroup stays.
   asio::awaitable<void> end(StartedRun run);
   // The same, of DELETE by its owner.
@@ -36,8 +37,12 @@ class Runs {
 
  private:
   Result<void> check_limits(const Peer& peer, const std::string& name) const;
-  // Without a policy in `change`: into the live sandbox of that name.
-  asio::awaitable<Result<Json>> adopt(const Peer& peer, const Change& change, const std::string& name);
+  // Without a policy in `change`: into the live sandbox of that name. `within`: the run in which the sandbox is to be;
+  // "": in none.
+  asio::awaitable<Result<Json>> adopt(const Peer& peer, const Change& change, const std::string& name,
+                                      const std::string& within);
+  // Makes the sandbox, written down before and after. 201: `started` is set.
+  asio::awaitable<Reply> make(Peer peer, Change change, std::string name, std::string within, StartedRun& started);
 
   Core& core_;
 };

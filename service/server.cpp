@@ -274,15 +274,14 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
       co_await stream_events(stream, *asked);
       co_return;
     }
-    if (asked && asked->asks == Asks::run) {
-      if (co_await serve_run(stream, peer, std::move(parser.get().body()), version, keep_alive, place)) co_return;
+    if (asked && (asked->asks == Asks::run || asked->asks == Asks::exec)) {
+      if (co_await serve_run(stream, peer, *asked, std::move(parser.get().body()), version, keep_alive, place))
+        co_return;
       continue;
     }
     Reply reply;
     if (asked && of_owner)
       reply = co_await api_.runs().end_of_owner(asked->name);
-    else if (asked && asked->asks == Asks::exec)
-      reply = co_await api_.runs().exec(peer, asked->name, std::move(parser.get().body()));
     else if (asked)
       reply = co_await api_.answer(*asked, std::move(parser.get().body()));
     else
@@ -299,10 +298,14 @@ asio::awaitable<void> Server::serve(Stream stream, Peer peer) {
   }
 }
 
-asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version,
-                                        bool keep_alive, Place& place) {
+asio::awaitable<bool> Server::serve_run(Stream& stream, const Peer& peer, Route asked, std::string body,
+                                        unsigned version, bool keep_alive, Place& place) {
   StartedRun run;
-  Reply reply = co_await api_.runs().start(peer, std::move(body), run);
+  Reply reply;
+  if (asked.asks == Asks::run)
+    reply = co_await api_.runs().start(peer, std::move(body), run);
+  else
+    reply = co_await api_.runs().exec(peer, std::move(asked.name), std::move(body), run);
   core_.metrics.request(reply.status);
   const bool runs = !run.name.empty();
   Response response = response_of(std::move(reply), version, runs || keep_alive);

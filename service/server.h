@@ -52,8 +52,8 @@ class Server {
   asio::awaitable<void> serve(Stream stream, Peer peer);
   asio::awaitable<void> turn_away(Stream stream, Error why);
   // Until the client says anything more, or goes away. False: nothing runs, and the connection goes on.
-  asio::awaitable<bool> serve_run(Stream& stream, const Peer& peer, std::string body, unsigned version, bool keep_alive,
-                                  Place& place);
+  asio::awaitable<bool> serve_run(Stream& stream, const Peer& peer, Route asked, std::string body, unsigned version,
+                                  bool keep_alive, Place& place);
   asio::awaitable<void> stream_events(Stream& stream, Route route);
 
   Core& core_;

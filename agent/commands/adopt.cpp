@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "agent/agent.h"
-#include "agent/commands/exec_parts.h"
+#include "agent/commands/adopt_parts.h"
 #include "agent/dns/resolver_process.h"
 #include "agent/files/fs_view.h"
 #include "agent/files/namespaces.h"
@@ -34,9 +34,8 @@
 #include "policy/loopback.h"
 
 namespace sbpf::agent {
-namespace {
+namespace {}  // namespace
 
-// A process that is confined already would exchange its sandbox for one of its own choice.
 Result<void> check_outside(const HeldProcess& process, const Kernel& kernel) {
   auto root = root_cgroup();
   auto mount = cgroup2_mount();
@@ -54,6 +53,8 @@ Result<void> check_outside(const HeldProcess& process, const Kernel& kernel) {
     return fail("process_unfit", "the process is in a sandbox", "a process stays in the sandbox that it is in");
   return {};
 }
+
+namespace {
 
 template <typename Number>
 void lower(std::optional<Number>& limit, std::optional<std::uint64_t> other) {
@@ -163,9 +164,9 @@ void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const NetworkHelper
   }
 }
 
-Owner owner_of(const AdoptOptions& options) { return {options.uid, options.gid, options.parent}; }
-
 }  // namespace
+
+Owner owner_of(const AdoptOptions& options) { return {options.uid, options.gid, options.parent}; }
 
 bool needs_helpers(const policy::Policy& policy) {
   return !policy.network.hosts.empty() || policy::relayed_id(policy.network) != 0;
@@ -187,15 +188,14 @@ Result<void> check_for_user(const policy::Policy& policy, std::uint32_t uid) {
   return {};
 }
 
-namespace {
-
-// What it takes to move it: held, and outside of every sandbox.
 Result<HeldProcess> hold_outside(const AdoptOptions& options, const Kernel& kernel) {
   auto process = HeldProcess::hold(options.pidfd, owner_of(options));
   if (!process) return process;
   if (auto outside = check_outside(*process, kernel); !outside) return tl::unexpected<Error>(outside.error());
   return process;
 }
+
+namespace {
 
 // The inodes of its stdio that the sandbox may use.
 Result<std::array<std::uint64_t, 3>> stdio_of(const HeldProcess& process, const policy::Image& rules) {
@@ -269,46 +269,6 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   }
   options.on_adopted(*status);
   if (resolver || relay) serve_until_empty(kernel, cgroup, beside->helpers);
-  return {};
-}
-
-Result<void> adopt_into_live(const AdoptOptions& options) {
-  if (user_of_run(options.name) != std::optional<uid_t>(options.uid))
-    return fail("not_permitted", fmt::format("sandbox {} is not a run of uid {}", options.name, options.uid),
-                "`sbpf list` has your own");
-  // Refused before the lock is waited for: a process that does not stop keeps its caller waiting, and nobody else.
-  if (auto held = HeldProcess::hold(options.pidfd, owner_of(options)); !held)
-    return tl::unexpected<Error>(held.error());
-  const auto proven = proven_to_start_in(options.name);
-  if (!proven) return tl::unexpected<Error>(proven.error());
-  auto host = open_locked();
-  if (!host) return tl::unexpected<Error>(host.error());
-  Kernel& kernel = host->kernel;
-  auto sandbox = find_live(kernel, *proven);
-  if (!sandbox) return tl::unexpected<Error>(sandbox.error());
-  auto process = hold_outside(options, kernel);
-  if (!process) return tl::unexpected<Error>(process.error());
-  // The paths of the policy were looked up there.
-  if (mount_namespace(std::to_string(process->pid())) != sandbox->kept.walked_paths.mounts)
-    return fail("process_unfit", "the process has other mounts than the sandbox's program",
-                "call from where the sandbox was started");
-  const auto first = first_program(sandbox->cgroup, sandbox->kept.walked_paths.mounts);
-  if (!first) return tl::unexpected<Error>(first.error());
-  if (!process->shares_network(*first))
-    return fail("process_unfit", "the process is in another network than the sandbox's program",
-                "call from where the sandbox was started");
-  auto streams = process->stdio();
-  if (!streams) return tl::unexpected<Error>(streams.error());
-  const auto& [in, out, error] = *streams;
-  if (auto fit = check_stdio_of(*sandbox, {in.get(), out.get(), error.get()}); !fit) return fit;
-  if (auto moved = process->move_to(sandbox->cgroup); !moved) return moved;
-  if (auto labelled = find_escaped_tasks(kernel, sandbox->cgroup.id()); !labelled)
-    return tl::unexpected<Error>(labelled.error());
-  host->lock.reset();
-  {
-    const HeldProcess released = std::move(*process);  // it goes on
-  }
-  options.on_adopted(*proven);
   return {};
 }
 

@@ -11,6 +11,7 @@
 #include "agent/files/namespaces.h"
 #include "agent/host/fdinfo.h"
 #include "agent/host/network_namespace.h"
+#include "agent/launch/launch_under.h"
 #include "agent/launch/seccomp_ready.h"
 #include "agent/launch/secrets.h"
 #include "agent/sandbox/escaped_tasks.h"
@@ -33,33 +34,6 @@ Result<policy::User> user_of(pid_t pid) {
   words >> key;
   for (std::uint32_t group = 0; words >> group;) user.groups.push_back(group);
   return user;
-}
-
-bool is_same_filter(const std::vector<sock_filter>& a, const std::vector<sock_filter>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(sock_filter)) == 0;
-}
-
-// What only one of the two policies leaves, the program does not have.
-Result<void> tighten(Launch& launch, const policy::Policy& own) {
-  const Privileges more = privileges_of(own);
-  Privileges& all = launch.privileges;
-  constexpr std::uint64_t kEvery = ~std::uint64_t(0);
-  all.keep = (all.keep_all ? kEvery : all.keep) & (more.keep_all ? kEvery : more.keep);
-  all.keep_all = all.keep_all && more.keep_all;
-  all.no_new_privs = all.no_new_privs || more.no_new_privs;
-  for (const auto& limit : more.limits) {
-    const auto known = std::ranges::find_if(all.limits, [&](const auto& one) { return one.first == limit.first; });
-    if (known == all.limits.end())
-      all.limits.push_back(limit);
-    else
-      known->second = std::min(known->second, limit.second);
-  }
-  auto filters = seccomp_filters(own.launch.seccomp, own.launch.capabilities);
-  if (!filters) return tl::unexpected<Error>(filters.error());
-  for (auto& filter : *filters)
-    if (std::ranges::none_of(launch.filters, [&](const auto& one) { return is_same_filter(one, filter); }))
-      launch.filters.push_back(std::move(filter));
-  return {};
 }
 
 Result<Launch> launch_in(const policy::Policy& policy, const policy::Policy* own, pid_t first,

@@ -202,7 +202,7 @@ class Resolver {
 
   // What speaks against asking for it; nothing: Outcome::answered.
   Outcome objection(const Question& question, const std::vector<const policy::HostRule*>& matches) {
-    if (matches.empty()) return Outcome::refused_name;
+    if (matches.empty() || policy::is_nobodys(question.name)) return Outcome::refused_name;
     const bool exact =
         std::any_of(matches.begin(), matches.end(), [](const auto* rule) { return rule->pattern[0] != '*'; });
     if (!exact && !new_names_.admit(matches.front()->pattern, question.name)) return Outcome::refused_new_names;

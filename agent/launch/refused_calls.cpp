@@ -11,10 +11,12 @@
 #include <fmt/core.h>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
-#include "agent/host/fdinfo.h"
 #include "base/file.h"
 
 namespace sbpf::agent {
@@ -37,12 +39,18 @@ struct OneDescriptor {
   }
 };
 
+// Its /proc/PID/status would say all of this, but has a number for each of 65536 groups.
 RefusedCall refused(const seccomp_notif& call) {
-  RefusedCall refused{call.data.nr, static_cast<pid_t>(call.pid), 0, ""};
-  refused.program = read_file(fmt::format("/proc/{}/comm", call.pid));
+  const auto thread = static_cast<pid_t>(call.pid);
+  RefusedCall refused{call.data.nr, thread, thread, 0, ""};
+  const std::string path = fmt::format("/proc/{}", thread);
+  std::error_code error;
+  if (const std::filesystem::directory_iterator first(path + "/task", error); !error && first != end(first))
+    refused.pid = std::atoi(first->path().filename().c_str());
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) refused.uid = info.st_uid;
+  refused.program = read_file(path + "/comm");
   if (refused.program.ends_with('\n')) refused.program.pop_back();
-  refused.uid =
-      static_cast<uid_t>(fdinfo_number(read_file(fmt::format("/proc/{}/status", call.pid)), "Uid:").value_or(0));
   return refused;
 }
 
@@ -115,11 +123,14 @@ bool RefusedCalls::answer(const std::function<void(const RefusedCall&)>& told) {
 
 void RefusedCalls::take(const std::function<void(const RefusedCall&)>& told) {
   if (!listener_) return take_listener();
+  // The watch waits meanwhile.
+  constexpr std::chrono::milliseconds kLongest{20};
+  const auto until = std::chrono::steady_clock::now() + kLongest;
   // Without a caller that waits the kernel would let this one wait.
-  for (; !is_over_rate(); answered_++) {
+  for (; !is_over_rate() && std::chrono::steady_clock::now() < until; answered_++) {
     pollfd waiting{listener_.get(), POLLIN, 0};
     if (::poll(&waiting, 1, 0) < 0 && errno == EINTR) continue;
-    if ((waiting.revents & (POLLHUP | POLLERR)) != 0) return listener_.reset();  // nobody has the filter any more
+    if ((waiting.revents & POLLHUP) != 0) return listener_.reset();  // nobody has the filter any more
     if ((waiting.revents & POLLIN) == 0) return;
     (void)answer(told);
   }
@@ -132,6 +143,7 @@ void announce_call(const Kernel& kernel, std::uint64_t cgroup_id, const RefusedC
   input.detail = static_cast<std::uint32_t>(call.number);
   input.verdict = SBPF_DENY;
   input.pid = static_cast<std::uint32_t>(call.pid);
+  input.tid = static_cast<std::uint32_t>(call.thread);
   input.uid = call.uid;
   call.program.copy(input.name, sizeof input.name - 1);
   LIBBPF_OPTS(bpf_test_run_opts, options, .ctx_in = &input, .ctx_size_in = sizeof input);
@@ -146,7 +158,8 @@ Event event_of(const RefusedCall& call, const std::string& sandbox) {
   raw.event.reason = SBPF_REASON_SYSTEM_CALL;
   raw.event.sys_errno = EPERM;
   raw.event.times = 1;
-  raw.event.tgid = raw.event.tid = static_cast<std::uint32_t>(call.pid);
+  raw.event.tgid = static_cast<std::uint32_t>(call.pid);
+  raw.event.tid = static_cast<std::uint32_t>(call.thread);
   raw.event.uid = call.uid;
   raw.event.task.detail = static_cast<std::uint32_t>(call.number);
   call.program.copy(raw.event.comm, sizeof raw.event.comm - 1);

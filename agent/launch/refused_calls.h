@@ -19,8 +19,8 @@ namespace sbpf::agent {
 
 struct RefusedCall {
   int number = -1;
-  pid_t pid = -1;
-  uid_t uid = 0;
+  pid_t pid = -1, thread = -1;
+  uid_t uid = 0;        // root's where the process may not be looked into
   std::string program;  // the name of the task
 };
 
@@ -42,7 +42,7 @@ class RefusedCalls {
   // Readable when take() has something to do; -1: nothing comes any more.
   int fd() const { return listener_ ? listener_.get() : socket_.get(); }
   // Takes the listener, or answers some of those that wait and tells `told` of them. A sandbox may have any number of
-  // them, so that in each period of pass() only so many are answered, and the rest waits.
+  // them, so that in each period of pass() only so many are answered, and few at once; the rest waits.
   void take(const std::function<void(const RefusedCall&)>& told);
   // Has this period had its number?
   bool is_over_rate() const { return answered_ >= kMost; }

@@ -58,8 +58,9 @@ int hand_over_descriptors(const std::vector<std::pair<int, int>>& numbers) {
 }  // namespace
 
 std::string to_text(const BeginText& begin) {
-  std::vector<std::string> parts = {fmt::format("{}", begin.parent), begin.policy, begin.seccomp,
-                                    fmt::format("{}", begin.argv.size())};
+  std::vector<std::string> parts = {
+      fmt::format("{}", begin.parent),     begin.policy, begin.seccomp, begin.own, begin.own_seccomp,
+      fmt::format("{}", begin.argv.size())};
   parts.insert(parts.end(), begin.argv.begin(), begin.argv.end());
   parts.insert(parts.end(), begin.env.begin(), begin.env.end());
   std::string text;
@@ -71,12 +72,12 @@ std::optional<BeginText> begin_text_of(std::string_view text) {
   std::vector<std::string> parts;
   for (std::size_t end = 0; (end = text.find('\0')) != std::string_view::npos; text.remove_prefix(end + 1))
     parts.emplace_back(text.substr(0, end));
-  constexpr std::size_t kBeforeArgv = 4;
+  constexpr std::size_t kBeforeArgv = 6;
   if (!text.empty() || parts.size() < kBeforeArgv) return std::nullopt;
-  BeginText begin{parts[1], parts[2], {}, {}, -1};
+  BeginText begin{parts[1], parts[2], {}, {}, -1, parts[3], parts[4]};
   std::size_t words = 0;
   (void)std::from_chars(parts[0].data(), parts[0].data() + parts[0].size(), begin.parent);
-  (void)std::from_chars(parts[3].data(), parts[3].data() + parts[3].size(), words);
+  (void)std::from_chars(parts[5].data(), parts[5].data() + parts[5].size(), words);
   if (begin.parent <= 0 || words == 0 || words > parts.size() - kBeforeArgv) return std::nullopt;
   const auto first = parts.begin() + kBeforeArgv, end = first + static_cast<std::ptrdiff_t>(words);
   begin.argv.assign(first, end);

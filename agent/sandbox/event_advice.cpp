@@ -47,10 +47,11 @@ std::string name_of(const Kernel& kernel, std::uint64_t cgroup_id, const policy:
 std::string EventAdvice::network_advice(const policy::Policy& policy, Event& event) const {
   const policy::NetQuery query = query_of(event);
   const std::string name = query.kind == SBPF_RULE_CONNECT ? name_of(kernel_, cgroup_id_, query.address) : "";
-  std::string change = name.empty() ? "" : policy::advice(policy, name, query.proto, query.port);
-  if (change.empty()) return policy::advice(policy, query);
+  // Of several names that lead there the last is known, which another's zone may have led there, below a pattern.
+  const bool listed = std::ranges::any_of(policy.network.hosts, [&](const auto& rule) { return rule.pattern == name; });
+  std::string change = listed ? policy::advice(policy, name, query.proto, query.port) : "";
   event.name = name;
-  return change;
+  return change.empty() ? policy::advice(policy, query) : change;
 }
 
 const policy::Policy* EventAdvice::policy_at(std::uint32_t generation) {

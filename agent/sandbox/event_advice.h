@@ -21,7 +21,7 @@ class EventAdvice {
 
   // Puts what policy::advice() says in the place of event.allow, as far as the policy in force is kept
   // (read_policy_text()) and denies the operation by its rules. Where a host's name led to the address of a connect,
-  // that is a rule for the name, and event.name has it: tomorrow the name leads elsewhere.
+  // event.name has it; if the policy lists that very name, the advice is a rule for it: tomorrow it leads elsewhere.
   void complete(Event& event);
 
  private:

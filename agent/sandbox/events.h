@@ -15,7 +15,8 @@ namespace sbpf::agent {
 // two is empty, or both, where no policy can.
 struct Event {
   sbpf_event raw{};
-  std::string name;  // of the resolver's events: the host name that was asked for; of flows, which led there
+  // Of the resolver's events: the host name that was asked for; of flows and of denied connects: which led there.
+  std::string name;
   // Of filesystem events, as far as it is known: "…" stands for what is above, or for the rest of a name.
   std::string path;
   bool path_is_whole = false;

@@ -95,7 +95,7 @@ Result<MountView> mount_view_of(const Kernel& kernel, const Cgroup& cgroup, std:
   auto mount_view = at.mounts == mount_namespace("thread-self") ? own_mount_view() : mount_view_of_namespace(at.task);
   if (mount_view && mount_view->mounts != at.mounts)
     return no_namespace("the process in the sandbox's mount namespace ended");  // another has its number
-  const auto user = made_by_run ? user_of_run(record->name) : std::nullopt;
+  const auto user = user_of_run(record->name);
   if (mount_view && user) {
     mount_view->asker = *user;
     mount_view->owner_asks = false;

@@ -18,7 +18,7 @@ dnsmasq --no-daemon --no-resolv --no-hosts --listen-address=127.0.0.1 --bind-int
   --host-record=a.example,$good,$good6 --host-record=ttl0.example,$good_x --host-record=rebind.example,127.0.0.1 \
   --host-record=lan.example,10.1.2.3 --host-record=meta.example,169.254.169.254 --host-record=zero.example,0.0.0.0 \
   --host-record=evil.example,$evil --cname=leads.example,rebind.example --cname=alias.example,a.example \
-  --address=/w.example/$good_w --address=/many.example/$good_x --txt-record=a.example,secret >/dev/null 2>&1 & servers+=($!)
+  --address=/w.example/$good_w --address=/many.example/$good_x --address=/nothing.invalid/$good --address=/zone.example/$good --txt-record=a.example,secret >/dev/null 2>&1 & servers+=($!)
 python3 "$here/host_names_dns.py" $evil "$tmp/foreign" >"$tmp/foreign.out" & servers+=($!)
 python3 "$here/host_names_dns.py" 127.0.0.9 "$tmp/odd" >"$tmp/odd.out" & servers+=($!)
 python3 "$here/host_names_dns.py" $good6 "$tmp/foreign6" >"$tmp/foreign6.out" & servers+=($!)

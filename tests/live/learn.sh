@@ -66,6 +66,16 @@ hasnt secret/not-read "the key" "$out"
 out=$(sbpf learn -p "$base" --most-runs 1 -- /srv/job/job </dev/null 2>&1); is few/code 1 $?
 sbpf learn -p "$base" -- nowhere </dev/null 2>/dev/null; is not-found/code 1 $?
 
+# ---- a secret by another name ----
+mkdir -p /srv/plain
+ln /srv/keys/server.key /srv/plain/notes
+echo other >/srv/plain/other
+out=$(sbpf learn -p "$base" -o "$tmp/linked.yaml" -- sh -c 'cat /srv/keys/server.key /srv/plain/notes; cat /srv/plain/other' </dev/null 2>&1); is linked/code 0 $?
+hasnt linked/not-read "the key" "$out"
+has linked/told "it is another name of a file that stays denied" "$out"
+is linked/learnt /srv/plain/other "$(grep -o '/srv/plain/[a-z]*' "$tmp/linked.yaml")"
+rm /srv/plain/notes
+
 # ---- a person is asked ----
 answer() { # answer WORD COMMAND…: at a terminal
   python3 -ISc 'import os, pty, sys

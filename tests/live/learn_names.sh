@@ -76,6 +76,22 @@ is search/names 1 "$(grep -c 'host:' "$tmp/search.yaml")"
 has search/name "{host: \"a.example\", ports: [443]" "$(cat "$tmp/search.yaml")"
 cp "$tmp/resolv.conf" /etc/resolv.conf
 
+# ---- a host whose server answers for what nobody has; a zone that leads to another's address ----
+is lies/control $good "$(getent ahostsv4 nothing.invalid | awk '{ print $1; exit }')"
+for port in 443 80; do
+  # shellcheck disable=SC2046
+  out=$(learn -p "$own" -o "$tmp/lies.yaml" -- $(get nothing.invalid $port)); is lies/$port 1 $?
+  is lies/$port-not-learnt no "$([[ -e $tmp/lies.yaml ]] && echo yes || echo no)"
+  hasnt lies/$port-not-advised "host:" "$out"
+done
+zone=$(names zone enforce "$(hosts a.example)" "$(hosts '*.zone.example')")
+box zone "$zone" --events
+is zone/name 0 "$(ask zone get a.example 443)"
+is zone/another 0 "$(ask zone get x.zone.example 443)"
+is zone/denied $EPERM "$(ask zone connect $good 80)"
+is zone/by-address "network: {connect: [{address: $good, ports: [80], protocol: tcp}]}" "$(sbpf events zone --json | jq -r 'select(.verdict == "denied" and .port == 80) | .allow' | tail -1)"
+end zone
+
 # ---- where no resolver can be had, it learns without ----
 : >/etc/resolv.conf
 out=$(learn -p "$own" -o "$tmp/nobody.yaml" -- cat "$tmp/page"); code=$?

@@ -22,6 +22,11 @@ elif sys.argv[1] == "many":  # in threads, of which each makes so many
     for thread in threads: thread.start()
     for thread in threads: thread.join()
     print("errno", call("keyctl"))
+elif sys.argv[1] == "thread":
+    thread = threading.Thread(target=lambda: call("keyctl"))
+    thread.start()
+    thread.join()
+    print("pid", os.getpid())
 elif sys.argv[1] == "killed":  # while it waits for the answer, again and again
     for _ in range(int(sys.argv[2])):
         child = os.fork()
@@ -79,6 +84,7 @@ within 60 grep -q errno "$tmp/out"
 told() { sbpf events lives --json | jq -r 'select(.reason == "system_call") | [.hook, .domain, .verdict, .errno, .text] | @tsv'; }
 within 30 eval '[[ $(told) ]]'
 has events/kept $'seccomp\tprocess\tdenied\t1\tsystem call unshare (python3, pid ' "$(told)"
+is events/counted true "$(sbpf status lives --json | jq '.denied.seccomp >= 1')"
 has events/log "system call unshare" "$(sbpf events lives)"
 # Another command of the same sandbox has the filter without its listener.
 has exec/refused "errno 1" "$(sbpf exec -q lives -- $(calls all keyctl) 2>&1)"
@@ -99,6 +105,8 @@ sbpf kill orphan >/dev/null
 out=$(under -p strict many 2000)
 is many/errno "errno 1" "$(grep errno <<<"$out")"
 has many/told "system call keyctl" "$out"
+out=$(under -p strict thread)
+has thread/pid "pid $(grep -o 'pid [0-9]*$' <<<"$out" | tail -1 | cut -d' ' -f2))" "$(grep 'denied system call' <<<"$out")"
 is killed/errno "errno 1" "$(under -qp strict killed 200 | grep errno)"
 is signals/errno "errno signals" "$(under -qp strict signals | grep errno)"
 is own/listener "errno 16 refused" "$(under -qp default own | grep errno)"

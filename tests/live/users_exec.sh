@@ -97,7 +97,7 @@ within 20 pgrep -u 4242 -xf 'sleep 10000' >/dev/null
 is refuse/no-child 403 "$(raw 4242 u4242-box/processes "{\"pid\": $(pgrep -u 4242 -n -xf 'sleep 10000')}")"
 is refuse/no-process 400 "$(raw 4242 u4242-box/processes '{"pid": 4194304}')"
 is refuse/no-pid 400 "$(raw 4242 u4242-box/processes '{}')"
-is refuse/more-keys 400 "$(raw 4242 u4242-box/processes '{"pid": 1, "policy": "no-network"}')"
+is refuse/more-keys 400 "$(raw 4242 u4242-box/processes '{"pid": 1, "name": "mine"}')"
 out=$(in_box -u 0:0 u4242-box -- true); is refuse/user 2 $?
 has refuse/user-named "--user is for root" "$out"
 cp "$here/users.py" "$tmp/users.py"

@@ -127,13 +127,16 @@ TEST(Denials, so_is_one_where_the_policy_lists_tcp_alone) {
           "{host: a.example, ports: [443], protocol: tcp}, {host: b.example, ports: [99], protocol: udp}]}}",
           "p", policy::built_in_profile)
           .value();
-  const auto told = [&](const std::string& address, std::uint16_t port) {
+  const auto told = [&](const std::string& address, std::uint16_t port, const std::string& name = "") {
     DenialSummary summary(&policy);
-    summary.add(connect_denied(address, port, false));
+    agent::Event event = connect_denied(address, port, false);
+    event.name = name;
+    summary.add(event);
     return !summary.text(10).empty();
   };
   EXPECT_FALSE(told("192.0.2.1", 80));
-  EXPECT_FALSE(told("198.51.100.1", 443));
+  EXPECT_FALSE(told("198.51.100.1", 443, "a.example"));
+  EXPECT_TRUE(told("198.51.100.1", 443));
   EXPECT_TRUE(told("198.51.100.1", 80));
   EXPECT_TRUE(told("198.51.100.1", 99));
   EXPECT_TRUE(told("192.0.2.1", 53));

@@ -20,6 +20,18 @@ TEST(BeginText, ComesThroughWhole) {
   EXPECT_EQ(read->argv, example().argv);
   EXPECT_EQ(read->env, example().env);
   EXPECT_EQ(read->parent, 42);
+  EXPECT_TRUE(read->own.empty());
+}
+
+TEST(BeginText, HasTheProgramsOwnPolicy) {
+  BeginText begin = example();
+  begin.own = "version: 1\nname: y\n";
+  begin.own_seccomp = "{}";
+  const auto read = begin_text_of(to_text(begin));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->own, begin.own);
+  EXPECT_EQ(read->own_seccomp, "{}");
+  EXPECT_EQ(read->argv, begin.argv);
 }
 
 TEST(BeginText, MayHaveNoEnvironmentAndNoProfile) {
@@ -44,11 +56,11 @@ TEST(BeginText, WhatIsNoneIsNotTaken) {
     for (const char* part : parts) (all += part) += '\0';
     return all;
   };
-  EXPECT_FALSE(begin_text_of(text({"0", "p", "", "1", "true"})));
-  EXPECT_FALSE(begin_text_of(text({"1", "p", "", "0", "true"})));
-  EXPECT_FALSE(begin_text_of(text({"1", "p", "", "2", "true"})));
-  EXPECT_FALSE(begin_text_of(text({"1", "p", "", "x", "true"})));
-  EXPECT_TRUE(begin_text_of(text({"1", "p", "", "1", "true"})));
+  EXPECT_FALSE(begin_text_of(text({"0", "p", "", "", "", "1", "true"})));
+  EXPECT_FALSE(begin_text_of(text({"1", "p", "", "", "", "0", "true"})));
+  EXPECT_FALSE(begin_text_of(text({"1", "p", "", "", "", "2", "true"})));
+  EXPECT_FALSE(begin_text_of(text({"1", "p", "", "", "", "x", "true"})));
+  EXPECT_TRUE(begin_text_of(text({"1", "p", "", "", "", "1", "true"})));
 }
 
 // What wait_for_word() makes of what a child says before it ends.
