@@ -216,17 +216,6 @@ Result<Learnt> begin(const LearnArgs& args) {
   return check_enforced(std::move(learnt));
 }
 
-// What is withheld in any run, once: by its change, or by what was denied where there is none.
-void withhold(std::vector<Withheld>& all, std::vector<Withheld> more) {
-  const auto is_same = [](const Withheld& a, const Withheld& b) {
-    const auto denied = [](const Withheld& one) { return one.line.substr(0, one.line.rfind(" (")); };
-    return a.change.empty() && b.change.empty() ? denied(a) == denied(b) : a.change == b.change;
-  };
-  for (Withheld& one : more)
-    if (std::ranges::none_of(all, [&](const Withheld& known) { return is_same(known, one); }))
-      all.push_back(std::move(one));
-}
-
 // Puts over the policy what the run was denied. False: there was nothing to put.
 bool take_lesson(Learnt& learnt, Run& run) {
   Lesson lesson = learn_from(learnt.policy, run.events, ::geteuid() == 0 || !agent::find_sbpf_enter().empty());
@@ -237,7 +226,7 @@ bool take_lesson(Learnt& learnt, Run& run) {
   policy::Combined all = policy::combine(learnt.base, changes);
   for (const std::string& one : all.left_out)
     lesson.withheld.push_back({"sbpf: " + one, "no valid policy has it beside the rest", ""});
-  withhold(learnt.withheld, std::move(lesson.withheld));
+  add_withheld(learnt.withheld, std::move(lesson.withheld));
   auto changed = policy::with_change(learnt.base, all.change);
   if (!changed) return false;
   if (policy::canonical(*changed) == policy::canonical(learnt.policy) || all.change == learnt.change) return false;

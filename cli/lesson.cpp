@@ -219,4 +219,14 @@ Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events,
   return lesson;
 }
 
+void add_withheld(std::vector<Withheld>& all, std::vector<Withheld> more) {
+  const auto is_same = [](const Withheld& a, const Withheld& b) {
+    const auto denied = [](const Withheld& one) { return one.line.substr(0, one.line.rfind(" (")); };
+    return a.change.empty() && b.change.empty() ? denied(a) == denied(b) : a.change == b.change;
+  };
+  for (Withheld& one : more)
+    if (std::ranges::none_of(all, [&](const Withheld& known) { return is_same(known, one); }))
+      all.push_back(std::move(one));
+}
+
 }  // namespace sbpf::cli

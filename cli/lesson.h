@@ -36,4 +36,7 @@ struct Lesson {
 // sandbox wrote itself as a program; and what no change allows but a relaxation.
 Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events, bool own_places);
 
+// Adds what is not there: by its change, or by what was denied where there is none.
+void add_withheld(std::vector<Withheld>& all, std::vector<Withheld> more);
+
 }  // namespace sbpf::cli

@@ -62,8 +62,8 @@ Result<agent::WaitingChild> start_child(const UserStart& start, const agent::Lau
           "the program shares /proc and the IPC namespace with your others: sbpf-enter is not installed");
     return agent::WaitingChild::start(launch, options);
   }
-  agent::BeginText begin{policy::canonical(start.policy), start.policy.launch.seccomp.text, options.argv, options.env,
-                         -1};
+  agent::BeginText begin{
+      policy::canonical(start.policy), start.policy.launch.seccomp.text, options.argv, options.env, -1, "", ""};
   if (start.own != nullptr) {
     begin.own = policy::canonical(*start.own);
     begin.own_seccomp = start.own->launch.seccomp.text;

@@ -38,7 +38,7 @@ struct BeginText {
   std::string seccomp;  // the text of the policy's own profile; "": it has none
   std::vector<std::string> argv, env;
   pid_t parent = -1;
-  std::string own = "", own_seccomp = "";  // the policy of the program's own beside that; "": it has none
+  std::string own, own_seccomp;  // the policy of the program's own beside that; "": it has none
 };
 
 // The descriptors that `sbpf begin` gets.

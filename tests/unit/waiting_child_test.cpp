@@ -10,7 +10,9 @@
 namespace sbpf::agent {
 namespace {
 
-BeginText example() { return {"version: 1\nname: x\n", "{}", {"echo", "", "two\nlines", "\xff"}, {"A=", "B=c d"}, 42}; }
+BeginText example() {
+  return {"version: 1\nname: x\n", "{}", {"echo", "", "two\nlines", "\xff"}, {"A=", "B=c d"}, 42, "", ""};
+}
 
 TEST(BeginText, ComesThroughWhole) {
   const auto read = begin_text_of(to_text(example()));
@@ -35,7 +37,7 @@ TEST(BeginText, HasTheProgramsOwnPolicy) {
 }
 
 TEST(BeginText, MayHaveNoEnvironmentAndNoProfile) {
-  const auto read = begin_text_of(to_text({"p", "", {"true"}, {}, 1}));
+  const auto read = begin_text_of(to_text({"p", "", {"true"}, {}, 1, "", ""}));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->argv, std::vector<std::string>{"true"});
   EXPECT_TRUE(read->env.empty());
