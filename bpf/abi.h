@@ -19,15 +19,14 @@
 
 /* Limits. */
 #define SBPF_MAX_SANDBOXES     4096
-#define SBPF_MAX_RULES	       262144		    /* keys of one policy */
-#define SBPF_MAX_PREFIXES      48		    /* distinct prefix lengths of one policy and operation */
-#define SBPF_MAX_RANGES	       8		    /* port ranges of one destination prefix and protocol */
-#define SBPF_EXPAND_PORTS      16		    /* a range of at most this many ports becomes single-port keys */
-#define SBPF_MAX_HOOKS	       96		    /* room for what comes */
-#define SBPF_DENIED_BY_SECCOMP (SBPF_MAX_HOOKS - 1) /* in sbpf_sandbox.denied: what no hook denies */
-#define SBPF_MAX_LEVELS	       32		    /* deepest cgroup level that can carry a sandbox */
-#define SBPF_NAME_LEN	       64		    /* sandbox and policy names, NUL included */
-#define SBPF_RING_BYTES	       16384		    /* events of one sandbox; docs/DESIGN.md says why no more */
+#define SBPF_MAX_RULES	       262144 /* keys of one policy */
+#define SBPF_MAX_PREFIXES      48     /* distinct prefix lengths of one policy and operation */
+#define SBPF_MAX_RANGES	       8      /* port ranges of one destination prefix and protocol */
+#define SBPF_EXPAND_PORTS      16     /* a range of at most this many ports becomes single-port keys */
+#define SBPF_MAX_HOOKS	       96     /* room for what comes */
+#define SBPF_MAX_LEVELS	       32     /* deepest cgroup level that can carry a sandbox */
+#define SBPF_NAME_LEN	       64     /* sandbox and policy names, NUL included */
+#define SBPF_RING_BYTES	       16384  /* events of one sandbox; docs/DESIGN.md says why no more */
 #define SBPF_EVENTS_PER_SECOND 500
 #define SBPF_MAX_OPENED	       65536 /* endpoints that the names of one sandbox open at a time */
 #define SBPF_DNS_PORT	       53
@@ -39,7 +38,8 @@ enum sbpf_hook {
 #undef X
 	    SBPF_HOOK_COUNT
 };
-SBPF_ASSERT(SBPF_HOOK_COUNT <= SBPF_MAX_HOOKS);
+#define SBPF_DENIED_BY_SECCOMP (SBPF_MAX_HOOKS - 1) /* in sbpf_sandbox.denied: what no hook denies */
+SBPF_ASSERT(SBPF_HOOK_COUNT < SBPF_MAX_HOOKS);
 
 enum sbpf_domain {
 	SBPF_DOMAIN_NETWORK = 0,

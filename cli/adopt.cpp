@@ -54,32 +54,26 @@ void answered(const Fd& writer, int exit_code) {
   (void)!::write(writer.get(), &code, 1);
 }
 
-// For POST /v1/sandboxes/NAME/processes.
-Result<int> adopt_into_live(const AdoptArgs& args, const Session& session) {
+// For POST /v1/sandboxes/NAME/processes: by one of the two that agent.h has for it.
+template <typename Adopt>
+Result<int> adopt_live(const AdoptArgs& args, const Session& session, const Adopt& adopt) {
   Result<int> code = 0;
   agent::AdoptOptions options = args.options;
   options.on_adopted = [&](const agent::Status& status) { code = print_change(status, session.json, false); };
-  if (auto adopted = agent::adopt_into_live(options); !adopted) return tl::unexpected<Error>(adopted.error());
-  return code;
-}
-
-// The same, with a policy.
-Result<int> adopt_under(const AdoptArgs& args, policy::Policy policy, const Session& session) {
-  Result<int> code = 0;
-  agent::AdoptOptions options = args.options;
-  options.on_adopted = [&](const agent::Status& status) { code = print_change(status, session.json, false); };
-  if (auto adopted = agent::adopt_under(args.within, std::move(policy), options); !adopted)
-    return tl::unexpected<Error>(adopted.error());
+  if (auto adopted = adopt(options); !adopted) return tl::unexpected<Error>(adopted.error());
   return code;
 }
 
 Result<int> adopt(const AdoptArgs& args, const Session& session) {
-  if (args.policy.empty()) return adopt_into_live(args, session);
+  if (args.policy.empty()) return adopt_live(args, session, agent::adopt_into_live);
   // Its process sets the seccomp filters itself. A path in the policy is a user's word, and is not read with root's
   // rights.
   auto loaded = load_policy(args.policy, false);
   if (!loaded) return tl::unexpected<Error>(loaded.error());
-  if (!args.within.empty()) return adopt_under(args, std::move(loaded->policy), session);
+  if (!args.within.empty())
+    return adopt_live(args, session, [&](const agent::AdoptOptions& options) {
+      return agent::adopt_under(args.within, std::move(loaded->policy), options);
+    });
   Fd waiter;
   if (agent::needs_helpers(loaded->policy)) {
     auto behind = stay_behind();

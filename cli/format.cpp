@@ -65,14 +65,6 @@ Json requested_json(const agent::Status& status) {
   return requested;
 }
 
-Json denied_json(const agent::Status& status) {
-  Json denied = Json::object();
-  for (const agent::Hook& hook : agent::hooks_of(status.flags))
-    if (const std::uint64_t n = status.denied.at(static_cast<std::size_t>(hook.id)); n > 0) denied[hook.name] = n;
-  if (const std::uint64_t n = status.denied.at(SBPF_DENIED_BY_SECCOMP); n > 0) denied["seccomp"] = n;
-  return denied;
-}
-
 using Row = std::vector<std::string>;
 
 std::string align(const std::vector<Row>& rows) {
@@ -116,6 +108,14 @@ std::string details(const agent::Status& status) {
 }
 
 }  // namespace
+
+Json denied_json(const agent::Status& status) {
+  Json denied = Json::object();
+  for (const agent::Hook& hook : agent::hooks_of(status.flags))
+    if (const std::uint64_t n = status.denied.at(static_cast<std::size_t>(hook.id)); n > 0) denied[hook.name] = n;
+  if (const std::uint64_t n = status.denied.at(SBPF_DENIED_BY_SECCOMP); n > 0) denied["seccomp"] = n;
+  return denied;
+}
 
 std::uint64_t denials(const agent::Status& status) {
   return std::accumulate(status.denied.begin(), status.denied.end(), std::uint64_t{0});

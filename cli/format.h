@@ -46,6 +46,8 @@ std::uint64_t denials(const agent::Status& status);
 
 // "isolation active (29/29 hooks) policy=… cgroup=…", or AUDIT ONLY, or DEGRADED, or INACTIVE.
 std::string headline(const agent::Status& status);
+// How many denials there were, by the name of the hook that denied; "seccomp": none did.
+Json denied_json(const agent::Status& status);
 std::string headline(const Json& of_service);  // as sbpfd answers a run with; not for printing as it is
 
 // What attach and swap answer with: prints the headline or the JSON; the exit code is 3 if isolation is less than the

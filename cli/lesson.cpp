@@ -38,10 +38,6 @@ std::optional<policy::Address> address_in(const Json& event) {
   return policy::parse_address(text_in(event, "address"));
 }
 
-bool is_any(const policy::Address& address) {
-  return address == policy::Address{} || address == policy::parse_address("0.0.0.0");
-}
-
 // The ports of loopback at which the command would have a server.
 std::set<std::uint64_t> ports_of_servers(const std::vector<Json>& events) {
   std::set<std::uint64_t> ports;
@@ -58,7 +54,8 @@ bool is_own_port(const Json& event, const std::set<std::uint64_t>& servers) {
   const std::uint64_t port = number_in(event, "port");
   const auto address = address_in(event);
   if (text_in(event, "reason") != to_string(SBPF_REASON_NO_RULE) || !address) return false;
-  if (is_any(*address)) return is_bind(text_in(event, "hook")) && (port == 0 || text_in(event, "protocol") == "udp");
+  if (policy::is_wildcard(*address))
+    return is_bind(text_in(event, "hook")) && (port == 0 || text_in(event, "protocol") == "udp");
   return policy::is_loopback(*address) && (servers.contains(port) || port == 0 || port >= kFirstChosenPort);
 }
 
@@ -72,11 +69,20 @@ std::string refused_name_of(const Json& event) {
   return text_in(event, "reason") == to_string(SBPF_REASON_NAME) ? text_in(event, "name") : "";
 }
 
-// C libraries ask for a name that nobody has below the domains of resolv.conf's `search`, too.
+// C libraries ask for a name that nobody answers for below the domains of resolv.conf's `search`, too.
 bool is_searched_for(const std::string& name, const std::set<std::string>& names) {
   for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
     if (names.contains(name.substr(0, dot))) return true;
   return false;
+}
+
+// The names that the command asked for itself.
+std::set<std::string> names_in(const std::vector<Json>& events) {
+  std::set<std::string> names;
+  for (const Json& event : events) names.insert(refused_name_of(event));
+  names.erase("");
+  std::erase_if(names, [all = names](const std::string& name) { return is_searched_for(name, all); });
+  return names;
 }
 
 // What else is in a directory that is opened.
@@ -183,9 +189,7 @@ Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events,
   Lesson lesson;
   DenialSummary denials(&policy);
   std::set<std::string> places;
-  std::set<std::string> names;
-  for (const Json& event : events) names.insert(refused_name_of(event));
-  names.erase("");
+  const std::set<std::string> names = names_in(events);
   const std::set<std::uint64_t> servers = ports_of_servers(events);
   bool own_ports = false;
   const bool own_loopback = own_places && can_have_own_loopback(policy);
@@ -195,14 +199,14 @@ Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events,
       places.insert(place);
     else if (own_loopback && is_own_port(event, servers))
       own_ports = true;
-    else if (!is_searched_for(refused_name_of(event), names))
+    else if (const std::string name = refused_name_of(event); name.empty() || names.contains(name))
       denials.add(event);
   }
   lesson.whole = denials.whole();
   for (const std::string& place : places) lesson.changes.push_back(fmt::format("filesystem: {{private: [{}]}}", place));
   if (own_ports) lesson.changes.emplace_back("network: {loopback: private}");
   for (const std::string& name : names)
-    if (!is_searched_for(name, names) && !policy::host_suggestion(name).empty())
+    if (!policy::host_suggestion(name).empty())
       lesson.opened.push_back(name + ": port 443, as nobody tells a resolver which one a name is asked for");
   std::vector<std::pair<DenialSummary::Remedy, std::string>> decided;
   for (const DenialSummary::Remedy& remedy : denials.remedies())

@@ -36,7 +36,8 @@ struct Lesson {
 // sandbox wrote itself as a program; and what no change allows but a relaxation.
 Lesson learn_from(const policy::Policy& policy, const std::vector<Json>& events, bool own_places);
 
-// Adds what is not there: by its change, or by what was denied where there is none.
+// Appends to `all` those of `more` that are not in it. Two are the same if their changes are; of two without a change,
+// if the same was denied.
 void add_withheld(std::vector<Withheld>& all, std::vector<Withheld> more);
 
 }  // namespace sbpf::cli

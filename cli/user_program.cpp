@@ -15,15 +15,14 @@
 #include <set>
 
 #include "agent/host/cgroup.h"
-#include "agent/host/system_calls.h"
 #include "agent/host/usage.h"
 #include "agent/launch/launch_under.h"
 #include "agent/launch/seccomp_ready.h"
 #include "agent/launch/supervisor.h"
+#include "agent/sandbox/event_advice.h"
 #include "base/file.h"
 #include "cli/common.h"
 #include "cli/format.h"
-#include "policy/advice.h"
 
 namespace sbpf::cli {
 namespace {
@@ -166,8 +165,7 @@ class CallFeed {
     calls_.take([this](const agent::RefusedCall& call) {
       if (!known_.insert(call.number).second) return;
       agent::Event event = agent::event_of(call, sandbox_);
-      event.allow = policy::advice_for_call(policy_, agent::system_call_name(call.number));
-      if (!event.allow.empty()) event.relaxation.clear();
+      agent::advise_on_call(policy_, event);
       told_(event_json(event, boot_epoch_ns()));
     });
   }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -11,12 +10,11 @@
 #include "agent/launch/run_options.h"
 #include "agent/launch/waiting_child.h"
 #include "base/result.h"
+#include "cli/format.h"
 #include "cli/service_client.h"
 #include "policy/policy.h"
 
 namespace sbpf::cli {
-
-using Json = nlohmann::ordered_json;
 
 // What the program's own process sets in itself for this policy, and for `own` beside it; nullptr: there is none.
 // Errors: "needs_root" (agent::check_for_user()), those of the seccomp profiles.

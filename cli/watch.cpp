@@ -19,13 +19,10 @@ namespace sbpf::cli {
 namespace {
 
 Json sandbox_json(const agent::Status& status, std::int64_t canary_at) {
-  Json degraded = Json::array(), denied = Json::object();
+  Json degraded = Json::array();
   for (const agent::Degradation& d : status.degraded)
     degraded.push_back(
         {{"what", d.what}, {"requested", d.requested}, {"effective", d.effective}, {"reason", d.reason}});
-  for (const agent::Hook& hook : agent::hooks_of(status.flags))
-    if (const std::uint64_t n = status.denied.at(static_cast<std::size_t>(hook.id)); n > 0) denied[hook.name] = n;
-  if (const std::uint64_t n = status.denied.at(SBPF_DENIED_BY_SECCOMP); n > 0) denied["seccomp"] = n;
   return {{"name", status.sandbox},
           {"cgroup", status.cgroup},
           {"instance", status.instance},
@@ -43,7 +40,7 @@ Json sandbox_json(const agent::Status& status, std::int64_t canary_at) {
           {"events", status.events},
           {"lost_full", status.lost_full},
           {"lost_rate", status.lost_rate},
-          {"denied", denied},
+          {"denied", denied_json(status)},
           {"canary_at", canary_at == 0 ? Json() : Json(format_time(canary_at))}};
 }
 

@@ -34,8 +34,6 @@
 #include "policy/loopback.h"
 
 namespace sbpf::agent {
-namespace {}  // namespace
-
 Result<void> check_outside(const HeldProcess& process, const Kernel& kernel) {
   auto root = root_cgroup();
   auto mount = cgroup2_mount();
@@ -166,6 +164,11 @@ void serve_until_empty(Kernel& kernel, const Cgroup& cgroup, const NetworkHelper
 
 }  // namespace
 
+Result<void> check_free(const std::vector<sbpf_sandbox>& others, const std::string& name) {
+  if (std::ranges::none_of(others, [&](const sbpf_sandbox& other) { return name == other.name; })) return {};
+  return fail("sandbox_exists", fmt::format("a sandbox named {} exists", name), "choose another name");
+}
+
 Owner owner_of(const AdoptOptions& options) { return {options.uid, options.gid, options.parent}; }
 
 bool needs_helpers(const policy::Policy& policy) {
@@ -225,8 +228,7 @@ Result<void> adopt(const policy::Policy& policy, const AdoptOptions& options) {
   BringUp& up = **begun;
   Kernel& kernel = up.kernel();
   const auto others = collect_some_garbage(kernel, options.name);
-  if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return options.name == other.name; }))
-    return fail("sandbox_exists", fmt::format("a sandbox named {} exists", options.name), "choose another name");
+  if (auto free = check_free(others, options.name); !free) return free;
   auto process = hold_outside(options, kernel);
   if (!process) return tl::unexpected<Error>(process.error());
   const auto own_network = has_own_network(policy, *process);

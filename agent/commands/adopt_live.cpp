@@ -87,8 +87,7 @@ Result<void> adopt_under(const std::string& outer_name, policy::Policy policy, c
   if (!begun) return tl::unexpected<Error>(begun.error());
   BringUp& up = **begun;
   const auto others = collect_some_garbage(up.kernel(), options.name);
-  if (std::ranges::any_of(others, [&](const sbpf_sandbox& other) { return options.name == other.name; }))
-    return fail("sandbox_exists", fmt::format("a sandbox named {} exists", options.name), "choose another name");
+  if (auto free = check_free(others, options.name); !free) return free;
   const auto outer = find_live(up.kernel(), *proven);
   if (!outer) return tl::unexpected<Error>(outer.error());
   if (auto fit = give_limits_up(policy.limits, outer->kept.policy.limits); !fit) return fit;

@@ -2,11 +2,17 @@
 // What moving a user's process into a new sandbox and into a live one have in common.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "agent/agent.h"
 #include "agent/kernel/kernel.h"
 #include "agent/launch/held_process.h"
 
 namespace sbpf::agent {
+
+// Is the name none of these sandboxes'? Errors: "sandbox_exists".
+Result<void> check_free(const std::vector<sbpf_sandbox>& others, const std::string& name);
 
 Owner owner_of(const AdoptOptions& options);
 

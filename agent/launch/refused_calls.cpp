@@ -72,7 +72,7 @@ Result<RefusedCalls> RefusedCalls::make(Launch& launch, const policy::Seccomp& s
   RefusedCalls calls;
   calls.socket_ = Fd(ends[0]);
   calls.child_end_ = Fd(ends[1]);
-  ask(launch, calls.child_end());
+  ask(launch, calls.child_end_.get());
   return calls;
 }
 
@@ -104,10 +104,10 @@ void RefusedCalls::take_listener() {
   listener_ = Fd(listener);
 }
 
-// False: none waits any more, or it went away meanwhile.
-bool RefusedCalls::answer(const std::function<void(const RefusedCall&)>& told) {
+// Who went away meanwhile is told of no more.
+void RefusedCalls::answer(const std::function<void(const RefusedCall&)>& told) {
   alignas(seccomp_notif) std::array<char, kRoom> asked{}, answered{};
-  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, asked.data()) != 0) return false;
+  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, asked.data()) != 0) return;
   seccomp_notif call{};
   std::memcpy(&call, asked.data(), sizeof call);
   // It waits for the answer, and so is still who it was.
@@ -116,9 +116,7 @@ bool RefusedCalls::answer(const std::function<void(const RefusedCall&)>& told) {
   response.id = call.id;
   response.error = -EPERM;
   std::memcpy(answered.data(), &response, sizeof response);
-  const bool waited = ::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, answered.data()) == 0;
-  if (waited) told(who);
-  return waited;
+  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_SEND, answered.data()) == 0) told(who);
 }
 
 void RefusedCalls::take(const std::function<void(const RefusedCall&)>& told) {
@@ -132,7 +130,7 @@ void RefusedCalls::take(const std::function<void(const RefusedCall&)>& told) {
     if (::poll(&waiting, 1, 0) < 0 && errno == EINTR) continue;
     if ((waiting.revents & POLLHUP) != 0) return listener_.reset();  // nobody has the filter any more
     if ((waiting.revents & POLLIN) == 0) return;
-    (void)answer(told);
+    answer(told);
   }
 }
 

@@ -34,10 +34,9 @@ class RefusedCalls {
   // For a launch by this policy's filters; nothing comes of it where they are an operator's own, which need not let
   // their listener be sent, or there are none. Errors: "spawn".
   static Result<RefusedCalls> make(Launch& launch, const policy::Seccomp& seccomp);
-  // Has the program's process what it sends the listener to? Then this one gives it up.
+  // The program's process was started, and has its end of the socket; this process closes its own copy.
   void child_started() { child_end_.reset(); }
-  int child_end() const { return child_end_.get(); }
-  // The inode of that socket, which the sandbox's hooks have to let pass; 0: there is none.
+  // The inode of that end, which the sandbox's hooks have to let pass; 0: there is none.
   std::uint64_t child_inode() const;
   // Readable when take() has something to do; -1: nothing comes any more.
   int fd() const { return listener_ ? listener_.get() : socket_.get(); }
@@ -52,7 +51,7 @@ class RefusedCalls {
 
  private:
   void take_listener();
-  bool answer(const std::function<void(const RefusedCall&)>& told);
+  void answer(const std::function<void(const RefusedCall&)>& told);
 
   Fd socket_, child_end_, listener_;
   unsigned answered_ = 0;

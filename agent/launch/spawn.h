@@ -21,8 +21,8 @@ namespace sbpf::agent {
 struct Launch {
   Privileges privileges;
   SeccompFilters filters;
-  int listener_to =
-      -1;  // where the last filter's listener is sent, which then asks; -1: nobody is told what it refuses
+  // A socket to which the last filter's listener is sent, as it asks; -1: it does not, and what it refuses is not told.
+  int listener_to = -1;
 };
 
 // The program's process, which goes through a flat list of steps, the last of which is exec.

@@ -63,16 +63,17 @@ const policy::Policy* EventAdvice::policy_at(std::uint32_t generation) {
   return generation == generation_ && policy_ ? &*policy_ : nullptr;
 }
 
-void EventAdvice::complete_call(Event& event) {
-  const policy::Policy* policy = policy_at(event.raw.generation);
-  if (policy == nullptr) return;
-  event.allow = policy::advice_for_call(*policy, system_call_name(static_cast<int>(event.raw.task.detail)));
+void advise_on_call(const policy::Policy& policy, Event& event) {
+  event.allow = policy::advice_for_call(policy, system_call_name(static_cast<int>(event.raw.task.detail)));
   if (!event.allow.empty()) event.relaxation.clear();
 }
 
 void EventAdvice::complete(Event& event) {
   const auto operation = operation_of(event);
-  if (event.raw.reason == SBPF_REASON_SYSTEM_CALL) return complete_call(event);
+  if (event.raw.reason == SBPF_REASON_SYSTEM_CALL) {
+    if (const policy::Policy* policy = policy_at(event.raw.generation)) advise_on_call(*policy, event);
+    return;
+  }
   const bool network = event.raw.reason == SBPF_REASON_NO_RULE;
   if (event.allow.empty() || (!(operation && event.path_is_whole) && !network)) return;
   const policy::Policy* policy = policy_at(event.raw.generation);

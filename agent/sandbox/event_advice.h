@@ -12,6 +12,9 @@
 
 namespace sbpf::agent {
 
+// Puts into an event of a system call what the policy says of it.
+void advise_on_call(const policy::Policy& policy, Event& event);
+
 // Of one sandbox. It is only words: what it cannot do leaves an event with the line that explain_event() gave it, which
 // knows no policy.
 class EventAdvice {
@@ -27,7 +30,6 @@ class EventAdvice {
  private:
   const policy::Policy* policy_at(std::uint32_t generation);
 
-  void complete_call(Event& event);
   std::string network_advice(const policy::Policy& policy, Event& event) const;
 
   const Kernel& kernel_;

@@ -59,7 +59,6 @@ sbpf policy seccomp strict >"$tmp/own.json"
 policy own <<<"$(printf 'version: 1\nname: own\nprocess: {seccomp: %s}' "$tmp/own.json")" >/dev/null
 # shellcheck disable=SC2046,SC2317
 under() { sbpf run "$1" "$tmp/$2.yaml" -- $(calls "${@:3}") </dev/null 2>&1; }
-user() { as 4242 "$readers" "$@"; }
 
 # ---- as root ----
 # shellcheck disable=SC2046

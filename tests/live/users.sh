@@ -80,7 +80,6 @@ is told/each-once "7001 7002 7003" "$(jq -r 'select(.event).event.port' <"$tmp/s
 user sbpf run -q --events --status-fd 3 -- sh -c 'for i in 1 2 3 4 5 6 7 8 9 10; do '"$(try 7001)"' done' 2>/dev/null 3>"$tmp/equal"
 is told/equals-are-counted 10 "$(jq -s 'map(select(.event).event.times) | add' <"$tmp/equal")"
 is told/all-are-counted 3 "$(tail -1 "$tmp/status" | json 'd["exit"]["denials"]')"
-user_sbpf() { user sbpf "$@"; }
 started_by=user_sbpf
 started own -- sh -c "$probe connect tcp 127.0.0.1 7001; exec sleep 1000" >/dev/null 2>&1; is own/started 0 $?
 unset started_by

@@ -7,8 +7,6 @@ mkdir -p /etc/sbpf/policies
 chmod 755 "$tmp"
 keep_loaded
 start
-other() { as 4243 "$readers" "$@"; }
-user_sbpf() { user sbpf "$@"; }
 mkdir -p /srv/theirs
 chown 4242:4242 /srv/theirs
 echo hidden >/srv/theirs/hidden

@@ -6,8 +6,6 @@
 printf 'limits: {runs_per_user: 8}\n' >"$tmp/sbpfd.yaml"
 keep_loaded
 start
-other() { as 4243 "$readers" "$@"; }
-user_sbpf() { user sbpf "$@"; }
 cp "$here/loopback.py" /srv/loopback.py
 chmod 644 /srv/loopback.py
 mkdir -p /workspace && chmod 1777 /workspace

@@ -14,6 +14,8 @@ start() {
 setcap cap_net_admin,cap_sys_chroot,cap_sys_admin+ep /opt/sbpf/bin/sbpf-enter
 as() { setpriv --reuid "$1" --regid "$1" --groups "$2" "${@:3}"; }
 user() { as 4242 "$readers" "$@"; }
+other() { as 4243 "$readers" "$@"; }
+user_sbpf() { user sbpf "$@"; }
 exists() { [[ -e $cgroots/sbpf/$1 ]]; }
 gone() { ! exists "$1" && ! sbpf list | grep -qx "$1"; }
 ended() { ! pgrep -f "$1" >/dev/null; }
